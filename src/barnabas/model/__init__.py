@@ -1,0 +1,1 @@
+"""Ids and errors: the words that every other part speaks."""

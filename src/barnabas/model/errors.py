@@ -1,0 +1,76 @@
+"""What can go wrong, as exceptions.
+
+    BarnabasError
+    ├── InvalidValueError      a name, option or argument that cannot be right (also a ValueError)
+    │   └── ConfigError        an option: names the option, the value and the bound
+    ├── ProtocolError          bytes that break the protocol
+    │   ├── LocalProtocolError     ours: we were asked to send something that cannot be sent
+    │   └── RemoteProtocolError    the peer's: a frame or message that cannot be read
+    ├── CorruptRecordError     records whose bytes contradict themselves (CRC, length, count)
+    ├── CorruptFileError       a file of ours that cannot be trusted
+    ├── StorageError           the disk refused (full, read-only, gone)
+    └── RequestError           a reply: carries the ErrorCode that the peer gets, or that we got
+
+Bugs are `assert`s, not exceptions of this tree. `retriable` tells whether the same call may succeed later.
+"""
+
+from __future__ import annotations
+
+from barnabas.model.error_codes import ErrorCode
+
+
+class BarnabasError(Exception):
+    """Every error that this package raises on purpose."""
+
+    retriable: bool = False
+
+
+class InvalidValueError(BarnabasError, ValueError):
+    """A value that no state of the world could make valid."""
+
+
+class ConfigError(InvalidValueError):
+    """An option whose name or value is refused; the message names the option, the value and the bound."""
+
+
+class ProtocolError(BarnabasError):
+    """Bytes that break the protocol."""
+
+
+class LocalProtocolError(ProtocolError):
+    """We were asked to send what the protocol (or the negotiated version) cannot carry."""
+
+
+class RemoteProtocolError(ProtocolError):
+    """The peer sent what cannot be read."""
+
+
+class CorruptRecordError(BarnabasError):
+    """Record bytes that contradict themselves; `code` is what a producer is told."""
+
+    def __init__(self, message: str, code: ErrorCode = ErrorCode.CORRUPT_MESSAGE) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class CorruptFileError(BarnabasError):
+    """A file of ours whose content cannot be trusted."""
+
+
+class StorageError(BarnabasError):
+    """The disk refused an operation."""
+
+    retriable = True
+
+
+class RequestError(BarnabasError):
+    """A request that is answered with an error code."""
+
+    def __init__(self, code: ErrorCode, message: str | None = None) -> None:
+        super().__init__(message or code.meaning)
+        self.code = code
+        self.message = message
+
+    @property
+    def retriable(self) -> bool:  # type: ignore[override]
+        return self.code.retriable

@@ -1,0 +1,60 @@
+"""Names of things: topic partitions and the 16-byte ids of topics and clusters.
+
+A uuid is kept as its 16 raw bytes (most significant first), because it is compared, hashed and copied
+to the wire far more often than it is shown. Its text form is URL-safe base64 without padding.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
+
+from barnabas.model.errors import InvalidValueError
+
+Uuid: TypeAlias = bytes
+
+ZERO_UUID: Uuid = bytes(16)
+"""Stands for "no id" on the wire."""
+
+METADATA_UUID: Uuid = bytes(15) + b"\x01"
+"""Reserved by Kafka for its metadata topic; never given out."""
+
+
+class TopicPartition(NamedTuple):
+    """One partition of one topic."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+def uuid_text(uuid: Uuid) -> str:
+    """Return the 22-character text form of a uuid."""
+    return base64.urlsafe_b64encode(uuid).rstrip(b"=").decode("ascii")
+
+
+def uuid_from_text(text: str) -> Uuid:
+    """Parse the text form of a uuid; raise InvalidValueError on anything else."""
+    try:
+        uuid = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+    except (ValueError, binascii.Error) as failure:
+        raise InvalidValueError(f"{text!r} is not a base64 uuid") from failure
+    if len(uuid) != 16:
+        raise InvalidValueError(f"{text!r} holds {len(uuid)} bytes; a uuid has 16")
+    return uuid
+
+
+def new_uuid(random_bytes: Callable[[int], bytes]) -> Uuid:
+    """Draw a fresh random (version 4) uuid; reserved values and a leading '-' are drawn again."""
+    while True:
+        raw = bytearray(random_bytes(16))
+        raw[6] = (raw[6] & 0x0F) | 0x40
+        raw[8] = (raw[8] & 0x3F) | 0x80
+        uuid = bytes(raw)
+        # Kafka never hands out ids whose text starts with '-': tools would take them for an option.
+        if uuid not in (ZERO_UUID, METADATA_UUID) and not uuid_text(uuid).startswith("-"):
+            return uuid
