@@ -1,0 +1,66 @@
+# Everything a newcomer types. Each target sets up what it needs, in .venv/ and .deps/ of this checkout.
+.DEFAULT_GOAL := help
+.PHONY: help install deps run test lint format unit bench chaos interop docs lock clean
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+RUN ?= broker
+PYTEST_WORKERS ?= auto
+
+help:  ## show this list
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+
+install: $(STAMP)  ## make .venv/ with the package, its compiled kernels and all that the suite needs
+
+$(STAMP): requirements.lock pyproject.toml setup.py $(shell find src -name '*.pyx' -o -name '*.pxd')
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "Barnabas needs Python 3.11 or later; set PYTHON=/path/to/python3.11" >&2; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	$(BIN)/python tools/install.py
+	@touch $(STAMP)
+
+deps: $(STAMP)  ## system packages and other clients that tests and benchmarks use
+	@sh tools/deps.sh
+
+run: $(STAMP)  ## start a broker on 127.0.0.1:9092, data in ./data
+	$(BIN)/barnabas start --data-dir data
+
+test: $(STAMP) deps lint  ## the whole suite, lint included
+	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadgroup
+
+unit: $(STAMP)  ## only the quick tests
+	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadgroup tests/unit tests/golden tests/simulation
+
+lint: $(STAMP)  ## ruff, mypy --strict, import-linter, stale generated files
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/cython-lint --max-line-length 100 src
+	$(BIN)/python tools/check_generated.py
+
+format: $(STAMP)  ## format the tree
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(STAMP) deps  ## our broker beside Apache Kafka, ratios and CPU seconds
+	$(BIN)/python -m bench.broker
+
+interop: $(STAMP) deps  ## Apache Kafka's own tools, from Maven, against our broker
+	$(BIN)/python -m pytest -m interop tests/interop
+
+chaos: $(STAMP)  ## long seeded runs with crashes
+	BARNABAS_CHAOS_SEEDS=$${BARNABAS_CHAOS_SEEDS:-2000} $(BIN)/python -m pytest tests/simulation -n $(PYTEST_WORKERS)
+
+docs: $(STAMP)  ## write the generated pages and files anew
+	$(BIN)/python tools/check_generated.py --write
+
+lock: $(STAMP)  ## resolve the dependencies anew
+	$(BIN)/uv pip compile --quiet pyproject.toml --all-extras --group dev --universal -o requirements.lock
+
+clean:  ## remove what was built
+	rm -rf build dist src/*.egg-info $(VENV)
+	find src -name '*.so' -delete -o -name '*.c' -delete

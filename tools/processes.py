@@ -1,0 +1,106 @@
+"""Brokers as child processes: started, waited for by what they print, stopped, and measured from /proc.
+
+Tests and benchmarks hold a `RunningBroker` and need not know which broker it is. Whoever starts one
+stops it; `stop` ends exactly that process and waits for it.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+
+
+class NotReady(Exception):
+    """The process ended, or the deadline passed, before the broker said that it was ready."""
+
+
+@dataclass(frozen=True)
+class RunningBroker:
+    """A broker process: where to reach it, where its logs are, and what it has used so far."""
+
+    name: str
+    process: subprocess.Popen[bytes]
+    bootstrap: str
+    log_dir: Path
+
+    def stop(self, timeout_s: float = 30) -> int:
+        """Ask for a controlled shutdown, kill after the deadline, and return the exit code."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            try:
+                self.process.wait(timeout_s)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+        return self.process.wait()
+
+    def cpu_seconds(self) -> float:
+        """User plus system time of all threads since the process started."""
+        text = Path(f"/proc/{self.process.pid}/stat").read_text()
+        # The command name may hold spaces and brackets: the numbers start after its last bracket.
+        fields = text.rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / TICKS_PER_SECOND
+
+    def memory_mb(self) -> dict[str, float]:
+        """Resident and proportional set size in MB (10^6 bytes)."""
+        rollup = Path(f"/proc/{self.process.pid}/smaps_rollup").read_text()
+        sizes = {line.split(":")[0]: line.split()[1] for line in rollup.splitlines()[1:]}
+        return {name: int(sizes[name]) * 1024 / 1e6 for name in ("Rss", "Pss")}
+
+
+def start_barnabas(
+    data_dir: Path,
+    *,
+    port: int = 0,
+    options: Mapping[str, str] | None = None,
+    timeout_s: float = 20,
+    wait: bool = True,
+) -> RunningBroker:
+    """Start our broker by its command, as users do, and wait for its ready line."""
+    port = port or free_port()
+    data_dir.mkdir(parents=True, exist_ok=True)
+    settings = [f"--set={name}={value}" for name, value in (options or {}).items()]
+    command = Path(sys.executable).parent / "barnabas"
+    listen = f"127.0.0.1:{port}"
+    argv: Sequence[str] = [str(command), "start", "--data-dir", str(data_dir), "--listen", listen]
+    log = data_dir.with_name(data_dir.name + ".out")
+    with log.open("wb") as output:
+        process = subprocess.Popen([*argv, *settings], stdout=output, stderr=output)
+    if wait:
+        wait_for_line(process, log, listen, timeout_s)
+    return RunningBroker("Barnabas", process, listen, data_dir)
+
+
+def wait_for_line(
+    process: subprocess.Popen[bytes], log: Path, text: str, timeout_s: float
+) -> None:
+    """Wait until the process's output file holds `text`; end the process if it never does."""
+    deadline = time.monotonic() + timeout_s
+    while text.encode() not in log.read_bytes():
+        if process.poll() is not None:
+            raise NotReady(f"{process.args!r} ended with {process.returncode}:\n{_tail(log)}")
+        if time.monotonic() > deadline:
+            process.kill()
+            process.wait()
+            raise NotReady(f"no {text!r} within {timeout_s} s:\n{_tail(log)}")
+        time.sleep(0.01)
+
+
+def free_port() -> int:
+    """Return a TCP port of the loopback interface that is free now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _tail(log: Path) -> str:
+    return "\n".join(log.read_text(errors="replace").splitlines()[-15:])
