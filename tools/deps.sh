@@ -1,0 +1,69 @@
+#!/bin/sh
+# What the compat, interop and bench suites use beside the Python environment: system packages, a
+# JavaScript client, an old Python client, Apache Kafka. Every part is optional: one that cannot be had is
+# named with its reason, and the tests that need it skip with the same reason. Quick when all is there.
+set -u
+cd "$(dirname "$0")/.."
+python="${PYTHON:-.venv/bin/python}"
+deps=.deps
+mkdir -p "$deps"
+
+note() { printf '%-18s %s\n' "$1" "$2"; }
+
+# System packages: kcat (a C client's command), librdkafka's headers (the benchmark's load generator).
+# zookeeper and chromium join this list with the tests that use them.
+packages="kcat librdkafka-dev"
+missing=""
+for package in $packages; do
+    dpkg -s "$package" >/dev/null 2>&1 || missing="$missing $package"
+done
+if [ -z "$missing" ]; then
+    note packages "present: $packages"
+elif ! command -v apt-get >/dev/null; then
+    note packages "skipped:$missing (no apt-get here; install them with the system's package manager)"
+elif [ "$(id -u)" != 0 ]; then
+    note packages "skipped:$missing (needs root; run: sudo apt-get install$missing)"
+elif { apt-get install -y -q --no-install-recommends $missing ||
+    { apt-get update -q && apt-get install -y -q --no-install-recommends $missing; }; } \
+    >"$deps/apt.log" 2>&1; then
+    note packages "installed:$missing"
+else
+    note packages "failed:$missing (see $deps/apt.log)"
+fi
+
+# kafkajs, with pure JavaScript and WebAssembly codecs so that nothing is compiled.
+if [ -d "$deps/kafkajs/node_modules/kafkajs" ]; then
+    note kafkajs present
+elif ! command -v npm >/dev/null; then
+    note kafkajs "skipped (npm is not installed)"
+elif mkdir -p "$deps/kafkajs" && npm install --silent --no-fund --no-audit --ignore-scripts \
+    --prefix "$deps/kafkajs" kafkajs@2.2.4 kafkajs-snappy@1.1.0 kafkajs-lz4@1.2.1 \
+    >"$deps/npm.log" 2>&1; then
+    note kafkajs installed
+else
+    note kafkajs "failed (see $deps/npm.log)"
+fi
+
+# kafka-python 2.0.2, which many programs still pin; its copy of six does not import on Python 3.12.
+old="$deps/kafka-python-2.0.2"
+if [ -d "$old/kafka" ]; then
+    note kafka-python-2.0.2 present
+elif ! "$python" -c 'import sys; sys.exit(sys.version_info >= (3, 12))'; then
+    note kafka-python-2.0.2 "skipped (it does not import on Python 3.12 or later)"
+elif "$python" -m pip install --quiet --disable-pip-version-check --no-deps --target "$old" \
+    kafka-python==2.0.2 >"$deps/pip.log" 2>&1 ||
+    "$python" -m uv pip install --quiet --no-deps --target "$old" kafka-python==2.0.2 \
+        >>"$deps/pip.log" 2>&1; then
+    note kafka-python-2.0.2 installed
+else
+    note kafka-python-2.0.2 "failed (see $deps/pip.log)"
+fi
+
+# Apache Kafka's server and tools, by Maven coordinates.
+for release in 3.9 4; do
+    if answer=$("$python" tools/apache_kafka.py fetch "$release" 2>&1); then
+        note "kafka-$release" present
+    else
+        note "kafka-$release" "skipped ($answer)"
+    fi
+done
