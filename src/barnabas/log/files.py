@@ -1,21 +1,24 @@
 """The only door from the log to the file system.
 
-`Files` is the contract, `DiskFiles` the real disk. No other module of this package touches `os` or `open`, so
-a simulation can put a disk of its own behind the same calls and lose what was not flushed.
+`Files` is the contract, `DiskFiles` the real disk. No other module of this package touches `os` or
+`open`, so a simulation can put a disk of its own behind the same calls and lose what was not
+flushed.
 
-What survives a crash of the machine, which every implementation must honour and every caller may rely on:
+What survives a crash of the machine, which every implementation must honour and every caller may
+rely on:
 
-- **Bytes** of a file survive up to the last `File.flush()` or `Files.flush_file()` of it. Later writes and
-  truncations may be there in full, in part (torn at any byte, or as zeros) or not at all.
-- **Names** (a created, renamed or unlinked file, a new directory) survive once `flush_dir()` of the directory
-  that holds the name has returned. Before that, each change may be there or not.
-- `write_atomic(..., flush=True)` does all of it: after it returns the new content survives, and a crash in the
-  middle leaves the old content or the new one, never a mixture. With `flush=False` a crash may leave the old
-  content, the new one, an empty file or none.
+- **Bytes** of a file survive up to the last `File.flush()` or `Files.flush_file()` of it. Later
+  writes and truncations may be there in full, in part (torn at any byte, or as zeros) or not at
+  all.
+- **Names** (a created, renamed or unlinked file, a new directory) survive once `flush_dir()` of
+  the directory that holds the name has returned. Before that, each change may be there or not.
+- `write_atomic(..., flush=True)` does all of it: after it returns the new content survives, and a
+  crash in the middle leaves the old content or the new one, never a mixture. With `flush=False` a
+  crash may leave the old content, the new one, an empty file or none.
 - A crash of the process alone loses nothing that a call returned from.
 
-Every refusal of the operating system is a StorageError that names the operation and the path, with the OSError
-as its cause. A missing file is an answer (None or False) where callers can expect one.
+Every refusal of the operating system is a StorageError that names the operation and the path, with
+the OSError as its cause. A missing file is an answer (None or False) where callers can expect one.
 Paths are `str` with slashes.
 """
 
@@ -33,7 +36,9 @@ Data: TypeAlias = bytes | bytearray | memoryview
 
 
 class File(Protocol):
-    """An open file, read and written at explicit positions; it has no cursor and no buffer of its own."""
+    """An open file, read and written at explicit positions; it has no cursor and no buffer of its
+    own.
+    """
 
     path: str
 
@@ -42,7 +47,9 @@ class File(Protocol):
         ...
 
     def pread_into(self, buffer: bytearray | memoryview, position: int) -> int:
-        """Fill `buffer` from `position`; return how much was filled, less only at the end of the file."""
+        """Fill `buffer` from `position`; return how much was filled, less only at the end of the
+        file.
+        """
         ...
 
     def pwrite(self, data: Data, position: int) -> None:
@@ -94,7 +101,9 @@ class Files(Protocol):
         ...
 
     def write_atomic(self, path: str, data: Data, *, flush: bool = True) -> None:
-        """Replace the whole content through `<path>.tmp` and a rename; with `flush` it survives a crash."""
+        """Replace the whole content through `<path>.tmp` and a rename; with `flush` it survives a
+        crash.
+        """
         ...
 
     def exists(self, path: str) -> bool:
@@ -106,7 +115,9 @@ class Files(Protocol):
         ...
 
     def mtime_ms(self, path: str) -> int | None:
-        """Return when the file last changed, in milliseconds since 1970, or None when there is no such file."""
+        """Return when the file last changed, in milliseconds since 1970, or None when there is no
+        such file.
+        """
         ...
 
     def list(self, path: str) -> list[str]:
@@ -134,7 +145,9 @@ class Files(Protocol):
         ...
 
     def flush_file(self, path: str) -> bool:
-        """Make a file's bytes survive a crash without keeping it open; return False when there is none."""
+        """Make a file's bytes survive a crash without keeping it open; return False when there is
+        none.
+        """
         ...
 
     def flush_dir(self, path: str) -> None:
@@ -164,7 +177,8 @@ class DiskFile:
             data = os.pread(self._descriptor, size, position)
             if len(data) == size or not data:
                 return data
-            # A short read is the end of the file, a signal, or a read above the kernel's 2 GiB limit.
+            # A short read is the end of the file, a signal, or a read above the kernel's 2 GiB
+            # limit.
             parts = [data]
             missing, position = size - len(data), position + len(data)
             while missing and (data := os.pread(self._descriptor, missing, position)):
