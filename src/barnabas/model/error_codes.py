@@ -1,8 +1,8 @@
 """The error codes of Kafka's protocol: one table, spoken by the wire, the log, brokers and clients.
 
-Each member is an int, so it goes on the wire as it is. `retriable` says whether a client may send the
-same request again; `stale_metadata` says that it should first ask for new metadata. Codes from 128 on
-are known to 4.x clients only.
+Each member is an int, so it goes on the wire as it is. `retriable` says whether a client may send
+the same request again; `stale_metadata` says that it should first ask for new metadata. Codes from
+128 on are known to 4.x clients only.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ class ErrorCode(IntEnum):
 
     @classmethod
     def of(cls, value: int) -> ErrorCode:
-        """Return the member for a number off the wire; an unknown one reads as UNKNOWN_SERVER_ERROR."""
-        return cls._value2member_map_.get(value, cls.UNKNOWN_SERVER_ERROR)  # type: ignore[return-value]
+        """Return the member for a number off the wire; an unknown one is UNKNOWN_SERVER_ERROR."""
+        return cls._value2member_map_.get(value, cls.UNKNOWN_SERVER_ERROR)  # type:
+        ignore[return-value]
 
     UNKNOWN_SERVER_ERROR = (-1, "", "the broker failed in a way it did not expect")
     NONE = (0, "", "success")
@@ -122,9 +123,8 @@ class ErrorCode(IntEnum):
     POLICY_VIOLATION = (44, "", "create/alter policy refused")
     OUT_OF_ORDER_SEQUENCE_NUMBER = (45, "", "idempotent sequence gap")
     DUPLICATE_SEQUENCE_NUMBER = (
-        46,
-        "",
-        "duplicate sequence (client treats as success); 3.x broker answers duplicates as success instead",
+        46, "", "duplicate sequence (client treats as success); 3.x broker answers duplicates as
+        success instead",
     )
     INVALID_PRODUCER_EPOCH = (47, "", "epoch older than log/coordinator has")
     INVALID_TXN_STATE = (48, "", "transactional call illegal in present state")

@@ -11,7 +11,8 @@
     ├── StorageError           the disk refused (full, read-only, gone)
     └── RequestError           a reply: carries the ErrorCode that the peer gets, or that we got
 
-Bugs are `assert`s, not exceptions of this tree. `retriable` tells whether the same call may succeed later.
+Bugs are `assert`s, not exceptions of this tree. `retriable` tells whether the same call may succeed
+later.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class InvalidValueError(BarnabasError, ValueError):
 
 
 class ConfigError(InvalidValueError):
-    """An option whose name or value is refused; the message names the option, the value and the bound."""
+    """An option whose name or value is refused; the message names option, value and bound."""
 
 
 class ProtocolError(BarnabasError):

@@ -1,7 +1,8 @@
 """Names of things: topic partitions and the 16-byte ids of topics and clusters.
 
-A uuid is kept as its 16 raw bytes (most significant first), because it is compared, hashed and copied
-to the wire far more often than it is shown. Its text form is URL-safe base64 without padding.
+A uuid is kept as its 16 raw bytes (most significant first), because it is compared, hashed and
+copied to the wire far more often than it is shown. Its text form is URL-safe base64 without
+padding.
 """
 
 from __future__ import annotations
