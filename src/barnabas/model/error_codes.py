@@ -28,8 +28,7 @@ class ErrorCode(IntEnum):
     @classmethod
     def of(cls, value: int) -> ErrorCode:
         """Return the member for a number off the wire; an unknown one is UNKNOWN_SERVER_ERROR."""
-        return cls._value2member_map_.get(value, cls.UNKNOWN_SERVER_ERROR)  # type:
-        ignore[return-value]
+        return cls._value2member_map_.get(value, cls.UNKNOWN_SERVER_ERROR)  # type: ignore[return-value]
 
     UNKNOWN_SERVER_ERROR = (-1, "", "the broker failed in a way it did not expect")
     NONE = (0, "", "success")
@@ -123,8 +122,9 @@ class ErrorCode(IntEnum):
     POLICY_VIOLATION = (44, "", "create/alter policy refused")
     OUT_OF_ORDER_SEQUENCE_NUMBER = (45, "", "idempotent sequence gap")
     DUPLICATE_SEQUENCE_NUMBER = (
-        46, "", "duplicate sequence (client treats as success); 3.x broker answers duplicates as
-        success instead",
+        46,
+        "",
+        "duplicate sequence (client treats as success; 3.x brokers answer success themselves)",
     )
     INVALID_PRODUCER_EPOCH = (47, "", "epoch older than log/coordinator has")
     INVALID_TXN_STATE = (48, "", "transactional call illegal in present state")
