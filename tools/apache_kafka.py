@@ -6,9 +6,9 @@ process) on free ports, and `Distribution.run` runs a tool such as `kafka-topics
 nothing of the shell distribution is needed. Where Java or Maven is missing `Unavailable` says so in one
 line; callers print it or skip.
 
-    python tools/apache_kafka.py fetch 3.9
-    python tools/apache_kafka.py start 3.9 --port 9092
-    python tools/apache_kafka.py run 4 kafka-topics --bootstrap-server 127.0.0.1:9092 --list
+    python -m tools.apache_kafka fetch 3.9
+    python -m tools.apache_kafka start 3.9 --port 9092
+    python -m tools.apache_kafka run 4 kafka-topics --bootstrap-server 127.0.0.1:9092 --list
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from processes import RunningBroker, free_port, wait_for_line
+from tools.processes import RunningBroker, free_port, wait_for_line
 
 ROOT = Path(__file__).resolve().parent.parent
 RELEASES = {"3.9": "3.9.2", "4": "4.3.0"}

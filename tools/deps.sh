@@ -31,13 +31,13 @@ else
     note packages "failed:$missing (see $deps/apt.log)"
 fi
 
-# kafkajs, with pure JavaScript and WebAssembly codecs so that nothing is compiled.
+# kafkajs, with the one further codec that is pure JavaScript (those for lz4 and zstd are compiled).
 if [ -d "$deps/kafkajs/node_modules/kafkajs" ]; then
     note kafkajs present
 elif ! command -v npm >/dev/null; then
     note kafkajs "skipped (npm is not installed)"
 elif mkdir -p "$deps/kafkajs" && npm install --silent --no-fund --no-audit --ignore-scripts \
-    --prefix "$deps/kafkajs" kafkajs@2.2.4 kafkajs-snappy@1.1.0 kafkajs-lz4@1.2.1 \
+    --prefix "$deps/kafkajs" kafkajs@2.2.4 kafkajs-snappy@1.1.0 \
     >"$deps/npm.log" 2>&1; then
     note kafkajs installed
 else
@@ -61,7 +61,7 @@ fi
 
 # Apache Kafka's server and tools, by Maven coordinates.
 for release in 3.9 4; do
-    if answer=$("$python" tools/apache_kafka.py fetch "$release" 2>&1); then
+    if answer=$("$python" -m tools.apache_kafka fetch "$release" 2>&1); then
         note "kafka-$release" present
     else
         note "kafka-$release" "skipped ($answer)"

@@ -79,9 +79,7 @@ def start_barnabas(
     return RunningBroker("Barnabas", process, listen, data_dir)
 
 
-def wait_for_line(
-    process: subprocess.Popen[bytes], log: Path, text: str, timeout_s: float
-) -> None:
+def wait_for_line(process: subprocess.Popen[bytes], log: Path, text: str, timeout_s: float) -> None:
     """Wait until the process's output file holds `text`; end the process if it never does."""
     deadline = time.monotonic() + timeout_s
     while text.encode() not in log.read_bytes():

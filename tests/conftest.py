@@ -1,0 +1,51 @@
+"""What tests against a running broker share: which broker, and one of it per worker.
+
+`--broker=apache` runs the same tests against a real Apache Kafka, which is how they are known to be right.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+if str(ROOT) not in sys.path:  # `python -m pytest` has put it there, plain `pytest` has not
+    sys.path.insert(0, str(ROOT))
+
+from tools.apache_kafka import Distribution, Unavailable  # noqa: E402
+from tools.processes import RunningBroker, start_barnabas  # noqa: E402
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--broker",
+        choices=["barnabas", "apache"],
+        default="barnabas",
+        help="the broker that compat and interop tests talk to",
+    )
+
+
+@pytest.fixture(scope="session")
+def broker(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[RunningBroker]:
+    """One broker process for all tests of this worker; tests share it and use topics of their own."""
+    data_dir = tmp_path_factory.mktemp("broker") / "data"
+    if request.config.getoption("--broker") == "apache":
+        try:
+            running = Distribution.fetch("3.9").start(data_dir)
+        except Unavailable as why:
+            pytest.skip(str(why))
+    else:
+        running = start_barnabas(data_dir)
+    yield running
+    running.stop()
+
+
+@pytest.fixture(scope="session")
+def bootstrap(broker: RunningBroker) -> str:
+    """The address to give to a client."""
+    return broker.bootstrap
