@@ -1,0 +1,146 @@
+"""Hot loops, written twice: `python/` is the reference, `cython/` its compiled twin.
+
+The compiled kernels are taken when they are there, else the Python ones. BARNABAS_KERNELS=python
+or cython forces the choice, and importing fails if it cannot be kept. `NAME` says which were
+chosen.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from typing import TYPE_CHECKING
+
+from barnabas.kernels.contract import (
+    APPEND_TIME_BIT,
+    CODEC_MASK,
+    CONTROL_BIT,
+    HEADER_SIZE,
+    NO_TIMESTAMP,
+    TIMESTAMP_MAX,
+    TIMESTAMP_MIN,
+    TRANSACTIONAL_BIT,
+    Buffer,
+    Column,
+    Columns,
+    Fault,
+    Faults,
+    HeaderFields,
+    Headers,
+    Kernels,
+    MutableBuffer,
+    Row,
+)
+
+
+def _choose(forced: str | None) -> tuple[str, Kernels]:
+    """Return the name and the module of the kernels to use."""
+    if forced not in (None, "", "python", "cython"):
+        raise ImportError(f"BARNABAS_KERNELS={forced}: expected python or cython")
+    if forced != "python":
+        compiled = "barnabas.kernels.cython"
+        try:
+            return "cython", importlib.import_module(compiled)
+        except ModuleNotFoundError as missing:
+            # Only a kernel that was not compiled lets the choice fall back; a broken one is an
+            # error.
+            if not (missing.name or "").startswith(compiled + "."):
+                raise
+            if forced:
+                raise ImportError(
+                    f"BARNABAS_KERNELS=cython, but {missing.name} is not compiled "
+                    "(python setup.py build_ext --inplace)"
+                ) from missing
+    return "python", importlib.import_module("barnabas.kernels.python")
+
+
+NAME, _chosen = _choose(os.environ.get("BARNABAS_KERNELS"))
+
+if TYPE_CHECKING:
+    from barnabas.kernels.python import (
+        BatchBuilder,
+        Record,
+        RecordReader,
+        assign_offsets,
+        check_batch,
+        crc32c,
+        decode_unsigned_varint,
+        decode_varint,
+        decode_varlong,
+        encode_unsigned_varint,
+        encode_varint,
+        encode_varlong,
+        inspect_batch,
+        murmur2,
+        read_records,
+        records_to_columns,
+        scan_batch,
+        scan_batches,
+        stamp_producer,
+        stamp_timestamp,
+        validate_records,
+    )
+else:
+    BatchBuilder = _chosen.BatchBuilder
+    Record = _chosen.Record
+    RecordReader = _chosen.RecordReader
+    assign_offsets = _chosen.assign_offsets
+    check_batch = _chosen.check_batch
+    crc32c = _chosen.crc32c
+    decode_unsigned_varint = _chosen.decode_unsigned_varint
+    decode_varint = _chosen.decode_varint
+    decode_varlong = _chosen.decode_varlong
+    encode_unsigned_varint = _chosen.encode_unsigned_varint
+    encode_varint = _chosen.encode_varint
+    encode_varlong = _chosen.encode_varlong
+    inspect_batch = _chosen.inspect_batch
+    murmur2 = _chosen.murmur2
+    read_records = _chosen.read_records
+    records_to_columns = _chosen.records_to_columns
+    scan_batch = _chosen.scan_batch
+    scan_batches = _chosen.scan_batches
+    stamp_producer = _chosen.stamp_producer
+    stamp_timestamp = _chosen.stamp_timestamp
+    validate_records = _chosen.validate_records
+
+__all__ = [
+    "APPEND_TIME_BIT",
+    "CODEC_MASK",
+    "CONTROL_BIT",
+    "HEADER_SIZE",
+    "NAME",
+    "NO_TIMESTAMP",
+    "TIMESTAMP_MAX",
+    "TIMESTAMP_MIN",
+    "TRANSACTIONAL_BIT",
+    "BatchBuilder",
+    "Buffer",
+    "Column",
+    "Columns",
+    "Fault",
+    "Faults",
+    "HeaderFields",
+    "Headers",
+    "MutableBuffer",
+    "Record",
+    "RecordReader",
+    "Row",
+    "assign_offsets",
+    "check_batch",
+    "crc32c",
+    "decode_unsigned_varint",
+    "decode_varint",
+    "decode_varlong",
+    "encode_unsigned_varint",
+    "encode_varint",
+    "encode_varlong",
+    "inspect_batch",
+    "murmur2",
+    "read_records",
+    "records_to_columns",
+    "scan_batch",
+    "scan_batches",
+    "stamp_producer",
+    "stamp_timestamp",
+    "validate_records",
+]

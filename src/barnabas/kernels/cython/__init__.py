@@ -1,0 +1,49 @@
+"""The compiled kernels: the names and answers of the reference, many times faster."""
+
+from barnabas.kernels.cython.arrow import records_to_columns
+from barnabas.kernels.cython.batch import (
+    assign_offsets,
+    check_batch,
+    inspect_batch,
+    scan_batch,
+    scan_batches,
+    stamp_producer,
+    stamp_timestamp,
+    validate_records,
+)
+from barnabas.kernels.cython.builder import BatchBuilder
+from barnabas.kernels.cython.crc32c import crc32c
+from barnabas.kernels.cython.murmur2 import murmur2
+from barnabas.kernels.cython.reader import Record, RecordReader, read_records
+from barnabas.kernels.cython.varint import (
+    decode_unsigned_varint,
+    decode_varint,
+    decode_varlong,
+    encode_unsigned_varint,
+    encode_varint,
+    encode_varlong,
+)
+
+__all__ = [
+    "BatchBuilder",
+    "Record",
+    "RecordReader",
+    "assign_offsets",
+    "check_batch",
+    "crc32c",
+    "decode_unsigned_varint",
+    "decode_varint",
+    "decode_varlong",
+    "encode_unsigned_varint",
+    "encode_varint",
+    "encode_varlong",
+    "inspect_batch",
+    "murmur2",
+    "read_records",
+    "records_to_columns",
+    "scan_batch",
+    "scan_batches",
+    "stamp_producer",
+    "stamp_timestamp",
+    "validate_records",
+]

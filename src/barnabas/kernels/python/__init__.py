@@ -1,0 +1,49 @@
+"""The reference kernels: short, obvious, always importable."""
+
+from barnabas.kernels.python.arrow import records_to_columns
+from barnabas.kernels.python.batch import (
+    assign_offsets,
+    check_batch,
+    inspect_batch,
+    scan_batch,
+    scan_batches,
+    stamp_producer,
+    stamp_timestamp,
+    validate_records,
+)
+from barnabas.kernels.python.builder import BatchBuilder
+from barnabas.kernels.python.crc32c import crc32c
+from barnabas.kernels.python.murmur2 import murmur2
+from barnabas.kernels.python.reader import Record, RecordReader, read_records
+from barnabas.kernels.python.varint import (
+    decode_unsigned_varint,
+    decode_varint,
+    decode_varlong,
+    encode_unsigned_varint,
+    encode_varint,
+    encode_varlong,
+)
+
+__all__ = [
+    "BatchBuilder",
+    "Record",
+    "RecordReader",
+    "assign_offsets",
+    "check_batch",
+    "crc32c",
+    "decode_unsigned_varint",
+    "decode_varint",
+    "decode_varlong",
+    "encode_unsigned_varint",
+    "encode_varint",
+    "encode_varlong",
+    "inspect_batch",
+    "murmur2",
+    "read_records",
+    "records_to_columns",
+    "scan_batch",
+    "scan_batches",
+    "stamp_producer",
+    "stamp_timestamp",
+    "validate_records",
+]

@@ -1,0 +1,335 @@
+"""What both sets of kernels promise: signatures, shared constants, shared words for faults.
+
+A kernel reads and writes bytes and nothing else: no clock, no file, no policy. `kernels/python` is
+the reference, `kernels/cython` has the same names and answers; for the same input both give the
+same result or raise the same CorruptRecordError. A buffer is anything contiguous that the buffer
+protocol serves.
+
+Header fields of a v2 batch travel as one plain tuple, in the order of the bytes except for `size`
+(the whole batch, that is batchLength + 12):
+
+    base_offset, size, leader_epoch, magic, crc, attributes, last_offset_delta, base_timestamp,
+    max_timestamp, producer_id, producer_epoch, base_sequence, count
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from enum import IntEnum
+from typing import Any, Protocol, TypeAlias
+
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import CorruptRecordError, InvalidValueError
+
+Buffer: TypeAlias = bytes | bytearray | memoryview
+MutableBuffer: TypeAlias = bytearray | memoryview
+HeaderFields: TypeAlias = tuple[
+    int, int, int, int, int, int, int, int, int, int, int, int, int
+]  # see the module's docstring
+Headers: TypeAlias = tuple[tuple[str, bytes | None], ...]
+Row: TypeAlias = Sequence[Any]  # timestamp, key, value and optionally headers
+Faults: TypeAlias = tuple[tuple[int, "Fault"], ...]  # (index of the record, what is wrong)
+
+HEADER_SIZE = 61
+PREFIX_SIZE = 12  # base offset and length: what the length field does not count
+SIZE_MAX = 2**31 - 1  # of a batch: its length is an int32
+
+CODEC_MASK = 0x07
+APPEND_TIME_BIT = 0x08
+TRANSACTIONAL_BIT = 0x10
+CONTROL_BIT = 0x20
+
+NO_TIMESTAMP = -1
+TIMESTAMP_MIN = -(2**63)  # pass these two for "no bound"
+TIMESTAMP_MAX = 2**63 - 1
+
+
+class Fault(IntEnum):
+    """What can be wrong with one record; `text` is what a person is told."""
+
+    CUT = 1
+    VARINT = 2
+    LENGTH = 3
+    FIELD = 4
+    HEADERS = 5
+    OFFSET = 6
+    KEY = 7
+    TIMESTAMP = 8
+    LEFTOVER = 9
+    COUNT = 10
+
+    @property
+    def text(self) -> str:
+        return _FAULT_TEXTS[self]
+
+
+_FAULT_TEXTS = {
+    Fault.CUT: "the record runs past the end of its batch",
+    Fault.VARINT: "a variable-length number is longer than its type allows",
+    Fault.LENGTH: "the record's length does not match its fields",
+    Fault.FIELD: "a key or value has a negative length other than -1",
+    Fault.HEADERS: "the header count or a header's length is impossible",
+    Fault.OFFSET: "the offset deltas of a batch must count 0, 1, 2, …",
+    Fault.KEY: "a record of a compacted topic must have a key",
+    Fault.TIMESTAMP: "the timestamp is outside the range that the topic accepts",
+    Fault.LEFTOVER: "bytes are left over after the last record",
+    Fault.COUNT: "the number of records is negative",
+}
+
+
+def corrupt_record(index: int, fault: int) -> CorruptRecordError:
+    """Describe a record that cannot be read."""
+    return CorruptRecordError(f"record {index} of the batch: {Fault(fault).text}")
+
+
+def cut_header(available: int) -> CorruptRecordError:
+    return CorruptRecordError(f"a batch header is {HEADER_SIZE} bytes, only {available} are there")
+
+
+def wrong_magic(magic: int) -> CorruptRecordError:
+    return CorruptRecordError(
+        f"magic {magic} where a batch of magic 2 was expected", ErrorCode.INVALID_RECORD
+    )
+
+
+def wrong_size(size: int) -> CorruptRecordError:
+    return CorruptRecordError(f"a batch of {size} bytes is smaller than its header ({HEADER_SIZE})")
+
+
+def cut_batch(size: int, available: int) -> CorruptRecordError:
+    return CorruptRecordError(f"the batch says {size} bytes, only {available} are there")
+
+
+def wrong_crc(stored: int, computed: int) -> CorruptRecordError:
+    return CorruptRecordError(f"the batch says CRC {stored:#010x}, its bytes have {computed:#010x}")
+
+
+def wrong_counts(count: int, last_offset_delta: int) -> CorruptRecordError:
+    return CorruptRecordError(
+        f"a batch cannot have {count} records and last offset delta {last_offset_delta}",
+        ErrorCode.INVALID_RECORD,
+    )
+
+
+def wrong_range(position: int, end: int, size: int) -> ValueError:
+    """Describe a call that points outside its buffer: a bug of the caller, not of the bytes."""
+    return ValueError(f"range {position}..{end} of a buffer of {size} bytes")
+
+
+def wrong_offset_delta(offset_delta: int, last: int) -> InvalidValueError:
+    return InvalidValueError(f"offset delta {offset_delta} cannot come after {last}")
+
+
+def record_too_large(size: int) -> InvalidValueError:
+    return InvalidValueError(f"a batch cannot be larger than {SIZE_MAX} bytes, this is {size}")
+
+
+def nothing_appended() -> InvalidValueError:
+    return InvalidValueError("a batch without a record needs a last offset delta of its own")
+
+
+def batch_finished() -> InvalidValueError:
+    return InvalidValueError("this batch was finished: it takes no record and finishes once")
+
+
+def column_range() -> InvalidValueError:
+    return InvalidValueError("a row of the Arrow buffers points outside them")
+
+
+def wrong_varint() -> CorruptRecordError:
+    return CorruptRecordError("a variable-length number is cut or too long")
+
+
+class RecordContract(Protocol):
+    """One record as a consumer sees it; compares, hashes and prints by its fields."""
+
+    @property
+    def offset(self) -> int: ...
+    @property
+    def timestamp(self) -> int: ...
+    @property
+    def key(self) -> bytes | None: ...
+    @property
+    def value(self) -> bytes | None: ...
+    @property
+    def headers(self) -> Headers: ...
+
+
+class ReaderContract(Protocol):
+    """Records of one batch, decoded only as they are asked for."""
+
+    @property
+    def remaining(self) -> int: ...
+    def take(self, count: int, /) -> list[Any]: ...
+    def __iter__(self) -> Iterator[Any]: ...
+    def __next__(self) -> Any: ...
+
+
+class BuilderContract(Protocol):
+    """A batch that grows record by record, and is then finished once."""
+
+    @property
+    def count(self) -> int: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def base_timestamp(self) -> int: ...
+    @property
+    def max_timestamp(self) -> int: ...
+    def append(
+        self,
+        timestamp: int,
+        key: Buffer | None,
+        value: Buffer | None,
+        headers: Iterable[tuple[str, Buffer | None]] = (),
+        offset_delta: int = -1,
+    ) -> int: ...
+    def append_many(self, rows: Sequence[Row], start: int = 0) -> int: ...
+    def append_columns(
+        self,
+        timestamps: Buffer | None,
+        keys: Column | None,
+        values: Column | None,
+        start: int,
+        stop: int,
+        timestamp: int = NO_TIMESTAMP,
+    ) -> int: ...
+    def finish(
+        self,
+        *,
+        codec: int = 0,
+        compress: Callable[[memoryview], Buffer] | None = None,
+        base_offset: int = 0,
+        leader_epoch: int = -1,
+        producer_id: int = -1,
+        producer_epoch: int = -1,
+        base_sequence: int = -1,
+        attributes: int = 0,
+        last_offset_delta: int = -1,
+    ) -> bytearray: ...
+
+
+Column: TypeAlias = tuple[
+    Buffer | None, Buffer, Buffer
+]  # Arrow: validity bits, int32 offsets, data
+
+
+class Kernels(Protocol):
+    """The names that a set of kernels offers."""
+
+    def crc32c(self, data: Buffer, value: int = 0, /) -> int: ...
+    def murmur2(self, data: Buffer, /) -> int: ...
+
+    def encode_varint(self, value: int, /) -> bytes: ...
+    def encode_varlong(self, value: int, /) -> bytes: ...
+    def encode_unsigned_varint(self, value: int, /) -> bytes: ...
+    def decode_varint(self, buffer: Buffer, position: int = 0, /) -> tuple[int, int]: ...
+    def decode_varlong(self, buffer: Buffer, position: int = 0, /) -> tuple[int, int]: ...
+    def decode_unsigned_varint(self, buffer: Buffer, position: int = 0, /) -> tuple[int, int]: ...
+
+    def scan_batch(self, buffer: Buffer, position: int = 0, end: int = -1) -> HeaderFields: ...
+    def scan_batches(
+        self, buffer: Buffer, position: int = 0, end: int = -1
+    ) -> list[HeaderFields]: ...
+    def check_batch(self, buffer: Buffer, position: int = 0, end: int = -1) -> HeaderFields: ...
+    def inspect_batch(
+        self,
+        buffer: Buffer,
+        position: int = 0,
+        end: int = -1,
+        timestamp_min: int = TIMESTAMP_MIN,
+        timestamp_max: int = TIMESTAMP_MAX,
+        require_key: bool = False,
+    ) -> tuple[HeaderFields, int, int, Faults]: ...
+    def validate_records(
+        self,
+        buffer: Buffer,
+        start: int,
+        end: int,
+        count: int,
+        base_timestamp: int,
+        timestamp_min: int = TIMESTAMP_MIN,
+        timestamp_max: int = TIMESTAMP_MAX,
+        require_key: bool = False,
+    ) -> tuple[int, int, Faults]: ...
+    def assign_offsets(
+        self, buffer: MutableBuffer, position: int, base_offset: int, leader_epoch: int
+    ) -> None: ...
+    def stamp_timestamp(
+        self, buffer: MutableBuffer, position: int, append_time: bool, max_timestamp: int
+    ) -> int: ...
+    def stamp_producer(
+        self,
+        buffer: MutableBuffer,
+        position: int,
+        producer_id: int,
+        producer_epoch: int,
+        base_sequence: int,
+        transactional: bool = False,
+    ) -> int: ...
+
+    def read_records(
+        self,
+        buffer: Buffer,
+        start: int,
+        end: int,
+        count: int,
+        base_offset: int,
+        base_timestamp: int,
+        append_time: int | None = None,
+    ) -> ReaderContract: ...
+    def records_to_columns(
+        self,
+        buffer: Buffer,
+        start: int,
+        end: int,
+        count: int,
+        base_offset: int,
+        base_timestamp: int,
+        append_time: int | None = None,
+    ) -> Columns: ...
+
+    @property
+    def BatchBuilder(self) -> Callable[..., BuilderContract]: ...
+    @property
+    def Record(self) -> Callable[..., RecordContract]: ...
+    @property
+    def RecordReader(self) -> Callable[..., ReaderContract]: ...
+
+
+class Columns:
+    """Records of one batch as Arrow's buffers: int64 values, and (validity, int32 offsets, data).
+
+    `header_offsets` has count + 1 int32 positions into the header columns.
+    """
+
+    __slots__ = (
+        "count",
+        "header_keys",
+        "header_offsets",
+        "header_values",
+        "keys",
+        "offsets",
+        "timestamps",
+        "values",
+    )
+
+    def __init__(
+        self,
+        count: int,
+        offsets: Buffer,
+        timestamps: Buffer,
+        keys: Column,
+        values: Column,
+        header_offsets: Buffer,
+        header_keys: Column,
+        header_values: Column,
+    ) -> None:
+        self.count = count
+        self.offsets = offsets
+        self.timestamps = timestamps
+        self.keys = keys
+        self.values = values
+        self.header_offsets = header_offsets
+        self.header_keys = header_keys
+        self.header_values = header_values

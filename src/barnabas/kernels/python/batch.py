@@ -1,0 +1,218 @@
+"""Record batches of magic 2 as a broker handles them: scan, check, validate, patch.
+
+      0 baseOffset int64          23 lastOffsetDelta int32   51 producerEpoch int16
+      8 batchLength int32         27 baseTimestamp int64     53 baseSequence int32
+     12 partitionLeaderEpoch i32  35 maxTimestamp int64      57 recordsCount int32
+     16 magic int8                43 producerId int64        61 records
+     17 crc uint32, of all bytes from 21 on; 21 attributes int16
+
+Base offset and leader epoch are outside the CRC, so a leader assigns offsets without computing it
+again.
+"""
+
+from __future__ import annotations
+
+import struct
+
+from barnabas.kernels.contract import (
+    APPEND_TIME_BIT,
+    CODEC_MASK,
+    HEADER_SIZE,
+    NO_TIMESTAMP,
+    PREFIX_SIZE,
+    TIMESTAMP_MAX,
+    TIMESTAMP_MIN,
+    TRANSACTIONAL_BIT,
+    Buffer,
+    Fault,
+    Faults,
+    HeaderFields,
+    MutableBuffer,
+    cut_batch,
+    cut_header,
+    wrong_counts,
+    wrong_crc,
+    wrong_magic,
+    wrong_range,
+    wrong_size,
+)
+from barnabas.kernels.python.crc32c import crc32c
+from barnabas.kernels.python.layout import RecordFault, read_layout, wrap64
+
+_HEADER = struct.Struct(">qiibIhiqqqhii")
+_CRC_AT, _ATTRIBUTES_AT = 17, 21
+
+
+def scan_batch(buffer: Buffer, position: int = 0, end: int = -1) -> HeaderFields:
+    """Return the header fields at position; the rest of the batch need not be there."""
+    end = _end(buffer, position, end)
+    if end - position < HEADER_SIZE:
+        raise cut_header(end - position)
+    fields = _HEADER.unpack_from(buffer, position)
+    size = fields[1] + PREFIX_SIZE
+    if fields[3] != 2:
+        raise wrong_magic(fields[3])
+    if size < HEADER_SIZE:
+        raise wrong_size(size)
+    return (fields[0], size, *fields[2:])
+
+
+def scan_batches(buffer: Buffer, position: int = 0, end: int = -1) -> list[HeaderFields]:
+    """Return the header fields of every whole batch; a cut one at the end is left out."""
+    end = _end(buffer, position, end)
+    found = []
+    while end - position >= HEADER_SIZE:
+        fields = scan_batch(buffer, position, end)
+        if fields[1] > end - position:
+            break
+        found.append(fields)
+        position += fields[1]
+    return found
+
+
+def check_batch(buffer: Buffer, position: int = 0, end: int = -1) -> HeaderFields:
+    """Return the header fields of a whole batch whose CRC and counts are right."""
+    end = _end(buffer, position, end)
+    fields = scan_batch(buffer, position, end)
+    size, stored, last_offset_delta, count = fields[1], fields[4], fields[6], fields[12]
+    if size > end - position:
+        raise cut_batch(size, end - position)
+    computed = crc32c(memoryview(buffer)[position + _ATTRIBUTES_AT : position + size])
+    if computed != stored:
+        raise wrong_crc(stored, computed)
+    # Compaction may leave fewer records than offsets (even none), never more.
+    if not 0 <= count <= last_offset_delta + 1:
+        raise wrong_counts(count, last_offset_delta)
+    return fields
+
+
+def inspect_batch(
+    buffer: Buffer,
+    position: int = 0,
+    end: int = -1,
+    timestamp_min: int = TIMESTAMP_MIN,
+    timestamp_max: int = TIMESTAMP_MAX,
+    require_key: bool = False,
+) -> tuple[HeaderFields, int, int, Faults]:
+    """Check a produced batch in one call: header, CRC and, if it is not compressed, every record.
+
+    Returns the header fields and what `validate_records` returns. Of a compressed batch the
+    records are not looked at: its max timestamp is the header's and its offset delta -1.
+    """
+    fields = check_batch(buffer, position, end)
+    if fields[5] & CODEC_MASK:
+        return fields, fields[8], -1, ()
+    walked = validate_records(
+        buffer,
+        position + HEADER_SIZE,
+        position + fields[1],
+        fields[12],
+        fields[7],
+        timestamp_min,
+        timestamp_max,
+        require_key,
+    )
+    return (fields, *walked)
+
+
+def validate_records(
+    buffer: Buffer,
+    start: int,
+    end: int,
+    count: int,
+    base_timestamp: int,
+    timestamp_min: int = TIMESTAMP_MIN,
+    timestamp_max: int = TIMESTAMP_MAX,
+    require_key: bool = False,
+) -> tuple[int, int, Faults]:
+    """Walk over uncompressed records and return (max timestamp, its first offset delta, faults).
+
+    A record that cannot be read ends the walk; other faults are gathered, one for each record.
+    Timestamp -1 (none) is always inside the bounds.
+    """
+    end = _end(buffer, start, end)
+    faults: list[tuple[int, Fault]] = []
+    greatest, offset_of_greatest = NO_TIMESTAMP, -1
+    if count < 0:
+        return greatest, offset_of_greatest, ((0, Fault.COUNT),)
+    position = start
+    for index in range(count):
+        try:
+            record = read_layout(buffer, position, end)
+        except RecordFault as failure:
+            faults.append((index, failure.fault))
+            return greatest, offset_of_greatest, tuple(faults)
+        position = record.end
+        timestamp = wrap64(base_timestamp + record.timestamp_delta)
+        if timestamp > greatest:
+            greatest, offset_of_greatest = timestamp, record.offset_delta
+        if record.offset_delta != index:
+            faults.append((index, Fault.OFFSET))
+        elif require_key and record.key_length < 0:
+            faults.append((index, Fault.KEY))
+        elif timestamp != NO_TIMESTAMP and not timestamp_min <= timestamp <= timestamp_max:
+            faults.append((index, Fault.TIMESTAMP))
+    if position != end:
+        faults.append((count, Fault.LEFTOVER))
+    return greatest, offset_of_greatest, tuple(faults)
+
+
+def assign_offsets(
+    buffer: MutableBuffer, position: int, base_offset: int, leader_epoch: int
+) -> None:
+    """Write what the leader decides into a batch, in place; its CRC does not cover these."""
+    _whole(buffer, position)
+    struct.pack_into(">q", buffer, position, base_offset)
+    struct.pack_into(">i", buffer, position + 12, leader_epoch)
+
+
+def stamp_timestamp(
+    buffer: MutableBuffer, position: int, append_time: bool, max_timestamp: int
+) -> int:
+    """Set timestamp type and max timestamp of a batch in place, and its CRC; return the CRC."""
+    size = _whole(buffer, position)
+    (attributes,) = struct.unpack_from(">h", buffer, position + _ATTRIBUTES_AT)
+    attributes = attributes | APPEND_TIME_BIT if append_time else attributes & ~APPEND_TIME_BIT
+    struct.pack_into(">h", buffer, position + _ATTRIBUTES_AT, attributes)
+    struct.pack_into(">q", buffer, position + 35, max_timestamp)
+    return _seal(buffer, position, size)
+
+
+def stamp_producer(
+    buffer: MutableBuffer,
+    position: int,
+    producer_id: int,
+    producer_epoch: int,
+    base_sequence: int,
+    transactional: bool = False,
+) -> int:
+    """Set the producer's identity and sequence of a batch in place, and its CRC; return the CRC."""
+    size = _whole(buffer, position)
+    (attributes,) = struct.unpack_from(">h", buffer, position + _ATTRIBUTES_AT)
+    attributes = attributes & ~TRANSACTIONAL_BIT | (TRANSACTIONAL_BIT if transactional else 0)
+    struct.pack_into(">h", buffer, position + _ATTRIBUTES_AT, attributes)
+    struct.pack_into(">qhi", buffer, position + 43, producer_id, producer_epoch, base_sequence)
+    return _seal(buffer, position, size)
+
+
+def _seal(buffer: MutableBuffer, position: int, size: int) -> int:
+    crc = crc32c(memoryview(buffer)[position + _ATTRIBUTES_AT : position + size])
+    struct.pack_into(">I", buffer, position + _CRC_AT, crc)
+    return crc
+
+
+def _whole(buffer: Buffer, position: int) -> int:
+    """Return the size of the batch at position, all of which must be there."""
+    size = scan_batch(buffer, position)[1]
+    if size > len(buffer) - position:
+        raise cut_batch(size, len(buffer) - position)
+    return size
+
+
+def _end(buffer: Buffer, position: int, end: int) -> int:
+    """Return where to stop: `end`, or the buffer's end for -1."""
+    if end == -1:
+        end = len(buffer)
+    if not 0 <= position <= end <= len(buffer):
+        raise wrong_range(position, end, len(buffer))
+    return end
