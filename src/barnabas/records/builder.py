@@ -1,0 +1,119 @@
+"""Whole batches made in one call, and batches packed anew with another codec.
+
+What grows record by record (a producer's open batch) uses `kernels.BatchBuilder` directly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+
+from barnabas.kernels import (
+    APPEND_TIME_BIT,
+    CODEC_MASK,
+    CONTROL_BIT,
+    HEADER_SIZE,
+    TRANSACTIONAL_BIT,
+    BatchBuilder,
+    Buffer,
+    Record,
+    Row,
+    stamp_timestamp,
+)
+from barnabas.records.batch import BatchHeader, unpack
+from barnabas.records.compression import DEFAULT_LIMIT, Codec, compress
+
+
+def build_batch(
+    records: Iterable[Record | Row],
+    codec: Codec | int | str = Codec.NONE,
+    *,
+    level: int | None = None,
+    base_offset: int = 0,
+    leader_epoch: int = -1,
+    producer_id: int = -1,
+    producer_epoch: int = -1,
+    base_sequence: int = -1,
+    transactional: bool = False,
+    control: bool = False,
+    append_time: int | None = None,
+) -> bytes:
+    """Return one batch of the records: Record objects or rows (timestamp, key, value[, headers]).
+
+    There must be at least one. Offsets count up from `base_offset`; those of Record objects are not looked at. With
+    `append_time` the batch is stamped as the broker's clock would.
+    """
+    rows = [
+        (record.timestamp, record.key, record.value, record.headers)
+        if isinstance(record, Record)
+        else record
+        for record in records
+    ]
+    builder = BatchBuilder()
+    builder.append_many(rows)
+    batch = finish(
+        builder,
+        codec,
+        level,
+        base_offset=base_offset,
+        leader_epoch=leader_epoch,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        base_sequence=base_sequence,
+        attributes=(TRANSACTIONAL_BIT if transactional else 0) | (CONTROL_BIT if control else 0),
+    )
+    if append_time is not None:
+        stamp_timestamp(batch, 0, True, append_time)
+    return bytes(batch)
+
+
+def finish(
+    builder: BatchBuilder,
+    codec: Codec | int | str = Codec.NONE,
+    level: int | None = None,
+    *,
+    base_offset: int = 0,
+    leader_epoch: int = -1,
+    producer_id: int = -1,
+    producer_epoch: int = -1,
+    base_sequence: int = -1,
+    attributes: int = 0,
+    last_offset_delta: int = -1,
+) -> bytearray:
+    """Finish a builder with a codec by number or name; the batch can still be stamped in place."""
+    codec = Codec.of(codec)
+    packer: Callable[[memoryview], bytes] | None = None
+    if codec is not Codec.NONE:
+        packer = partial(compress, codec, level=level)
+    return builder.finish(
+        codec=codec,
+        compress=packer,
+        base_offset=base_offset,
+        leader_epoch=leader_epoch,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        base_sequence=base_sequence,
+        attributes=attributes,
+        last_offset_delta=last_offset_delta,
+    )
+
+
+def recompress(
+    buffer: Buffer,
+    header: BatchHeader,
+    codec: Codec | int | str,
+    *,
+    level: int | None = None,
+    position: int = 0,
+    limit: int = DEFAULT_LIMIT,
+) -> bytearray:
+    """Return the batch at position with its records packed by another codec, all else the same."""
+    codec = Codec.of(codec)
+    packed = compress(codec, unpack(buffer, header, position, limit), level)
+    batch = bytearray(memoryview(buffer)[position : position + HEADER_SIZE])
+    batch[8:12] = (HEADER_SIZE - 12 + len(packed)).to_bytes(4, "big")
+    batch[21:23] = (header.attributes & ~CODEC_MASK | codec).to_bytes(2, "big", signed=True)
+    batch += packed
+    # Stamping what is already there computes the CRC of the new bytes.
+    stamp_timestamp(batch, 0, header.attributes & APPEND_TIME_BIT != 0, header.max_timestamp)
+    return batch

@@ -1,0 +1,246 @@
+"""The four codecs of record batches, in the framings that Kafka's clients write and accept.
+
+Decompression is bounded: no call produces, or allocates for, more than `limit` bytes, however much
+the input claims or holds. For lz4 and zstd the frame's block headers are walked first, which gives
+an upper bound of the output before anything is unpacked. Whatever is wrong with the input is a
+CorruptRecordError.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from enum import IntEnum
+from typing import Any
+
+import cramjam
+
+from barnabas.kernels import Buffer
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import CorruptRecordError, InvalidValueError
+from barnabas.records import lz4_frame, zstd_frame
+
+_fast_zlib: Any
+try:
+    from isal import isal_zlib as _fast_zlib
+except ImportError:  # a platform without it: the same format, slower
+    _fast_zlib = None
+
+DEFAULT_LIMIT = 256 * 1024 * 1024
+
+_GZIP_WINDOW = 31  # zlib's way to say: a gzip wrapper around a 32 KiB window
+_GZIP_CHUNK = 1 << 20
+_XERIAL_MAGIC = b"\x82SNAPPY\0"
+_XERIAL_HEADER = _XERIAL_MAGIC + b"\0\0\0\1\0\0\0\1"
+_XERIAL_BLOCK = 32 * 1024
+_SNAPPY_EXPANSION_MAX = 22  # the densest element makes 64 bytes of 3
+
+
+class Codec(IntEnum):
+    """A codec by its number in the attributes of a batch."""
+
+    NONE = 0
+    GZIP = 1
+    SNAPPY = 2
+    LZ4 = 3
+    ZSTD = 4
+
+    @classmethod
+    def of(cls, codec: Codec | int | str) -> Codec:
+        """Return the codec for a number off the wire or a name such as "lz4"."""
+        try:
+            return cls[codec.upper()] if isinstance(codec, str) else cls(codec)
+        except (KeyError, ValueError):
+            raise CorruptRecordError(
+                f"compression codec {codec} is none of none, gzip, snappy, lz4, zstd",
+                ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
+            ) from None
+
+
+def compress(codec: Codec | int | str, data: Buffer, level: int | None = None) -> bytes:
+    """Compress records; `level` has Kafka's range for the codec (None: Kafka's default)."""
+    return _COMPRESS[Codec.of(codec)](data, level)
+
+
+def decompress(
+    codec: Codec | int | str,
+    data: Buffer,
+    limit: int = DEFAULT_LIMIT,
+    *,
+    old_lz4_checksum: bool = False,
+) -> bytes:
+    """Decompress records; raise CorruptRecordError if they are damaged or larger than `limit`.
+
+    `old_lz4_checksum` accepts the header checksum that clients wrote into messages of magic 0,
+    which covered the wrong bytes.
+    """
+    codec = Codec.of(codec)
+    if codec is Codec.LZ4 and old_lz4_checksum:
+        data = lz4_frame.repair_header(data)
+    return _DECOMPRESS[codec](memoryview(data), limit)
+
+
+def too_large(limit: int) -> CorruptRecordError:
+    """Describe input that unpacks to more than was allowed."""
+    return CorruptRecordError(
+        f"the records decompress to more than the limit of {limit} bytes",
+        ErrorCode.MESSAGE_TOO_LARGE,
+    )
+
+
+def _corrupt(codec: str, failure: object) -> CorruptRecordError:
+    return CorruptRecordError(f"damaged {codec} data: {failure}")
+
+
+def _copy(data: Buffer, level: int | None) -> bytes:
+    return bytes(data)
+
+
+def _copy_bounded(data: memoryview, limit: int) -> bytes:
+    if len(data) > limit:
+        raise too_large(limit)
+    return bytes(data)
+
+
+def _gzip(data: Buffer, level: int | None) -> bytes:
+    level = -1 if level is None else level
+    if not (level == -1 or 1 <= level <= 9):
+        raise InvalidValueError(f"gzip level {level} is not -1 or 1 to 9")
+    if _fast_zlib is not None and level <= 6:
+        # isal has levels 0 to 3; above 6 the user asks for size, where zlib is the better one.
+        packed: bytes = _fast_zlib.compress(data, 1 if 1 <= level <= 3 else 2, _GZIP_WINDOW)
+        return packed
+    packer = zlib.compressobj(level, wbits=_GZIP_WINDOW)
+    return packer.compress(data) + packer.flush()
+
+
+def _gunzip(data: memoryview, limit: int) -> bytes:
+    module: Any = _fast_zlib or zlib
+    chunks: list[bytes] = []
+    room = limit
+    rest: Buffer = data
+    while True:  # one turn for each member
+        unpacker = module.decompressobj(_GZIP_WINDOW)
+        while not unpacker.eof:
+            try:
+                # One byte more than there is room tells "full" from "too much".
+                chunk = unpacker.decompress(rest, min(room + 1, _GZIP_CHUNK))
+            except (zlib.error, module.error) as failure:
+                raise _corrupt("gzip", failure) from None
+            rest = unpacker.unconsumed_tail
+            room -= len(chunk)
+            if room < 0:
+                raise too_large(limit)
+            if not chunk and not rest and not unpacker.eof:
+                raise _corrupt("gzip", "it ends early")
+            chunks.append(chunk)
+        rest = unpacker.unused_data
+        if not rest:
+            return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+
+def _snappy(data: Buffer, level: int | None) -> bytes:
+    source = memoryview(data)
+    out = bytearray(_XERIAL_HEADER)
+    for start in range(0, len(source), _XERIAL_BLOCK):
+        block = cramjam.snappy.compress_raw(source[start : start + _XERIAL_BLOCK])
+        out += len(block).to_bytes(4, "big")
+        out += block
+    return bytes(out)
+
+
+def _unsnappy(data: memoryview, limit: int) -> bytes:
+    if data[:8] != _XERIAL_MAGIC:  # librdkafka and others write one bare block
+        return _unsnappy_block(data, limit, limit)
+    blocks: list[bytes] = []
+    room = limit
+    position = 0
+    while position < len(data):
+        if data[position : position + 8] == _XERIAL_MAGIC:  # also where streams are concatenated
+            position += len(_XERIAL_HEADER)
+            continue
+        size = int.from_bytes(data[position : position + 4], "big")
+        block = data[position + 4 : position + 4 + size]
+        if len(block) < size or position + 4 > len(data):
+            raise _corrupt("snappy", "a block is cut")
+        blocks.append(_unsnappy_block(block, room, limit))
+        room -= len(blocks[-1])
+        position += 4 + size
+    if position > len(data):
+        raise _corrupt("snappy", "the stream header is cut")
+    return b"".join(blocks)
+
+
+def _unsnappy_block(block: memoryview, room: int, limit: int) -> bytes:
+    try:
+        size = cramjam.snappy.decompress_raw_len(block)
+        if size > _SNAPPY_EXPANSION_MAX * len(block):
+            raise _corrupt("snappy", f"{len(block)} bytes cannot hold {size}")
+        if size > room:
+            raise too_large(limit)
+        return bytes(cramjam.snappy.decompress_raw(block))
+    except cramjam.DecompressionError as failure:
+        raise _corrupt("snappy", failure) from None
+
+
+def _lz4(data: Buffer, level: int | None) -> bytes:
+    level = 9 if level is None else level
+    if not 1 <= level <= 17:
+        raise InvalidValueError(f"lz4 level {level} is not 1 to 17")
+    return lz4_frame.write(memoryview(data), level)
+
+
+def _unlz4(data: memoryview, limit: int) -> bytes:
+    frames = lz4_frame.walk(data)
+    return _unpack_frames("lz4", cramjam.lz4.decompress_into, data, frames, limit)
+
+
+def _zstd(data: Buffer, level: int | None) -> bytes:
+    level = 3 if level is None else level
+    if not -131072 <= level <= 22:
+        raise InvalidValueError(f"zstd level {level} is not -131072 to 22")
+    return bytes(cramjam.zstd.compress(data, level))
+
+
+def _unzstd(data: memoryview, limit: int) -> bytes:
+    frames = zstd_frame.walk(data)
+    return _unpack_frames("zstd", cramjam.zstd.decompress_into, data, frames, limit)
+
+
+def _unpack_frames(
+    codec: str,
+    unpack: Callable[[memoryview, memoryview], int],
+    data: memoryview,
+    frames: list[tuple[int, int, int]],
+    limit: int,
+) -> bytes:
+    """Unpack frames (start, end, upper bound of the output) into one buffer of bounded size."""
+    bound = sum(frame[2] for frame in frames)
+    # The buffer is zeroed lazily by the system, so what the bound overstates costs no memory.
+    out = memoryview(bytearray(min(bound, limit)))
+    filled = 0
+    for start, end, _ in frames:
+        try:
+            filled += unpack(data[start:end], out[filled:])
+        except cramjam.DecompressionError as failure:
+            if bound > limit and "whole buffer" in str(failure):
+                raise too_large(limit) from None
+            raise _corrupt(codec, failure) from None
+    return bytes(out[:filled])
+
+
+_COMPRESS: dict[Codec, Callable[[Buffer, int | None], bytes]] = {
+    Codec.NONE: _copy,
+    Codec.GZIP: _gzip,
+    Codec.SNAPPY: _snappy,
+    Codec.LZ4: _lz4,
+    Codec.ZSTD: _zstd,
+}
+
+_DECOMPRESS: dict[Codec, Callable[[memoryview, int], bytes]] = {
+    Codec.NONE: _copy_bounded,
+    Codec.GZIP: _gunzip,
+    Codec.SNAPPY: _unsnappy,
+    Codec.LZ4: _unlz4,
+    Codec.ZSTD: _unzstd,
+}
