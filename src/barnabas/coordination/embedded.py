@@ -1,0 +1,232 @@
+"""Coordination inside the broker's process, kept in one SQLite file: no other service to run.
+
+    store = EmbeddedStore(path)
+    one, two = EmbeddedCoordination(store), EmbeddedCoordination(store)     # brokers of one process
+
+The tree is in memory; the file is its log of record. A write returns when its transaction is
+committed with journal_mode=WAL and synchronous=FULL, which syncs the file at every commit: what
+was answered survives a loss of power. Writes that arrive while a commit runs wait together and
+share the next one, so a burst costs a few syncs and not one each. The file is touched only in the
+executor.
+
+A commit that fails (a full disk) undoes its writes and those that came after it; they raise
+StorageError, and the tree is again what the file says. Ephemeral nodes are never written: opening
+the file starts without them, as their sessions died with the process. The file opens with the
+first session, closes with the last, and is locked between.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from pathlib import Path
+
+from barnabas.coordination.contract import NoNode
+from barnabas.coordination.session import StoreSession
+from barnabas.coordination.store import Settled, Store
+from barnabas.coordination.tree import Change, Node, Tree
+from barnabas.model.errors import CorruptFileError, StorageError
+
+FORMAT = 1
+
+_SCHEMA = f"""
+BEGIN;
+CREATE TABLE node (
+    path TEXT PRIMARY KEY, data BLOB NOT NULL, version INTEGER NOT NULL, czxid INTEGER NOT NULL,
+    mzxid INTEGER NOT NULL, children_created INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE last_transaction (zxid INTEGER NOT NULL);
+INSERT INTO last_transaction VALUES (0);
+PRAGMA user_version = {FORMAT};
+COMMIT;
+"""
+
+
+class _Batch:
+    """Changes that are committed together, and who waits for them."""
+
+    __slots__ = ("changes", "waiting")
+
+    def __init__(self) -> None:
+        self.changes: list[Change] = []
+        self.waiting: list[Settled] = []
+
+    def tell(self, failure: StorageError | None) -> None:
+        for settled in self.waiting:
+            settled(failure)
+
+
+class EmbeddedStore(Store):
+    """A tree kept in a SQLite file, shared by the sessions of this process."""
+
+    def __init__(self, path: str | Path, executor: Executor | None = None) -> None:
+        """Keep the tree at `path` (its folder must exist); `executor` None is the loop's own."""
+        super().__init__()
+        self.path = Path(path)
+        self.commits = 0
+        """Transactions committed since this object was made."""
+        self._executor = executor
+        self._file: _TreeFile | None = None
+        self._users = 0
+        self._gate = asyncio.Lock()
+        self._next = _Batch()
+        self._running: _Batch | None = None
+        self._commit_asked = False
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    async def open(self) -> None:
+        """Load the tree, unless an earlier user has done so.
+
+        Raises CorruptFileError if the file is not a tree of ours, StorageError if it cannot be used
+        (no such folder, no permission, in use by another process).
+        """
+        async with self._gate:
+            if self._file is None:
+                loop = asyncio.get_running_loop()
+                file = _TreeFile(self.path)
+                self.tree = await loop.run_in_executor(self._executor, file.load)
+                self._file = file
+                self._loop = loop
+            self._users += 1
+
+    async def release(self) -> None:
+        """Close the file when its last user goes."""
+        async with self._gate:
+            self._users -= 1
+            if not self._users and self._file is not None:
+                await self._idle.wait()
+                file, self._file = self._file, None
+                await self._loop.run_in_executor(self._executor, file.close)
+
+    def now_ms(self) -> int:
+        # Sessions of this process need no timeout: they end with it.
+        return 0
+
+    def settle(self, changes: Sequence[Change], then: Settled) -> None:
+        if changes or self._next.changes:
+            self._next.changes.extend(changes)
+            self._next.waiting.append(then)
+            self._ask_commit()
+        elif self._running is not None:
+            self._running.waiting.append(then)
+        else:
+            then(None)
+
+    def _ask_commit(self) -> None:
+        if self._running is None and not self._commit_asked:
+            # Not at once: whatever else this turn of the loop brings goes into the same commit.
+            self._commit_asked = True
+            self._idle.clear()
+            self._loop.call_soon(self._commit)
+
+    def _commit(self) -> None:
+        assert self._file is not None
+        assert self._running is None
+        self._commit_asked = False
+        self._running, self._next = self._next, _Batch()
+        rows = _rows(self._running.changes)
+        commit = self._loop.run_in_executor(self._executor, self._file.write, rows, self.tree.zxid)
+        commit.add_done_callback(self._committed)
+
+    def _committed(self, commit: asyncio.Future[None]) -> None:
+        batch, self._running = self._running, None
+        assert batch is not None
+        failure = commit.exception()
+        if failure is None:
+            self.commits += 1
+            batch.tell(None)
+        else:
+            assert isinstance(failure, StorageError), failure
+            # What came after was decided on a state that is not to be.
+            later, self._next = self._next, _Batch()
+            self.tree.undo(batch.changes + later.changes)
+            batch.tell(failure)
+            later.tell(failure)
+        if self._next.changes:
+            self._ask_commit()
+        else:
+            self._idle.set()
+
+
+class EmbeddedCoordination(StoreSession):
+    """A session with an EmbeddedStore."""
+
+
+def _rows(changes: Sequence[Change]) -> dict[str, Node | None]:
+    """Reduce changes to what the file should say in the end: a node, or None for no row."""
+    rows: dict[str, Node | None] = {}
+    for path, before, after in changes:
+        if after is not None and not after.ephemeral_owner:
+            rows[path] = after
+        elif before is not None and not before.ephemeral_owner:
+            rows[path] = None
+    return rows
+
+
+class _TreeFile:
+    """The SQLite file; each method runs in the executor, one at a time."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def load(self) -> Tree:
+        try:
+            # The executor may run each call on another thread, though never two at once.
+            self._connection = sqlite3.connect(
+                self._path, isolation_level=None, check_same_thread=False, timeout=0
+            )
+        except sqlite3.Error as failure:
+            raise StorageError(f"cannot open {self._path}: {failure}") from failure
+        try:
+            return self._load()
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def write(self, rows: dict[str, Node | None], zxid: int) -> None:
+        """Make the file say `rows`, durably and all at once."""
+        kept = [(path, *node[:4], node.children_created) for path, node in rows.items() if node]
+        gone = [(path,) for path, node in rows.items() if node is None]
+        run = self._connection.execute
+        try:
+            run("BEGIN IMMEDIATE")
+            self._connection.executemany("REPLACE INTO node VALUES (?, ?, ?, ?, ?, ?)", kept)
+            self._connection.executemany("DELETE FROM node WHERE path = ?", gone)
+            run("UPDATE last_transaction SET zxid = ?", (zxid,))
+            run("COMMIT")
+        except sqlite3.Error as failure:
+            if self._connection.in_transaction:
+                run("ROLLBACK")
+            raise StorageError(f"cannot write {self._path}: {failure}") from failure
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _load(self) -> Tree:
+        run = self._connection.execute
+        try:
+            # An exclusive lock keeps a second process away, whose tree would drift from ours.
+            run("PRAGMA locking_mode = EXCLUSIVE")
+            run("PRAGMA journal_mode = WAL")
+            run("PRAGMA synchronous = FULL")
+            [(version,)] = run("PRAGMA user_version")
+            [(tables,)] = run("SELECT count(*) FROM sqlite_schema")
+            if version == 0 and tables == 0:
+                self._connection.executescript(_SCHEMA)
+            elif version != FORMAT:
+                raise CorruptFileError(f"{self._path}: format {version}; this is for {FORMAT}")
+            [(verdict,)] = run("PRAGMA quick_check(1)")
+            if verdict != "ok":
+                raise CorruptFileError(f"{self._path}: {verdict}")
+            [(zxid,)] = run("SELECT zxid FROM last_transaction")
+            rows = run("SELECT path, data, version, czxid, mzxid, 0, children_created FROM node")
+            return Tree(((row[0], Node(*row[1:])) for row in rows), zxid)
+        except sqlite3.OperationalError as failure:
+            raise StorageError(f"cannot use {self._path}: {failure}") from failure
+        except sqlite3.DatabaseError as failure:
+            raise CorruptFileError(f"{self._path}: {failure}") from failure
+        except (NoNode, ValueError) as failure:
+            raise CorruptFileError(f"{self._path}: {failure}") from failure

@@ -1,0 +1,214 @@
+"""One session with a store in this process, over a way to the store and a way back.
+
+By default the ways are short: questions reach the store at once, and answers and watches come
+back through the loop's queue. A simulation gives ways that take time, hold what is sent while a
+link is cut, and keep the order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import TypeAlias, TypeVar, cast
+
+from barnabas.coordination.contract import (
+    ANY_VERSION,
+    Coordination,
+    Create,
+    Delete,
+    Event,
+    Operation,
+    Result,
+    SessionExpired,
+    SessionListener,
+    SessionState,
+    Set,
+    Stat,
+    Watch,
+)
+from barnabas.coordination.store import Store
+from barnabas.coordination.tree import Outcome
+
+T = TypeVar("T")
+
+Carry: TypeAlias = Callable[[Callable[[], None]], object]
+"""Runs what it is given at the other end of a link, later or now, in the order given."""
+
+HEARTBEATS_PER_TIMEOUT = 3
+
+
+class StoreSession(Coordination):
+    """A client of a Store; see `Coordination` for the calls."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        timeout_ms: int | None = None,
+        to_store: Carry | None = None,
+        to_session: Carry | None = None,
+    ) -> None:
+        """Bind to `store`.
+
+        With `timeout_ms` the session sends heartbeats, expires at the store when none arrive for
+        that long, and learns of it when it next reaches the store; without, it lives until it is
+        closed or expired by hand.
+        """
+        self._store = store
+        self._timeout_ms = timeout_ms
+        self._to_store: Carry = to_store or (lambda act: act())
+        self._to_session = to_session
+        self._session_id = 0
+        self._state = SessionState.CLOSED
+        self._holds_store = False
+        self._listeners: list[SessionListener] = []
+        self._heartbeat: asyncio.TimerHandle | None = None
+
+    # The session
+
+    @property
+    def session_id(self) -> int:
+        return self._session_id
+
+    @property
+    def state(self) -> SessionState:
+        return self._state
+
+    def add_session_listener(self, listener: SessionListener) -> None:
+        self._listeners.append(listener)
+
+    def remove_session_listener(self, listener: SessionListener) -> None:
+        if listener in self._listeners:
+            self._listeners.remove(listener)
+
+    async def start(self) -> None:
+        if self._state is SessionState.CONNECTED:
+            return
+        self._loop = asyncio.get_running_loop()
+        # Watches and listeners run as what started the session, whoever caused them.
+        self._context = contextvars.copy_context()
+        if not self._holds_store:
+            await self._store.open()
+            self._holds_store = True
+        begun: asyncio.Future[int] = self._loop.create_future()
+
+        def begin() -> None:
+            session_id = self._store.begin(self, self._timeout_ms)
+            self.tell(lambda: begun.set_result(session_id) if not begun.done() else None)
+
+        self._to_store(begin)
+        self._session_id = await begun
+        self._enter(SessionState.CONNECTED)
+        self._schedule_heartbeat()
+
+    async def close(self) -> None:
+        if self._state is SessionState.CONNECTED:
+            session_id = self._session_id
+            # It may have ended without our knowing: then its nodes are gone, which is what we want.
+            with suppress(SessionExpired):
+                await self._ask(lambda: (None, self._store.end(session_id)))
+        if self._state is not SessionState.CLOSED:
+            self._enter(SessionState.CLOSED)
+        if self._holds_store:
+            self._holds_store = False
+            await self._store.release()
+
+    # Nodes
+
+    async def create(
+        self,
+        path: str,
+        data: bytes = b"",
+        *,
+        ephemeral: bool = False,
+        sequence: bool = False,
+        make_parents: bool = False,
+    ) -> str:
+        operation = Create(path, data, ephemeral, sequence)
+        session_id = self._session_id
+        results = await self._write(
+            lambda: self._store.tree.create(operation, session_id, make_parents)
+        )
+        return cast(str, results[0])
+
+    async def get(self, path: str, watch: Watch | None = None) -> tuple[bytes, Stat]:
+        session_id = self._session_id
+        return await self._ask(lambda: (self._store.tree.get(path, session_id, watch), None))
+
+    async def set(self, path: str, data: bytes, version: int = ANY_VERSION) -> Stat:
+        results = await self.multi([Set(path, data, version)])
+        return cast(Stat, results[0])
+
+    async def delete(self, path: str, version: int = ANY_VERSION) -> None:
+        await self.multi([Delete(path, version)])
+
+    async def exists(self, path: str, watch: Watch | None = None) -> Stat | None:
+        session_id = self._session_id
+        return await self._ask(lambda: (self._store.tree.exists(path, session_id, watch), None))
+
+    async def children(self, path: str, watch: Watch | None = None) -> list[str]:
+        session_id = self._session_id
+        return await self._ask(lambda: (self._store.tree.children(path, session_id, watch), None))
+
+    async def multi(self, operations: Sequence[Operation]) -> list[Result]:
+        session_id = self._session_id
+        return await self._write(lambda: self._store.tree.apply(operations, session_id))
+
+    # What the store tells this end
+
+    def tell(self, act: Callable[[], None]) -> None:
+        """Carry `act` from the store to this end, in order."""
+        if self._to_session is not None:
+            self._to_session(act)
+        else:
+            self._loop.call_soon(act, context=self._context)
+
+    def hear_watch(self, session_id: int, watch: Watch, event: Event) -> None:
+        """Call a watch, unless its session is over."""
+        if self._is_open(session_id):
+            watch(event)
+
+    def hear_end(self, session_id: int) -> None:
+        """Note that the store has ended the session."""
+        if self._is_open(session_id):
+            self._enter(SessionState.EXPIRED)
+
+    # Inside
+
+    def _is_open(self, session_id: int) -> bool:
+        return self._state is SessionState.CONNECTED and session_id == self._session_id
+
+    async def _write(self, write: Callable[[], Outcome]) -> list[Result]:
+        def question() -> tuple[list[Result], Outcome]:
+            outcome = write()
+            return outcome.results, outcome
+
+        return await self._ask(question)
+
+    async def _ask(self, question: Callable[[], tuple[T, Outcome | None]]) -> T:
+        session_id = self._session_id
+        if self._state is not SessionState.CONNECTED:
+            raise SessionExpired(session_id)
+        reply: asyncio.Future[T] = self._loop.create_future()
+        self._to_store(lambda: self._store.ask(session_id, self, question, reply))
+        return await reply
+
+    def _enter(self, state: SessionState) -> None:
+        self._state = state
+        if self._heartbeat is not None:
+            self._heartbeat.cancel()
+            self._heartbeat = None
+        for listener in list(self._listeners):
+            self._loop.call_soon(listener, state, context=self._context)
+
+    def _schedule_heartbeat(self) -> None:
+        if self._timeout_ms is not None:
+            delay = self._timeout_ms / 1000 / HEARTBEATS_PER_TIMEOUT
+            self._heartbeat = self._loop.call_later(delay, self._send_heartbeat)
+
+    def _send_heartbeat(self) -> None:
+        session_id = self._session_id
+        self._to_store(lambda: self._store.hear(session_id, self))
+        self._schedule_heartbeat()

@@ -1,0 +1,136 @@
+"""What is common to the services that live in this process: one tree, many sessions.
+
+Every question of a session is answered on the tree at once, and its answer is held back until all
+changes that the tree contained then are *settled* (durable, where that is promised). Because
+watches and answers leave through the same ordered way to each session, a session hears of a
+change before it can see it.
+
+A store belongs to one event loop.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from asyncio import Future
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeAlias, TypeVar
+
+from barnabas.coordination.contract import Event, SessionExpired, Watch
+from barnabas.coordination.tree import Change, Fired, Outcome, Tree
+from barnabas.model.errors import BarnabasError, StorageError
+
+T = TypeVar("T")
+
+Settled: TypeAlias = Callable[[StorageError | None], None]
+"""Told when changes are settled, or why they were undone."""
+
+
+class Subscriber(Protocol):
+    """A session's end of the way back."""
+
+    def tell(self, act: Callable[[], None]) -> None:
+        """Run `act` at the session's end, after all that it was told before."""
+
+    def hear_watch(self, session_id: int, watch: Watch, event: Event) -> None:
+        """Call a watch of the session."""
+
+    def hear_end(self, session_id: int) -> None:
+        """Note that the session has expired."""
+
+
+class Store(ABC):
+    """A tree shared by the sessions of this process."""
+
+    def __init__(self) -> None:
+        self.tree = Tree()
+        self.subscribers: dict[int, Subscriber] = {}
+
+    @abstractmethod
+    async def open(self) -> None:
+        """Make the tree ready for one more user."""
+
+    @abstractmethod
+    async def release(self) -> None:
+        """Take back one `open()`."""
+
+    @abstractmethod
+    def now_ms(self) -> int:
+        """Return the time by which sessions expire."""
+
+    @abstractmethod
+    def settle(self, changes: Sequence[Change], then: Settled) -> None:
+        """Call `then` when the tree as it is now, with `changes`, is settled; in order of calls."""
+
+    def begin(self, subscriber: Subscriber, timeout_ms: int | None) -> int:
+        """Open a session; return its id."""
+        session_id = self.tree.open_session(self.now_ms(), timeout_ms)
+        self.subscribers[session_id] = subscriber
+        return session_id
+
+    def hear(self, session_id: int, subscriber: Subscriber) -> None:
+        """Take a heartbeat; a session that is no more is told so."""
+        try:
+            self.tree.hear(session_id, self.now_ms())
+        except SessionExpired:
+            subscriber.tell(lambda: subscriber.hear_end(session_id))
+
+    def ask(
+        self,
+        session_id: int,
+        subscriber: Subscriber,
+        question: Callable[[], tuple[T, Outcome | None]],
+        reply: Future[T],
+    ) -> None:
+        """Answer a question on the present tree; the reply leaves when what it saw is settled."""
+        changes: Sequence[Change] = ()
+        fired: Sequence[Fired] = ()
+        refusal: BarnabasError | None = None
+        try:
+            self.tree.hear(session_id, self.now_ms())
+            result, outcome = question()
+            if outcome is not None:
+                changes, fired = outcome.changes, outcome.fired
+        except BarnabasError as failure:
+            refusal = failure
+
+        def answer(error: BarnabasError | None) -> None:
+            if reply.done():
+                return  # Nobody waits any more: the call was cancelled.
+            if error is None:
+                reply.set_result(result)
+            else:
+                reply.set_exception(error)
+
+        def settled(failure: StorageError | None) -> None:
+            self._tell_watches(fired)
+            error = failure or refusal
+            if isinstance(error, SessionExpired):
+                subscriber.tell(lambda: subscriber.hear_end(session_id))
+            subscriber.tell(lambda: answer(error))
+
+        self.settle(changes, settled)
+
+    def end(self, session_id: int) -> Outcome:
+        """End a session because it asked for it."""
+        del self.subscribers[session_id]
+        return self.tree.end_session(session_id)
+
+    def expire(self, session_id: int) -> None:
+        """End a session as if it had not been heard of for too long."""
+        subscriber = self.subscribers.pop(session_id)
+        outcome = self.tree.end_session(session_id)
+        self.settle(outcome.changes, lambda failure: self._tell_watches(outcome.fired))
+        subscriber.tell(lambda: subscriber.hear_end(session_id))
+
+    def _tell_watches(self, fired: Sequence[Fired]) -> None:
+        # Also after a failure: the watches are spent, and one too many only makes its owner reread.
+        for session_id, watch, event in fired:
+            subscriber = self.subscribers.get(session_id)
+            if subscriber is not None:
+                subscriber.tell(_watch_call(subscriber, session_id, watch, event))
+
+
+def _watch_call(
+    subscriber: Subscriber, session_id: int, watch: Watch, event: Event
+) -> Callable[[], None]:
+    return lambda: subscriber.hear_watch(session_id, watch, event)

@@ -1,0 +1,349 @@
+"""The tree of nodes as a plain machine: told what to do and the time, it answers what changed.
+
+It knows nothing of loops, files or links; `memory.py` and `embedded.py` put them around it. Nodes
+are immutable values in one dict by path, so a change is (path, before, after): undoing it is
+putting `before` back, and keeping it is writing `after` down.
+
+Invariants: the parent of every node is in the tree; an ephemeral node belongs to an open session
+and has no children; `zxid` never falls, not even when changes are undone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from barnabas.coordination.contract import (
+    ANY_VERSION,
+    DATA_SIZE_MAX,
+    BadVersion,
+    Create,
+    Delete,
+    Event,
+    EventType,
+    NoChildrenForEphemerals,
+    NodeExists,
+    NoNode,
+    NotEmpty,
+    Operation,
+    Result,
+    SessionExpired,
+    Set,
+    Stat,
+    Watch,
+    check_path,
+    parent_of,
+    parents_of,
+)
+from barnabas.model.errors import InvalidValueError
+
+SEQUENCE_DIGITS = 10
+
+
+class Node(NamedTuple):
+    """One node, as a value."""
+
+    data: bytes
+    version: int
+    czxid: int
+    mzxid: int
+    ephemeral_owner: int = 0
+    children_created: int = 0
+
+
+class Change(NamedTuple):
+    """One node became another; None stands for no node."""
+
+    path: str
+    before: Node | None
+    after: Node | None
+
+
+class Fired(NamedTuple):
+    """A watch to call."""
+
+    session_id: int
+    watch: Watch
+    event: Event
+
+
+class Outcome(NamedTuple):
+    """What a write did: a result per operation, the changes and the watches to call, in order."""
+
+    results: list[Result]
+    changes: list[Change]
+    fired: list[Fired]
+
+
+class Session:
+    """An open session: when it expires (never, if it has no timeout) and what goes with it."""
+
+    __slots__ = ("deadline_ms", "ephemerals", "timeout_ms")
+
+    def __init__(self, timeout_ms: int | None, now_ms: int) -> None:
+        self.timeout_ms = timeout_ms
+        self.deadline_ms = None if timeout_ms is None else now_ms + timeout_ms
+        self.ephemerals: dict[str, None] = {}
+
+
+# Watches of one kind by path; the inner dict is an ordered set, so a watch left twice is kept once.
+_Watches = dict[str, dict[tuple[int, Watch], None]]
+
+
+class Tree:
+    """Nodes, sessions and watches."""
+
+    def __init__(self, nodes: Iterable[tuple[str, Node]] = (), zxid: int = 0) -> None:
+        """Hold `nodes` (parents need not come first); raise NoNode if one lacks its parent."""
+        self.zxid = zxid
+        self.sessions: dict[int, Session] = {}
+        self._nodes: dict[str, Node] = {"/": Node(b"", 0, 0, 0)}
+        self._children: dict[str, set[str]] = {"/": set()}
+        self._node_watches: _Watches = {}
+        self._children_watches: _Watches = {}
+        self._last_session_id = 0
+        for path, node in nodes:
+            self._nodes[path] = node
+            self._children.setdefault(path, set())
+        for path in self._nodes:
+            if path != "/":
+                if parent_of(path) not in self._nodes:
+                    raise NoNode(path, f"{path} has no parent")
+                self._children[parent_of(path)].add(path)
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+    # Sessions
+
+    def open_session(self, now_ms: int, timeout_ms: int | None = None) -> int:
+        """Open a session that expires `timeout_ms` after it was last heard of; return its id."""
+        self._last_session_id += 1
+        self.sessions[self._last_session_id] = Session(timeout_ms, now_ms)
+        return self._last_session_id
+
+    def hear(self, session_id: int, now_ms: int) -> None:
+        """Note that a session is alive; raise SessionExpired if it is not."""
+        session = self._session(session_id)
+        if session.timeout_ms is not None:
+            session.deadline_ms = now_ms + session.timeout_ms
+
+    def next_expiry_ms(self) -> int | None:
+        """Return when the first session expires unless it is heard of before."""
+        return min(
+            (s.deadline_ms for s in self.sessions.values() if s.deadline_ms is not None),
+            default=None,
+        )
+
+    def expired(self, now_ms: int) -> list[int]:
+        """Return the sessions that are due to be ended, in the order they were opened."""
+        return [
+            session_id
+            for session_id, session in self.sessions.items()
+            if session.deadline_ms is not None and session.deadline_ms <= now_ms
+        ]
+
+    def end_session(self, session_id: int) -> Outcome:
+        """End a session: forget its watches and delete its ephemeral nodes, in one transaction."""
+        session = self._session(session_id)
+        del self.sessions[session_id]
+        for watches in (self._node_watches, self._children_watches):
+            for path in [p for p, kept in watches.items() if any(w[0] == session_id for w in kept)]:
+                kept = {w: None for w in watches[path] if w[0] != session_id}
+                if kept:
+                    watches[path] = kept
+                else:
+                    del watches[path]
+        outcome = Outcome([], [], [])
+        self.zxid += 1
+        for path in list(session.ephemerals):
+            self._delete(Delete(path), outcome)
+        self._fire(outcome)
+        return outcome
+
+    # Writes
+
+    def apply(self, operations: Sequence[Operation], session_id: int) -> Outcome:
+        """Do all operations in one transaction, or none: then the first error is raised."""
+        self._session(session_id)
+        outcome = Outcome([], [], [])
+        self.zxid += 1
+        try:
+            for operation in operations:
+                outcome.results.append(self._apply(operation, session_id, outcome))
+        except Exception:
+            self.undo(outcome.changes)
+            raise
+        # Only now, so that an undone part leaves the watches of others alone.
+        self._fire(outcome)
+        return outcome
+
+    def create(self, operation: Create, session_id: int, make_parents: bool = False) -> Outcome:
+        """Create one node, and with `make_parents` those above it that are missing."""
+        missing: list[Operation] = []
+        if make_parents:
+            paths = parents_of(check_path(operation.path))
+            missing = [Create(path) for path in paths if path not in self._nodes]
+        outcome = self.apply([*missing, operation], session_id)
+        return outcome._replace(results=outcome.results[-1:])
+
+    def undo(self, changes: Sequence[Change]) -> None:
+        """Take back the last changes; nodes whose session ended meanwhile do not come back."""
+        for path, before, _ in reversed(changes):
+            orphaned = before is not None and not self._is_alive(before)
+            self._put(path, None if orphaned else before)
+
+    # Reads
+
+    def get(self, path: str, session_id: int, watch: Watch | None = None) -> tuple[bytes, Stat]:
+        """Return data and Stat of a node."""
+        self._session(session_id)
+        node = self._node(check_path(path))
+        if watch is not None:
+            self._node_watches.setdefault(path, {})[session_id, watch] = None
+        return node.data, self._stat(path, node)
+
+    def exists(self, path: str, session_id: int, watch: Watch | None = None) -> Stat | None:
+        """Return the Stat of a node, if there is one."""
+        self._session(session_id)
+        node = self._nodes.get(check_path(path))
+        if watch is not None:
+            self._node_watches.setdefault(path, {})[session_id, watch] = None
+        return None if node is None else self._stat(path, node)
+
+    def children(self, path: str, session_id: int, watch: Watch | None = None) -> list[str]:
+        """Return the sorted names of a node's children."""
+        self._session(session_id)
+        self._node(check_path(path))
+        if watch is not None:
+            self._children_watches.setdefault(path, {})[session_id, watch] = None
+        prefix = 1 if path == "/" else len(path) + 1
+        return sorted(child[prefix:] for child in self._children[path])
+
+    # Inside
+
+    def _session(self, session_id: int) -> Session:
+        try:
+            return self.sessions[session_id]
+        except KeyError:
+            raise SessionExpired(session_id) from None
+
+    def _node(self, path: str) -> Node:
+        try:
+            return self._nodes[path]
+        except KeyError:
+            raise NoNode(path, f"{path} does not exist") from None
+
+    def _is_alive(self, node: Node) -> bool:
+        return not node.ephemeral_owner or node.ephemeral_owner in self.sessions
+
+    def _checked(self, path: str, version: int) -> Node:
+        node = self._node(check_path(path))
+        if version not in (ANY_VERSION, node.version):
+            raise BadVersion(path, f"{path} has version {node.version}, not {version}")
+        return node
+
+    def _stat(self, path: str, node: Node) -> Stat:
+        children = len(self._children[path])
+        return Stat(node.version, node.czxid, node.mzxid, node.ephemeral_owner, children)
+
+    def _apply(self, operation: Operation, session_id: int, outcome: Outcome) -> Result:
+        if isinstance(operation, Create):
+            return self._create(operation, session_id, outcome)
+        if isinstance(operation, Set):
+            return self._set(operation, outcome)
+        if isinstance(operation, Delete):
+            self._delete(operation, outcome)
+        else:
+            self._checked(operation.path, operation.version)
+        return None
+
+    def _create(self, operation: Create, session_id: int, outcome: Outcome) -> str:
+        path = check_path(operation.path)
+        data = _checked_data(path, operation.data)
+        parent_path = parent_of(path)
+        parent = self._node(parent_path)
+        if parent.ephemeral_owner:
+            raise NoChildrenForEphemerals(path, f"{parent_path} is ephemeral: no node below it")
+        if operation.sequence:
+            path += f"{parent.children_created:0{SEQUENCE_DIGITS}d}"
+        if path in self._nodes:
+            raise NodeExists(path, f"{path} exists")
+        owner = session_id if operation.ephemeral else 0
+        node = Node(data, 0, self.zxid, self.zxid, owner)
+        counted = parent._replace(children_created=parent.children_created + 1)
+        self._change(parent_path, counted, outcome)
+        self._change(path, node, outcome)
+        return path
+
+    def _set(self, operation: Set, outcome: Outcome) -> Stat:
+        path = operation.path
+        node = self._checked(path, operation.version)
+        data = _checked_data(path, operation.data)
+        node = node._replace(data=data, version=node.version + 1, mzxid=self.zxid)
+        self._change(path, node, outcome)
+        return self._stat(path, node)
+
+    def _delete(self, operation: Delete, outcome: Outcome) -> None:
+        path = operation.path
+        self._checked(path, operation.version)
+        if path == "/":
+            raise InvalidValueError("the root cannot be deleted")
+        if self._children[path]:
+            raise NotEmpty(path, f"{path} has {len(self._children[path])} children")
+        self._change(path, None, outcome)
+
+    def _change(self, path: str, after: Node | None, outcome: Outcome) -> None:
+        outcome.changes.append(Change(path, self._nodes.get(path), after))
+        self._put(path, after)
+
+    def _put(self, path: str, node: Node | None) -> None:
+        """Make `node` what is at `path`; keep the lists of children and of ephemerals in step."""
+        before = self._nodes.get(path)
+        if node is not None:
+            self._nodes[path] = node
+            if before is None:
+                self._children[path] = set()
+                self._children[parent_of(path)].add(path)
+                if node.ephemeral_owner:
+                    self.sessions[node.ephemeral_owner].ephemerals[path] = None
+        elif before is not None:
+            del self._nodes[path]
+            del self._children[path]
+            self._children[parent_of(path)].discard(path)
+            if before.ephemeral_owner in self.sessions:
+                del self.sessions[before.ephemeral_owner].ephemerals[path]
+
+    def _fire(self, outcome: Outcome) -> None:
+        """Take the watches that the changes concern: the node's own, then those of its parent."""
+        fired = outcome.fired
+        for path, before, after in outcome.changes:
+            if before is None:
+                self._take(self._node_watches, path, Event(EventType.CREATED, path), fired)
+            elif after is None:
+                event = Event(EventType.DELETED, path)
+                told = self._take(self._node_watches, path, event, fired)
+                self._take(self._children_watches, path, event, fired, told)
+            elif before.version != after.version:
+                self._take(self._node_watches, path, Event(EventType.CHANGED, path), fired)
+            if before is None or after is None:
+                parent = parent_of(path)
+                self._take(self._children_watches, parent, Event(EventType.CHILDREN, parent), fired)
+
+    @staticmethod
+    def _take(
+        watches: _Watches,
+        path: str,
+        event: Event,
+        fired: list[Fired],
+        told: Iterable[tuple[int, Watch]] = (),
+    ) -> Iterable[tuple[int, Watch]]:
+        taken = watches.pop(path, {})
+        fired.extend(Fired(*watcher, event) for watcher in taken if watcher not in told)
+        return taken
+
+
+def _checked_data(path: str, data: bytes) -> bytes:
+    if len(data) > DATA_SIZE_MAX:
+        raise InvalidValueError(f"{path}: {len(data)} bytes of data; at most {DATA_SIZE_MAX}")
+    return bytes(data)
