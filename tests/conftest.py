@@ -1,6 +1,6 @@
 """What tests against a running broker share: which broker, and one of it per worker.
 
-`--broker=apache` runs the same tests against a real Apache Kafka, which is how they are known to be right.
+`--broker=apache` runs the same tests against a real Apache Kafka: so they are known to be right.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def broker(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[RunningBroker]:
-    """One broker process for all tests of this worker; tests share it and use topics of their own."""
+    """One broker process for all tests of this worker; each test has topics of its own."""
     data_dir = tmp_path_factory.mktemp("broker") / "data"
     if request.config.getoption("--broker") == "apache":
         try:

@@ -1,10 +1,10 @@
-"""Apache Kafka from Maven: fetched by coordinates, run as one broker or as its own command line tools.
+"""Apache Kafka from Maven: fetched by coordinates, run as one broker or as its own tools.
 
-`Distribution.fetch("3.9")` copies the server, the tools and their dependencies into `.deps/kafka-3.9`
-once; later calls only look. `Distribution.start` runs one KRaft broker (broker and controller in one
-process) on free ports, and `Distribution.run` runs a tool such as `kafka-topics` as its Java class, so
-nothing of the shell distribution is needed. Where Java or Maven is missing `Unavailable` says so in one
-line; callers print it or skip.
+`Distribution.fetch("3.9")` copies the server, the tools and their dependencies into
+`.deps/kafka-3.9` once; later calls only look. `Distribution.start` runs one KRaft broker (broker
+and controller in one process) on free ports, and `Distribution.run` runs a tool such as
+`kafka-topics` as its Java class, so nothing of the shell distribution is needed. Where Java or
+Maven is missing `Unavailable` says so in one line; callers print it or skip.
 
     python -m tools.apache_kafka fetch 3.9
     python -m tools.apache_kafka start 3.9 --port 9092

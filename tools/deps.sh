@@ -51,12 +51,21 @@ if [ -d "$old/kafka" ]; then
 elif ! "$python" -c 'import sys; sys.exit(sys.version_info >= (3, 12))'; then
     note kafka-python-2.0.2 "skipped (it does not import on Python 3.12 or later)"
 elif "$python" -m pip install --quiet --disable-pip-version-check --no-deps --target "$old" \
-    kafka-python==2.0.2 >"$deps/pip.log" 2>&1 ||
-    "$python" -m uv pip install --quiet --no-deps --target "$old" kafka-python==2.0.2 \
-        >>"$deps/pip.log" 2>&1; then
+    kafka-python==2.0.2 >"$deps/pip.log" 2>&1; then
     note kafka-python-2.0.2 installed
 else
     note kafka-python-2.0.2 "failed (see $deps/pip.log)"
+fi
+
+# Codecs that kafka-python, old and new, looks for.
+codecs="lz4 zstandard python-snappy"
+if [ -d "$deps/codecs/snappy" ]; then
+    note codecs present
+elif "$python" -m pip install --quiet --disable-pip-version-check --no-deps --target "$deps/codecs" \
+    $codecs >"$deps/codecs.log" 2>&1; then
+    note codecs "installed: $codecs"
+else
+    note codecs "failed (see $deps/codecs.log)"
 fi
 
 # Apache Kafka's server and tools, by Maven coordinates.

@@ -1,4 +1,4 @@
-"""Brokers as child processes: started, waited for by what they print, stopped, and measured from /proc.
+"""Brokers as child processes: started, waited for by what they print, stopped, measured from /proc.
 
 Tests and benchmarks hold a `RunningBroker` and need not know which broker it is. Whoever starts one
 stops it; `stop` ends exactly that process and waits for it.

@@ -9,9 +9,14 @@ from __future__ import annotations
 import itertools
 import os
 import re
+import sys
 from collections.abc import Callable
 
 import pytest
+from tests.compat.samples import DEPS
+
+# kafka-python looks for its codecs when it is imported.
+sys.path.append(str(DEPS / "codecs"))
 
 NewTopicName = Callable[[], str]
 

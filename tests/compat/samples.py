@@ -37,7 +37,7 @@ def make_samples(*, headers: bool = True) -> list[Sample]:
     return [
         Sample(
             key=None if number % 5 == 0 else b"key-%d" % number,
-            value=None if number % 7 == 3 else b"value-%d " % number * (number + 1),
+            value=None if number % 5 == 3 else b"value-%d " % number * (number + 1),
             timestamp_ms=start_ms + number * 1000,
             headers=some[: number % 4] if headers else (),
         )

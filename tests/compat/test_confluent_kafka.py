@@ -33,7 +33,6 @@ from confluent_kafka.admin import (
     OffsetSpec,
     ResourceType,
 )
-
 from tests.compat.samples import CODECS, ROOMY_BYTES, SIZES, Sample, make_samples, until_deadline
 
 pytestmark = pytest.mark.compat
