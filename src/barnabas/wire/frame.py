@@ -1,0 +1,66 @@
+"""Frames: an int32 size, then that many bytes of header and body.
+
+The size does not count itself. A size that is negative or above the reader's limit cannot be
+answered: the connection is closed.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any, Final
+
+from barnabas.model.errors import RemoteProtocolError
+from barnabas.wire.apis import Api, api_of
+from barnabas.wire.codec import decode, encode_parts, join
+from barnabas.wire.header import (
+    decode_response_header,
+    encode_request_header,
+    encode_response_header,
+)
+from barnabas.wire.primitives import Buffer
+from barnabas.wire.schema import Message
+
+SIZE: Final = struct.Struct(">i")
+SIZE_BYTES: Final = SIZE.size
+
+
+def frame_size(buffer: Buffer, limit: int, position: int = 0) -> int:
+    """Read the size of a frame, which must have arrived whole; hold it against a limit."""
+    size: int = SIZE.unpack_from(buffer, position)[0]
+    if size < 0 or size > limit:
+        raise RemoteProtocolError(f"a frame of {size} bytes is announced; the limit is {limit}")
+    return size
+
+
+def request_frame(
+    message: Message, version: int, correlation_id: int, client_id: str | None
+) -> bytes:
+    """Encode a whole request: size, header, body."""
+    head = encode_request_header(api_of(type(message)), version, correlation_id, client_id)
+    return join(_with_size(head, encode_parts(message, version)))
+
+
+def response_frame(message: Message, version: int, correlation_id: int) -> bytes:
+    """Encode a whole response: size, header, body."""
+    return join(response_parts(message, version, correlation_id))
+
+
+def response_parts(message: Message, version: int, correlation_id: int) -> list[Any]:
+    """Encode a whole response to pieces in order, its records as they were given.
+
+    Whatever has a length may stand for records, so that a piece can be a slice of a file.
+    """
+    head = encode_response_header(api_of(type(message)), version, correlation_id)
+    return _with_size(head, encode_parts(message, version))
+
+
+def decode_response(entry: Api, version: int, payload: Buffer) -> tuple[int, Message]:
+    """Decode the payload of a response frame to its correlation id and message."""
+    correlation_id, position = decode_response_header(payload, entry, version)
+    message, _ = decode(entry.response, payload, version, position)
+    return correlation_id, message
+
+
+def _with_size(head: bytes, parts: list[Any]) -> list[Any]:
+    size = len(head) + sum(map(len, parts))
+    return [SIZE.pack(size) + head, *parts]

@@ -1,0 +1,123 @@
+"""Headers: what stands between the size of a frame and the body of its message.
+
+    request v0   api key:int16  api version:int16  correlation id:int32     (ControlledShutdown v0)
+    request v1   v0, client id: nullable string with an int16 length
+    request v2   v1, tagged fields; the client id keeps its int16 length
+    response v0  correlation id:int32
+    response v1  v0, tagged fields
+
+Which one it is follows from the API and its version (`apis`). We send no tags, and skip those of
+peers.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Final, NamedTuple
+
+from barnabas.model.errors import LocalProtocolError, RemoteProtocolError
+from barnabas.wire.apis import Api, api
+from barnabas.wire.primitives import Buffer, Malformed, long_uvarint, skip_tags
+
+_FIXED: Final = struct.Struct(">hhi")
+_LENGTH: Final = struct.Struct(">h")
+_CORRELATION: Final = struct.Struct(">i")
+
+
+class RequestHeader(NamedTuple):
+    """Who asks what; a null client id reads as the empty string."""
+
+    api_key: int
+    api_version: int
+    correlation_id: int
+    client_id: str
+
+
+def decode_request_header(buffer: Buffer, position: int = 0) -> tuple[RequestHeader, int]:
+    """Read the header of a request; return it and where the body starts.
+
+    Raises RemoteProtocolError on an unknown API key and on bytes that are no header. The version
+    may be one that we do not know: the answer to that depends on the API, and is the caller's.
+    """
+    try:
+        key, version, correlation_id = _FIXED.unpack_from(buffer, position)
+        position += _FIXED.size
+        header_version = api(key).request_header_version(version)
+        client_id = ""
+        if header_version > 0:
+            client_id, position = _client_id(buffer, position)
+        if header_version > 1:
+            position = _tags(buffer, position)
+    except (struct.error, IndexError) as failure:
+        raise RemoteProtocolError("the frame ends inside the request header") from failure
+    except (Malformed, UnicodeDecodeError) as failure:
+        raise RemoteProtocolError(f"the request header cannot be read: {failure}") from failure
+    return RequestHeader(key, version, correlation_id, client_id), position
+
+
+def encode_request_header(
+    entry: Api, version: int, correlation_id: int, client_id: str | None
+) -> bytes:
+    """Write the header of a request."""
+    header_version = entry.request_header_version(version)
+    head = _FIXED.pack(entry.key, version, correlation_id)
+    if header_version == 0:
+        return head
+    if client_id is None:
+        head += b"\xff\xff"
+    else:
+        text = client_id.encode()
+        if len(text) > 32767:
+            raise LocalProtocolError(f"a client id has at most 32767 bytes, not {len(text)}")
+        head += _LENGTH.pack(len(text)) + text
+    return head + b"\x00" if header_version > 1 else head
+
+
+def decode_response_header(
+    buffer: Buffer, entry: Api, version: int, position: int = 0
+) -> tuple[int, int]:
+    """Read the header of a response; return the correlation id and where the body starts."""
+    try:
+        (correlation_id,) = _CORRELATION.unpack_from(buffer, position)
+        position += _CORRELATION.size
+        if entry.response_header_version(version) > 0:
+            position = _tags(buffer, position)
+    except (struct.error, IndexError) as failure:
+        raise RemoteProtocolError("the frame ends inside the response header") from failure
+    except Malformed as failure:
+        raise RemoteProtocolError(f"the response header cannot be read: {failure}") from failure
+    return correlation_id, position
+
+
+def encode_response_header(entry: Api, version: int, correlation_id: int) -> bytes:
+    """Write the header of a response."""
+    head = _CORRELATION.pack(correlation_id)
+    return head + b"\x00" if entry.response_header_version(version) > 0 else head
+
+
+def peek_correlation_id(buffer: Buffer, position: int = 0) -> int:
+    """Read the correlation id of a response: it tells which request the response belongs to."""
+    try:
+        correlation_id: int = _CORRELATION.unpack_from(buffer, position)[0]
+    except struct.error as failure:
+        raise RemoteProtocolError("the frame ends inside the response header") from failure
+    return correlation_id
+
+
+def _client_id(buffer: Buffer, position: int) -> tuple[str, int]:
+    (length,) = _LENGTH.unpack_from(buffer, position)
+    position += _LENGTH.size
+    if length == -1:
+        return "", position
+    end = position + length
+    if length < -1 or end > len(buffer):
+        raise Malformed(f"the client id has size {length}")
+    return str(buffer[position:end], "utf-8"), end
+
+
+def _tags(buffer: Buffer, position: int) -> int:
+    count = buffer[position]
+    position += 1
+    if count > 127:
+        count, position = long_uvarint(buffer, position, count)
+    return skip_tags(buffer, position, count) if count else position
