@@ -1,0 +1,63 @@
+"""Identity and data directories of a broker."""
+
+from __future__ import annotations
+
+from barnabas.config.option import Section, option
+from barnabas.config.reasons import REPLICATION
+
+
+class IdentityOptions(Section):
+    """Identity and data directories of a broker."""
+
+    broker_id: int = option(
+        "broker.id",
+        "int",
+        default=-1,
+        at_least=-1,
+        doc="Number of this broker in the cluster; -1 has one generated.",
+    )
+    node_id: int = option(
+        "node.id",
+        "int",
+        default=-1,
+        at_least=-1,
+        doc="Another name of broker.id; when both are set they must agree.",
+    )
+    broker_id_generation_enable: bool = option(
+        "broker.id.generation.enable",
+        "boolean",
+        default=True,
+        doc="Whether an id may be generated when none is set.",
+    )
+    reserved_broker_max_id: int = option(
+        "reserved.broker.max.id",
+        "int",
+        default=1_000,
+        at_least=0,
+        doc="Highest id that is set by hand; generated ids start above it.",
+    )
+    broker_rack: str | None = option(
+        "broker.rack",
+        "string",
+        default=None,
+        doc="Rack of this broker, for spreading replicas and for reading from near ones.",
+    )
+    log_dirs: str | None = option(
+        "log.dirs",
+        "string",
+        default=None,
+        doc="Directories that hold the partitions, separated by commas.",
+    )
+    log_dir: str = option(
+        "log.dir",
+        "string",
+        default="/tmp/kafka-logs",
+        doc="The one data directory, when log.dirs is not set.",
+    )
+    inter_broker_protocol_version: str = option(
+        "inter.broker.protocol.version",
+        "string",
+        default="3.9-IV0",
+        reserved=REPLICATION,
+        doc="Kafka release whose messages brokers speak among themselves.",
+    )

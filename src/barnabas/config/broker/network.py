@@ -1,0 +1,242 @@
+"""Listeners, connections and the queue of requests."""
+
+from __future__ import annotations
+
+from barnabas.config.option import Section, option
+from barnabas.config.reasons import EAGER, EVENT_LOOP, KRAFT, REPLICATION, SECURITY
+
+
+class NetworkOptions(Section):
+    """Listeners, connections and the queue of requests."""
+
+    listeners: str = option(
+        "listeners",
+        "string",
+        default="PLAINTEXT://:9092",
+        dynamic="broker",
+        doc="Addresses to listen on, as NAME://host:port, separated by commas.",
+    )
+    advertised_listeners: str | None = option(
+        "advertised.listeners",
+        "string",
+        default=None,
+        dynamic="broker",
+        doc="Addresses that clients are told; by default those of listeners.",
+    )
+    listener_security_protocol_map: str = option(
+        "listener.security.protocol.map",
+        "string",
+        default="SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT",
+        dynamic="broker",
+        doc="Security protocol of each listener name, as NAME:PROTOCOL.",
+    )
+    inter_broker_listener_name: str | None = option(
+        "inter.broker.listener.name",
+        "string",
+        default=None,
+        doc="Listener that brokers use among themselves.",
+    )
+    security_inter_broker_protocol: str = option(
+        "security.inter.broker.protocol",
+        "string",
+        default="PLAINTEXT",
+        choices=("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"),
+        doc="Protocol among brokers, when inter.broker.listener.name is not set.",
+    )
+    control_plane_listener_name: str | None = option(
+        "control.plane.listener.name",
+        "string",
+        default=None,
+        reserved=REPLICATION,
+        doc="Listener that only the controller uses, with a queue of its own.",
+    )
+    early_start_listeners: str | None = option(
+        "early.start.listeners",
+        "string",
+        default=None,
+        reserved=KRAFT,
+        doc="Listeners that open before the authorizer is ready.",
+    )
+    num_network_threads: int = option(
+        "num.network.threads",
+        "int",
+        default=3,
+        at_least=1,
+        dynamic="cluster",
+        reserved=EVENT_LOOP,
+        doc="Threads that serve sockets, per listener.",
+    )
+    num_io_threads: int = option(
+        "num.io.threads",
+        "int",
+        default=8,
+        at_least=1,
+        dynamic="cluster",
+        doc="Threads for work that would stall the event loop, such as flushes.",
+    )
+    background_threads: int = option(
+        "background.threads",
+        "int",
+        default=10,
+        at_least=1,
+        dynamic="cluster",
+        doc="Threads for housekeeping, such as deleting and compacting.",
+    )
+    queued_max_requests: int = option(
+        "queued.max.requests",
+        "int",
+        default=500,
+        at_least=1,
+        doc="Requests that may wait or be in handling before sockets are no longer read.",
+    )
+    queued_max_request_bytes: int = option(
+        "queued.max.request.bytes",
+        "long",
+        default=-1,
+        at_least=1,
+        besides=(-1,),
+        doc="Bytes of requests that may wait; -1 sets no bound.",
+    )
+    request_timeout_ms: int = option(
+        "request.timeout.ms",
+        "int",
+        default=30_000,
+        at_least=1,
+        doc="Longest wait of this broker for an answer of another one.",
+    )
+    socket_request_max_bytes: int = option(
+        "socket.request.max.bytes",
+        "int",
+        default=104_857_600,
+        at_least=1,
+        doc="Largest request that is read.",
+    )
+    socket_send_buffer_bytes: int = option(
+        "socket.send.buffer.bytes",
+        "int",
+        default=102_400,
+        at_least=1,
+        besides=(-1,),
+        doc="Send buffer of sockets; -1 leaves it to the system.",
+    )
+    socket_receive_buffer_bytes: int = option(
+        "socket.receive.buffer.bytes",
+        "int",
+        default=102_400,
+        at_least=1,
+        besides=(-1,),
+        doc="Receive buffer of sockets; -1 leaves it to the system.",
+    )
+    socket_listen_backlog_size: int = option(
+        "socket.listen.backlog.size",
+        "int",
+        default=50,
+        at_least=1,
+        doc="Connections that may wait to be accepted.",
+    )
+    socket_connection_setup_timeout_ms: int = option(
+        "socket.connection.setup.timeout.ms",
+        "long",
+        default=10_000,
+        at_least=1,
+        doc="First bound on opening a connection to another broker; it grows with failures.",
+    )
+    socket_connection_setup_timeout_max_ms: int = option(
+        "socket.connection.setup.timeout.max.ms",
+        "long",
+        default=30_000,
+        at_least=1,
+        doc="Largest bound on opening a connection to another broker.",
+    )
+    connections_max_idle_ms: int = option(
+        "connections.max.idle.ms",
+        "long",
+        default=600_000,
+        at_least=1,
+        besides=(-1,),
+        doc="Idle time after which a connection is closed; -1 never closes one.",
+    )
+    connection_failed_authentication_delay_ms: int = option(
+        "connection.failed.authentication.delay.ms",
+        "int",
+        default=100,
+        at_least=0,
+        reserved=SECURITY,
+        doc="Pause before a connection that failed to authenticate is closed.",
+    )
+    max_connections: int = option(
+        "max.connections",
+        "int",
+        default=2**31 - 1,
+        at_least=0,
+        dynamic="cluster",
+        doc="Most connections of a broker.",
+    )
+    max_connections_per_ip: int = option(
+        "max.connections.per.ip",
+        "int",
+        default=2**31 - 1,
+        at_least=0,
+        dynamic="cluster",
+        doc="Most connections from one address.",
+    )
+    max_connections_per_ip_overrides: str = option(
+        "max.connections.per.ip.overrides",
+        "string",
+        default="",
+        dynamic="cluster",
+        doc="Limits for single addresses, as host:limit, separated by commas.",
+    )
+    max_connection_creation_rate: int = option(
+        "max.connection.creation.rate",
+        "int",
+        default=2**31 - 1,
+        at_least=0,
+        dynamic="cluster",
+        doc="New connections that are accepted per second.",
+    )
+    fetch_max_bytes: int = option(
+        "fetch.max.bytes",
+        "int",
+        default=57_671_680,
+        at_least=1024,
+        doc="Most bytes in the answer to one Fetch.",
+    )
+    max_incremental_fetch_session_cache_slots: int = option(
+        "max.incremental.fetch.session.cache.slots",
+        "int",
+        default=1_000,
+        at_least=0,
+        doc="Fetch sessions that are remembered.",
+    )
+    max_request_partition_size_limit: int = option(
+        "max.request.partition.size.limit",
+        "int",
+        default=2_000,
+        at_least=1,
+        doc="Most partitions in one answer to DescribeTopicPartitions.",
+    )
+    fetch_purgatory_purge_interval_requests: int = option(
+        "fetch.purgatory.purge.interval.requests",
+        "int",
+        default=1_000,
+        at_least=1,
+        reserved=EAGER,
+        doc="Waiting fetches after which completed ones are purged.",
+    )
+    producer_purgatory_purge_interval_requests: int = option(
+        "producer.purgatory.purge.interval.requests",
+        "int",
+        default=1_000,
+        at_least=1,
+        reserved=EAGER,
+        doc="Waiting produces after which completed ones are purged.",
+    )
+    delete_records_purgatory_purge_interval_requests: int = option(
+        "delete.records.purgatory.purge.interval.requests",
+        "int",
+        default=1,
+        at_least=1,
+        reserved=EAGER,
+        doc="Waiting record deletions after which completed ones are purged.",
+    )

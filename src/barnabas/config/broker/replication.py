@@ -1,0 +1,161 @@
+"""Replication, the controller and controlled shutdown."""
+
+from __future__ import annotations
+
+from barnabas.config.option import Section, option
+from barnabas.config.reasons import REPLICATION
+
+
+class ReplicationOptions(Section):
+    """Replication, the controller and controlled shutdown."""
+
+    num_replica_fetchers: int = option(
+        "num.replica.fetchers",
+        "int",
+        default=1,
+        at_least=1,
+        dynamic="cluster",
+        reserved=REPLICATION,
+        doc="Connections that fetch from one leader's broker.",
+    )
+    num_replica_alter_log_dirs_threads: int | None = option(
+        "num.replica.alter.log.dirs.threads",
+        "int",
+        default=None,
+        reserved=REPLICATION,
+        doc="Threads that move partitions between directories.",
+    )
+    replica_lag_time_max_ms: int = option(
+        "replica.lag.time.max.ms",
+        "long",
+        default=30_000,
+        at_least=1,
+        reserved=REPLICATION,
+        doc="How long a follower may lag before it leaves the ISR.",
+    )
+    replica_fetch_max_bytes: int = option(
+        "replica.fetch.max.bytes",
+        "int",
+        default=1_048_576,
+        at_least=0,
+        reserved=REPLICATION,
+        doc="Bytes that a follower asks for per partition.",
+    )
+    replica_fetch_response_max_bytes: int = option(
+        "replica.fetch.response.max.bytes",
+        "int",
+        default=10_485_760,
+        at_least=0,
+        reserved=REPLICATION,
+        doc="Bytes that a follower asks for in all.",
+    )
+    replica_fetch_min_bytes: int = option(
+        "replica.fetch.min.bytes",
+        "int",
+        default=1,
+        at_least=0,
+        reserved=REPLICATION,
+        doc="Bytes for which a leader lets a follower wait.",
+    )
+    replica_fetch_wait_max_ms: int = option(
+        "replica.fetch.wait.max.ms",
+        "int",
+        default=500,
+        at_least=0,
+        reserved=REPLICATION,
+        doc="How long a leader lets a follower wait.",
+    )
+    replica_fetch_backoff_ms: int = option(
+        "replica.fetch.backoff.ms",
+        "int",
+        default=1_000,
+        at_least=0,
+        reserved=REPLICATION,
+        doc="Pause of a follower after an error.",
+    )
+    replica_socket_timeout_ms: int = option(
+        "replica.socket.timeout.ms",
+        "int",
+        default=30_000,
+        at_least=1,
+        reserved=REPLICATION,
+        doc="Longest wait of a follower for an answer.",
+    )
+    replica_socket_receive_buffer_bytes: int = option(
+        "replica.socket.receive.buffer.bytes",
+        "int",
+        default=65_536,
+        reserved=REPLICATION,
+        doc="Receive buffer of a follower's sockets.",
+    )
+    replica_high_watermark_checkpoint_interval_ms: int = option(
+        "replica.high.watermark.checkpoint.interval.ms",
+        "long",
+        default=5_000,
+        at_least=1,
+        doc="How often high watermarks are written down.",
+    )
+    replica_selector_class: str | None = option(
+        "replica.selector.class",
+        "string",
+        default=None,
+        reserved=REPLICATION,
+        doc="Chooses the replica that a consumer reads from.",
+    )
+    controlled_shutdown_enable: bool = option(
+        "controlled.shutdown.enable",
+        "boolean",
+        default=True,
+        doc="Whether a stopping broker hands its partitions over first.",
+    )
+    controlled_shutdown_max_retries: int = option(
+        "controlled.shutdown.max.retries",
+        "int",
+        default=3,
+        at_least=0,
+        reserved=REPLICATION,
+        doc="Tries to hand partitions over.",
+    )
+    controlled_shutdown_retry_backoff_ms: int = option(
+        "controlled.shutdown.retry.backoff.ms",
+        "long",
+        default=5_000,
+        at_least=0,
+        reserved=REPLICATION,
+        doc="Pause between these tries.",
+    )
+    controller_socket_timeout_ms: int = option(
+        "controller.socket.timeout.ms",
+        "int",
+        default=30_000,
+        at_least=1,
+        reserved=REPLICATION,
+        doc="Longest wait of the controller for a broker's answer.",
+    )
+    leader_replication_throttled_rate: int = option(
+        "leader.replication.throttled.rate",
+        "long",
+        default=2**63 - 1,
+        at_least=0,
+        dynamic="broker",
+        reserved=REPLICATION,
+        doc="Bytes per second that a leader sends to throttled replicas.",
+    )
+    follower_replication_throttled_rate: int = option(
+        "follower.replication.throttled.rate",
+        "long",
+        default=2**63 - 1,
+        at_least=0,
+        dynamic="broker",
+        reserved=REPLICATION,
+        doc="Bytes per second that a follower fetches for throttled replicas.",
+    )
+    replica_alter_log_dirs_io_max_bytes_per_second: int = option(
+        "replica.alter.log.dirs.io.max.bytes.per.second",
+        "long",
+        default=2**63 - 1,
+        at_least=0,
+        dynamic="broker",
+        reserved=REPLICATION,
+        doc="Bytes per second that moves between directories may take.",
+    )

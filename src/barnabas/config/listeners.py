@@ -1,0 +1,190 @@
+"""Listeners: where a broker listens, what it tells clients to connect to, and how each is secured.
+
+    listeners = parse_listeners("INSIDE://:9092,OUTSIDE://[::1]:0", None,
+    "INSIDE:PLAINTEXT,OUTSIDE:SSL") listeners.bind[0]                                        #
+    Endpoint("INSIDE", "", 9092, PLAINTEXT) listeners.advertise({"OUTSIDE": 40123}, "broker-1")
+    # after binding, when the ports are known
+
+An empty host stands for all interfaces, port 0 for one that the system chooses. Names are kept in
+upper case. Nothing here opens a socket or looks up a name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from enum import IntEnum
+from typing import NamedTuple
+
+from barnabas.model.errors import ConfigError
+
+_ENDPOINT = re.compile(
+    r"(?P<name>[^:/]+)://(?:\[(?P<ipv6>[^\]]+)\]|(?P<host>[^:\[\]]*)):(?P<port>-?[0-9]+)"
+)
+_ALL_INTERFACES = ("", "0.0.0.0", "::")
+
+
+class SecurityProtocol(IntEnum):
+    """How a listener is secured; the numbers are those that brokers exchange."""
+
+    PLAINTEXT = 0
+    SSL = 1
+    SASL_PLAINTEXT = 2
+    SASL_SSL = 3
+
+    @property
+    def uses_tls(self) -> bool:
+        return self in (SecurityProtocol.SSL, SecurityProtocol.SASL_SSL)
+
+    @property
+    def uses_sasl(self) -> bool:
+        return self in (SecurityProtocol.SASL_PLAINTEXT, SecurityProtocol.SASL_SSL)
+
+
+class Endpoint(NamedTuple):
+    """One listener: its name, where it is, and how it is secured."""
+
+    name: str
+    host: str
+    port: int
+    protocol: SecurityProtocol
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.name}://{host}:{self.port}"
+
+
+class Listeners(NamedTuple):
+    """All listeners of a broker."""
+
+    bind: tuple[Endpoint, ...]
+    advertised: tuple[Endpoint, ...]
+    inter_broker: str
+    control_plane: str | None
+
+    def advertise(self, ports: Mapping[str, int], default_host: str) -> tuple[Endpoint, ...]:
+        """Return what clients are told, once the listeners are bound.
+
+        `ports` gives the port that each listener got; `default_host` stands for all interfaces.
+        """
+        return tuple(
+            endpoint._replace(
+                host=default_host if endpoint.host in _ALL_INTERFACES else endpoint.host,
+                port=endpoint.port or ports[endpoint.name],
+            )
+            for endpoint in self.advertised
+        )
+
+
+def parse_listeners(
+    listeners: str,
+    advertised: str | None,
+    protocol_map: str,
+    *,
+    inter_broker_name: str | None = None,
+    inter_broker_protocol: str | None = None,
+    control_plane_name: str | None = None,
+) -> Listeners:
+    """Read the options that describe listeners; raise ConfigError where they disagree."""
+    protocols = parse_protocol_map(protocol_map)
+    bind = parse_endpoints("listeners", listeners, protocols)
+    _check_ports(bind)
+    told = bind
+    if advertised is not None:
+        told = parse_endpoints("advertised.listeners", advertised, protocols)
+        for endpoint in told:
+            if endpoint.host in ("0.0.0.0", "::"):
+                raise ConfigError(
+                    f"advertised.listeners={endpoint}: clients cannot connect to {endpoint.host}"
+                )
+    names = [endpoint.name for endpoint in bind]
+    for endpoint in told:
+        if endpoint.name not in names:
+            raise ConfigError(
+                f"advertised.listeners={endpoint}: {endpoint.name} is not among listeners "
+                f"({listeners})"
+            )
+    inter_broker = _inter_broker(told, inter_broker_name, inter_broker_protocol)
+    control_plane = control_plane_name.upper() if control_plane_name else None
+    if control_plane is not None and control_plane not in names:
+        raise ConfigError(
+            f"control.plane.listener.name={control_plane_name}: not among listeners ({listeners})"
+        )
+    if control_plane is not None and control_plane == inter_broker:
+        raise ConfigError(
+            f"control.plane.listener.name={control_plane_name}: brokers use this listener; "
+            "it must be one of its own"
+        )
+    return Listeners(bind, told, inter_broker, control_plane)
+
+
+def parse_protocol_map(text: str) -> dict[str, SecurityProtocol]:
+    """Read `NAME:PROTOCOL,…`; raise ConfigError for an unknown protocol or a name given twice."""
+    protocols: dict[str, SecurityProtocol] = {}
+    for entry in _entries(text):
+        name, _, protocol = (part.strip().upper() for part in entry.partition(":"))
+        if not name or protocol not in SecurityProtocol.__members__:
+            known = ", ".join(SecurityProtocol.__members__)
+            raise ConfigError(
+                f"listener.security.protocol.map={entry}: must be NAME:PROTOCOL, one of {known}"
+            )
+        if name in protocols:
+            raise ConfigError(f"listener.security.protocol.map={text}: {name} is given twice")
+        protocols[name] = SecurityProtocol[protocol]
+    return protocols
+
+
+def parse_endpoints(
+    option: str, text: str, protocols: Mapping[str, SecurityProtocol]
+) -> tuple[Endpoint, ...]:
+    """Read `NAME://host:port,…`; at least one, and each name once."""
+    endpoints: dict[str, Endpoint] = {}
+    for entry in _entries(text):
+        match = _ENDPOINT.fullmatch(entry)
+        if match is None:
+            raise ConfigError(f"{option}={entry}: must be NAME://host:port")
+        name = match["name"].upper()
+        port = int(match["port"])
+        if not 0 <= port <= 65_535:
+            raise ConfigError(f"{option}={entry}: the port must be 0 to 65535")
+        if name in endpoints:
+            raise ConfigError(f"{option}={text}: the name {name} is given twice")
+        if name not in protocols:
+            raise ConfigError(
+                f"{option}={entry}: listener.security.protocol.map has no protocol for {name}"
+            )
+        host = match["ipv6"] or match["host"] or ""
+        endpoints[name] = Endpoint(name, host, port, protocols[name])
+    if not endpoints:
+        raise ConfigError(f"{option}={text}: at least one listener is needed")
+    return tuple(endpoints.values())
+
+
+def _check_ports(endpoints: tuple[Endpoint, ...]) -> None:
+    """Refuse a port that is given twice, unless once for IPv4 and once for IPv6."""
+    seen: dict[tuple[int, bool], Endpoint] = {}
+    for endpoint in endpoints:
+        other = seen.setdefault((endpoint.port, ":" in endpoint.host), endpoint)
+        if endpoint.port != 0 and other is not endpoint:
+            raise ConfigError(f"listeners={endpoint}: the port is taken by {other}")
+
+
+def _inter_broker(advertised: tuple[Endpoint, ...], name: str | None, protocol: str | None) -> str:
+    if name is not None and protocol is not None:
+        raise ConfigError(
+            f"inter.broker.listener.name={name}: security.inter.broker.protocol is set, too; "
+            "only one of them may be"
+        )
+    option = "security.inter.broker.protocol" if name is None else "inter.broker.listener.name"
+    wanted = (name or protocol or "PLAINTEXT").upper()
+    names = [endpoint.name for endpoint in advertised]
+    if wanted not in names:
+        raise ConfigError(
+            f"{option}={wanted}: no advertised listener has this name ({', '.join(names)}); "
+            "set inter.broker.listener.name"
+        )
+    return wanted
+
+
+def _entries(text: str) -> list[str]:
+    return [entry.strip() for entry in text.split(",") if entry.strip()]
