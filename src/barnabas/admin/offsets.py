@@ -1,0 +1,127 @@
+"""Find offsets of partitions, and delete the records before one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from barnabas.admin.leaders import ask_leaders, by_topic, failure_of, settled_or_raise
+from barnabas.client.switchboard import Switchboard
+from barnabas.model.errors import RequestError
+from barnabas.model.ids import TopicPartition
+from barnabas.wire.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DeleteRecordsTopic,
+)
+from barnabas.wire.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+)
+
+EARLIEST = -2
+LATEST = -1
+MAX_TIMESTAMP = -3
+"""In place of a timestamp: the log's start, its end, the record with the highest timestamp."""
+
+HIGH_WATERMARK = -1
+"""In place of an offset for `delete_records`: everything that consumers could read by now."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundOffset:
+    """An offset that was asked for; -1 when no record is that young."""
+
+    offset: int
+    timestamp_ms: int
+    leader_epoch: int
+
+
+async def list_offsets(
+    board: Switchboard,
+    timestamps: Mapping[TopicPartition, int],
+    *,
+    committed: bool = False,
+    timeout_ms: float | None = None,
+) -> dict[TopicPartition, FoundOffset]:
+    """Find the first offset at or after a timestamp (or EARLIEST, LATEST, MAX_TIMESTAMP).
+
+    With `committed`, LATEST is where open transactions begin. Raises if a partition cannot answer.
+    """
+
+    async def ask(
+        leader: int, partitions: list[TopicPartition]
+    ) -> dict[TopicPartition, FoundOffset | RequestError]:
+        connection = await board.connection(leader)
+        version = connection.version_of(ListOffsetsRequest)
+        request = ListOffsetsRequest(
+            replica_id=-1,
+            isolation_level=int(committed and version >= 2),
+            topics=[
+                ListOffsetsTopic(
+                    name=topic,
+                    partitions=[
+                        ListOffsetsPartition(
+                            partition_index=index,
+                            timestamp=timestamps[TopicPartition(topic, index)],
+                        )
+                        for index in indexes
+                    ],
+                )
+                for topic, indexes in by_topic(partitions).items()
+            ],
+        )
+        response: ListOffsetsResponse = await connection.send(request, version=version)
+        found: dict[TopicPartition, FoundOffset | RequestError] = {}
+        for topic in response.topics:
+            for result in topic.partitions:
+                partition = TopicPartition(topic.name, result.partition_index)
+                if result.error_code:
+                    found[partition] = failure_of(partition, result.error_code, None)
+                else:
+                    offset = next(iter(result.old_style_offsets), result.offset)
+                    found[partition] = FoundOffset(offset, result.timestamp, result.leader_epoch)
+        return found
+
+    return settled_or_raise(await ask_leaders(board, timestamps, ask, timeout_ms=timeout_ms))
+
+
+async def delete_records(
+    board: Switchboard, before: Mapping[TopicPartition, int], *, timeout_ms: int = 30_000
+) -> dict[TopicPartition, int | RequestError]:
+    """Delete the records before an offset (or HIGH_WATERMARK); return the new start of each log."""
+
+    async def ask(
+        leader: int, partitions: list[TopicPartition]
+    ) -> dict[TopicPartition, int | RequestError]:
+        request = DeleteRecordsRequest(
+            topics=[
+                DeleteRecordsTopic(
+                    name=topic,
+                    partitions=[
+                        DeleteRecordsPartition(
+                            partition_index=index, offset=before[TopicPartition(topic, index)]
+                        )
+                        for index in indexes
+                    ],
+                )
+                for topic, indexes in by_topic(partitions).items()
+            ],
+            timeout_ms=timeout_ms,
+        )
+        response: DeleteRecordsResponse = await board.send(request, leader)
+        outcomes: dict[TopicPartition, int | RequestError] = {}
+        for topic in response.topics:
+            for result in topic.partitions:
+                partition = TopicPartition(topic.name, result.partition_index)
+                outcomes[partition] = (
+                    failure_of(partition, result.error_code, None)
+                    if result.error_code
+                    else result.low_watermark
+                )
+        return outcomes
+
+    return await ask_leaders(board, before, ask, timeout_ms=timeout_ms)

@@ -1,0 +1,125 @@
+"""Arguments that several commands share, and the conversions behind them.
+
+A conversion raises `argparse.ArgumentTypeError`, which argparse turns into a usage error (exit
+code 2) that names the option and the value.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable
+
+BOOTSTRAP = "127.0.0.1:9092"
+
+
+def add_connection(parser: argparse.ArgumentParser) -> None:
+    """Add the options of every command that talks to a cluster."""
+    parser.add_argument(
+        "--bootstrap",
+        metavar="HOST:PORT[,...]",
+        default=os.environ.get("BARNABAS_BOOTSTRAP") or BOOTSTRAP,
+        help=f"brokers to ask first (default: $BARNABAS_BOOTSTRAP or {BOOTSTRAP})",
+    )
+    parser.add_argument(
+        "--timeout",
+        metavar="SECONDS",
+        type=seconds,
+        default=30.0,
+        help="give up on a call after this long (default: 30)",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON, for machines")
+
+
+def add_action(
+    actions: argparse._SubParsersAction[argparse.ArgumentParser],
+    name: str,
+    summary: str,
+    run: Callable[[argparse.Namespace], int | None],
+    examples: str,
+) -> argparse.ArgumentParser:
+    """Add the second word of a command (`create` of `topics create`) with its own help."""
+    parser = actions.add_parser(
+        name,
+        help=summary,
+        description=summary[0].upper() + summary[1:] + ".",
+        epilog=f"examples:\n{examples}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.set_defaults(run=run)
+    add_connection(parser)
+    return parser
+
+
+def seconds(text: str) -> float:
+    """Convert a positive number of seconds."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number of seconds")
+    return value
+
+
+def count(text: str) -> int:
+    """Convert a number of at least 1."""
+    return _whole_number(text, at_least=1)
+
+
+def index(text: str) -> int:
+    """Convert a number of at least 0."""
+    return _whole_number(text, at_least=0)
+
+
+def _whole_number(text: str, at_least: int) -> int:
+    try:
+        value = int(text)
+    except ValueError:
+        value = at_least - 1
+    if value < at_least:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least {at_least}")
+    return value
+
+
+def assignment(text: str) -> tuple[str, str]:
+    """Split `name=value`; the value may be empty or hold more `=`."""
+    name, separator, value = text.partition("=")
+    if not separator or not name:
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form name=value")
+    return name, value
+
+
+_ESCAPES = {"t": b"\t", "n": b"\n", "r": b"\r", "0": b"\0", "\\": b"\\"}
+
+
+def escaped(text: str) -> bytes:
+    r"""Convert text with \t, \n, \r, \0, \\ and \xNN to bytes."""
+    out = bytearray()
+    rest = text
+    while rest:
+        before, backslash, rest = rest.partition("\\")
+        out += before.encode(errors="surrogateescape")
+        if not backslash:
+            break
+        if rest[:1] in _ESCAPES and rest:
+            out += _ESCAPES[rest[0]]
+            rest = rest[1:]
+        elif rest[:1] == "x":
+            try:
+                out += bytes.fromhex(rest[1:3])
+            except ValueError:
+                raise argparse.ArgumentTypeError(f"\\x{rest[1:3]} in {text!r} is not hex") from None
+            rest = rest[3:]
+        else:
+            raise argparse.ArgumentTypeError(f"unknown escape \\{rest[:1]} in {text!r}")
+    return bytes(out)
+
+
+def separator(text: str) -> bytes:
+    """Convert an escaped text that must not be empty."""
+    value = escaped(text)
+    if not value:
+        raise argparse.ArgumentTypeError("a separator cannot be empty")
+    return value

@@ -1,0 +1,135 @@
+"""The `barnabas` command: imports one sub-command's module, and makes failures one line.
+
+A command's module offers `configure(parser)`, which adds arguments and sets `run` as a default of
+the parser; `run(arguments)` does the work and may return an exit code. Exit codes: 0 done, 1
+failed, 2 misused, 130 interrupted. A reader that closes our output early (`| head`) is not a
+failure.
+
+Start-up time is part of the contract: this module imports nothing of the client, and `--help`
+reads only the table below.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+
+
+class Command(NamedTuple):
+    """One entry of the command table."""
+
+    name: str
+    module: str
+    summary: str
+
+
+COMMANDS = (
+    Command("start", "barnabas.cli.start", "run one broker in the foreground"),
+    Command("topics", "barnabas.cli.topics", "create, list, describe, alter and delete topics"),
+    Command("configs", "barnabas.cli.configs", "show and change options of topics and brokers"),
+    Command("produce", "barnabas.cli.produce", "send lines to a topic"),
+    Command("consume", "barnabas.cli.consume", "print the records of a topic"),
+    Command("cluster", "barnabas.cli.cluster", "show brokers, controller and API versions"),
+)
+
+EXAMPLES = """\
+examples:
+  barnabas start
+  barnabas topics create orders --partitions 3
+  echo hello | barnabas produce orders
+  barnabas consume orders --from beginning --exit-at-end
+
+`barnabas COMMAND --help` tells more about one command.
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command line and return its exit code."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        code = _dispatch(words)
+        sys.stdout.flush()
+        return code
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # The interpreter flushes stdout once more at exit; give it a place where that succeeds.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _dispatch(words: list[str]) -> int:
+    if not words or words[0] in ("-h", "--help", "help"):
+        print(overview(), end="")
+        return 0
+    if words[0] in ("-V", "--version"):
+        from importlib.metadata import version
+
+        print(f"barnabas {version('barnabas')}")
+        return 0
+    command = next((command for command in COMMANDS if command.name == words[0]), None)
+    if command is None:
+        names = ", ".join(command.name for command in COMMANDS)
+        print(f"barnabas: no command {words[0]!r}; there are: {names}", file=sys.stderr)
+        return 2
+    return _run(command, words[1:])
+
+
+def _run(command: Command, words: list[str]) -> int:
+    try:
+        arguments = parser(command).parse_args(words)
+    except SystemExit as exit:  # argparse has printed the help or the complaint
+        return exit.code if isinstance(exit.code, int) else 2
+    from barnabas.model.errors import BarnabasError
+
+    try:
+        return arguments.run(arguments) or 0
+    except BarnabasError as failure:
+        print(f"barnabas {command.name}: {_one_line(failure)}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        raise
+    except OSError as failure:
+        print(f"barnabas {command.name}: {_one_line(failure)}", file=sys.stderr)
+        return 1
+
+
+def _one_line(failure: BaseException) -> str:
+    """Return what went wrong, and what to do next where the failure knows it."""
+    text = " ".join(str(failure).split()) or type(failure).__name__
+    code = getattr(failure, "code", None)
+    if code is not None:
+        text = f"{text} ({code.name})"
+    return "; ".join([text, *getattr(failure, "__notes__", [])])
+
+
+def parser(command: Command) -> ArgumentParser:
+    """Import a command's module and return its argument parser."""
+    import argparse
+    from importlib import import_module
+
+    parser = argparse.ArgumentParser(
+        prog=f"barnabas {command.name}",
+        description=command.summary[0].upper() + command.summary[1:] + ".",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    import_module(command.module).configure(parser)
+    return parser
+
+
+def overview() -> str:
+    """Return the text of `barnabas --help`, without importing any command."""
+    width = max(len(command.name) for command in COMMANDS)
+    lines = ["usage: barnabas COMMAND [OPTION]...", "", "commands:"]
+    lines += [f"  {command.name.ljust(width)}  {command.summary}" for command in COMMANDS]
+    return "\n".join([*lines, "", EXAMPLES])
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

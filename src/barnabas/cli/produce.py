@@ -1,0 +1,256 @@
+"""`barnabas produce`: send lines of a file or of standard input to a topic, one record each."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import sys
+import time
+from collections.abc import Callable
+
+from barnabas.cli.arguments import add_connection, assignment, index, separator
+from barnabas.cli.batch_sender import Batch, BatchSender, RecordsRefused, Row
+from barnabas.cli.lines import read_lines
+from barnabas.cli.position import parse_time
+from barnabas.cli.session import run
+from barnabas.client.switchboard import Switchboard
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import BarnabasError, InvalidValueError, RequestError
+from barnabas.records.compression import Codec
+
+_ACKS = {"0": 0, "1": 1, "all": -1, "-1": -1}
+_COMPLAINTS_SHOWN = 10
+
+EXAMPLES = r"""examples:
+  echo hello | barnabas produce orders
+  barnabas produce orders --key-separator '\t' --codec zstd --file orders.tsv
+  printf 'k:\n' | barnabas produce users --key-separator : --null-marker ''
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.epilog = EXAMPLES
+    parser.set_defaults(run=_produce)
+    parser.add_argument("topic", metavar="TOPIC")
+    parser.add_argument("--file", metavar="PATH", help="read this instead of standard input")
+    parser.add_argument(
+        "--key-separator",
+        metavar="TEXT",
+        type=separator,
+        help=r"what stands between key and value, like '\t' (default: lines have no key)",
+    )
+    parser.add_argument(
+        "--null-marker", metavar="TEXT", help="a key or value that is this text becomes null"
+    )
+    parser.add_argument(
+        "--header",
+        metavar="NAME=VALUE",
+        type=assignment,
+        action="append",
+        default=[],
+        help="a header of every record; may be repeated",
+    )
+    parser.add_argument("--partition", type=index, help="send everything to this partition")
+    parser.add_argument(
+        "--timestamp",
+        metavar="TIME",
+        type=_timestamp,
+        help="time of every record: 2026-01-31T12:00:00Z, @1767225600000 or 15m (default: now)",
+    )
+    parser.add_argument(
+        "--acks",
+        choices=sorted(_ACKS),
+        default="all",
+        help="who must have a record before it counts as sent (default: all)",
+    )
+    parser.add_argument(
+        "--codec",
+        choices=[codec.name.lower() for codec in Codec],
+        default="none",
+        help="compression of batches (default: none)",
+    )
+    add_connection(parser)
+
+
+def _timestamp(text: str) -> int:
+    timestamp_ms = parse_time(text, int(time.time() * 1000))
+    if timestamp_ms is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time")
+    return timestamp_ms
+
+
+def _produce(arguments: argparse.Namespace) -> int:
+    if arguments.file is None:
+        return run(arguments, lambda board: _send(board, arguments, 0), busy=True)
+    descriptor = os.open(arguments.file, os.O_RDONLY)
+    try:
+        return run(arguments, lambda board: _send(board, arguments, descriptor), busy=True)
+    finally:
+        os.close(descriptor)
+
+
+async def _send(board: Switchboard, arguments: argparse.Namespace, descriptor: int) -> int:
+    partition_count = await _partition_count(board, arguments.topic)
+    if arguments.partition is not None and arguments.partition >= partition_count:
+        raise InvalidValueError(
+            f"topic {arguments.topic!r} has partitions 0-{partition_count - 1}, "
+            f"not {arguments.partition}"
+        )
+    report = Report(arguments.topic, as_json=arguments.json)
+    sender = BatchSender(
+        board,
+        arguments.topic,
+        partition_count,
+        report,
+        random.Random(),
+        codec=Codec[arguments.codec.upper()],
+        acks=_ACKS[arguments.acks],
+        timeout_ms=arguments.timeout * 1000,
+    )
+    to_row = row_reader(arguments)
+    line_number = 0
+    async for lines in read_lines(descriptor):
+        now_ms = int(time.time() * 1000)
+        for line in lines:
+            line_number += 1
+            row = to_row(line, now_ms)
+            if isinstance(row, str):
+                report.refused(line_number, row)
+            else:
+                sender.add(row, line_number, arguments.partition)
+        await sender.room()
+        report.show_progress()
+    await sender.finish()
+    return report.finish()
+
+
+async def _partition_count(board: Switchboard, topic: str) -> int:
+    """Return how many partitions a topic has; the broker may create it on demand."""
+
+    async def attempt() -> int:
+        cluster = await board.refresh([topic], auto_create=True)
+        view = cluster.topics[topic]
+        if view.error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            failure = InvalidValueError(f"there is no topic {topic!r}")
+            failure.add_note(f"create it with: barnabas topics create {topic}")
+            raise failure
+        if view.error is not ErrorCode.NONE:
+            raise RequestError(view.error, f"topic {topic!r}: {view.error.meaning}")
+        return len(view.partitions)
+
+    return await board.retrying(attempt)
+
+
+def row_reader(arguments: argparse.Namespace) -> Callable[[bytes, int], Row | str]:
+    """Return the function that makes a record of a line, or says why it cannot."""
+    headers = tuple((name, value.encode()) for name, value in arguments.header)
+    divider: bytes | None = arguments.key_separator
+    null = None if arguments.null_marker is None else arguments.null_marker.encode()
+    fixed_ms: int | None = arguments.timestamp
+
+    def to_row(line: bytes, now_ms: int) -> Row | str:
+        key: bytes | None = None
+        value: bytes | None = line
+        if divider is not None:
+            key, found, value = line.partition(divider)
+            if not found:
+                return f"no key separator {divider.decode(errors='replace')!r} in it"
+        if null is not None:
+            key = None if key == null else key
+            value = None if value == null else value
+        return (now_ms if fixed_ms is None else fixed_ms, key, value, headers)
+
+    return to_row
+
+
+class Report:
+    """Counts what was sent, prints acknowledgements, complains about lines, sums up at the end.
+
+    Acknowledgements go to stdout, everything for people to stderr.
+    """
+
+    def __init__(self, topic: str, *, as_json: bool) -> None:
+        self._topic = topic
+        self._as_json = as_json
+        self._sent = 0
+        self._failed = 0
+        self._spans: dict[int, tuple[int, int]] = {}
+        self._started = time.perf_counter()
+        self._next_progress = self._started + 1.0
+        self._progress_shown = False
+
+    def acknowledged(self, partition: int, batch: Batch, base_offset: int | None) -> None:
+        self._sent += len(batch.rows)
+        if base_offset is not None:
+            first, _ = self._spans.get(partition, (base_offset, base_offset))
+            self._spans[partition] = (first, base_offset + len(batch.rows) - 1)
+        if self._as_json:
+            for position, line in enumerate(batch.lines):
+                offset = None if base_offset is None else base_offset + position
+                document = {
+                    "line": line,
+                    "topic": self._topic,
+                    "partition": partition,
+                    "offset": offset,
+                }
+                print(json.dumps(document))
+            sys.stdout.flush()
+
+    def failed(self, partition: int, batch: Batch, failure: BarnabasError) -> None:
+        reasons = failure.reasons if isinstance(failure, RecordsRefused) else {}
+        code = f" ({failure.code.name})" if isinstance(failure, RequestError) else ""
+        for position, line in enumerate(batch.lines):
+            if not reasons:
+                self.refused(line, f"{failure}{code}")
+            else:
+                self.refused(
+                    line,
+                    reasons.get(
+                        position,
+                        f"it shared a batch with line "
+                        f"{batch.lines[min(reasons)]}, which was refused",
+                    ),
+                )
+
+    def refused(self, line: int, reason: str) -> None:
+        """Count a line that was not sent; the first ones are named."""
+        self._failed += 1
+        if self._failed <= _COMPLAINTS_SHOWN:
+            self._clear_progress()
+            print(f"barnabas produce: line {line} was not sent: {reason}", file=sys.stderr)
+
+    def show_progress(self) -> None:
+        """Show the count on a terminal while a long run goes on."""
+        now = time.perf_counter()
+        if now >= self._next_progress and sys.stderr.isatty():
+            self._next_progress = now + 0.5
+            self._progress_shown = True
+            print(f"\r{self._sent} records sent", end="", file=sys.stderr, flush=True)
+
+    def finish(self) -> int:
+        """Print the summary and return the exit code."""
+        self._clear_progress()
+        elapsed = time.perf_counter() - self._started
+        if self._failed > _COMPLAINTS_SHOWN:
+            more = self._failed - _COMPLAINTS_SHOWN
+            print(f"barnabas produce: {more} more lines were not sent", file=sys.stderr)
+        spans = "; ".join(
+            f"partition {partition} offsets {first}-{last}"
+            for partition, (first, last) in sorted(self._spans.items())[:8]
+        )
+        failed = f", {self._failed} failed" if self._failed else ""
+        rate = self._sent / elapsed if elapsed > 0 else 0.0
+        print(
+            f"{self._sent} records sent to {self._topic} in {elapsed:.2f} s "
+            f"({rate:.0f} records/s{failed}){': ' if spans else ''}{spans}",
+            file=sys.stderr,
+        )
+        return 1 if self._failed else 0
+
+    def _clear_progress(self) -> None:
+        if self._progress_shown:
+            self._progress_shown = False
+            print("\r\x1b[K", end="", file=sys.stderr)

@@ -1,0 +1,68 @@
+"""Runs the asynchronous part of a command with a `Switchboard` to its cluster.
+
+The first thing is one Metadata request, made once: when no broker answers, the command ends at
+once with the reason and the next step instead of retrying until its timeout.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeVar
+
+from barnabas.client.errors import NetworkError
+from barnabas.client.switchboard import Switchboard
+from barnabas.model.errors import BarnabasError
+
+Result = TypeVar("Result")
+
+NO_BROKER = "is a broker running there? start one with: barnabas start"
+
+
+def run(
+    arguments: argparse.Namespace,
+    work: Callable[[Switchboard], Awaitable[Result]],
+    *,
+    busy: bool = False,
+) -> Result:
+    """Connect as the arguments say, do the work, close; `busy` work is worth loading uvloop."""
+
+    async def session() -> Result:
+        timeout_ms = arguments.timeout * 1000
+        async with Switchboard(
+            arguments.bootstrap,
+            client_id="barnabas-cli",
+            connect_timeout_ms=min(timeout_ms, 10_000),
+            request_timeout_ms=timeout_ms,
+            random=random.Random(),
+        ) as board:
+            try:
+                await board.refresh()
+            except NetworkError as failure:
+                failure.add_note(NO_BROKER)
+                raise
+            return await work(board)
+
+    with asyncio.Runner(loop_factory=_busy_loop if busy else None) as runner:
+        return runner.run(_cancellable(session()))
+
+
+def _busy_loop() -> asyncio.AbstractEventLoop:
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()
+
+
+async def _cancellable(work: Coroutine[Any, Any, Result]) -> Result:
+    """Tell a request that failed because Ctrl-C ended all from one that failed by itself."""
+    try:
+        return await work
+    except BarnabasError as failure:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise asyncio.CancelledError from failure
+        raise

@@ -1,0 +1,392 @@
+"""`barnabas topics`: create, list, describe, alter and delete topics, and delete old records."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+import time
+from collections.abc import Iterable
+from typing import Any
+
+from barnabas.admin.cluster import describe_log_dirs
+from barnabas.admin.offsets import EARLIEST, HIGH_WATERMARK, LATEST, delete_records, list_offsets
+from barnabas.admin.topics import (
+    NewTopic,
+    create_partitions,
+    create_topics,
+    delete_topics,
+    describe_topics,
+)
+from barnabas.cli.arguments import add_action, assignment, count, index
+from barnabas.cli.output import print_json, print_table, size_text
+from barnabas.cli.position import Beginning, End, Offset, Position, parse_position
+from barnabas.cli.session import run
+from barnabas.client.cluster import TopicView
+from barnabas.client.errors import UnsupportedApiError
+from barnabas.client.switchboard import Switchboard
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import InvalidValueError, RequestError
+from barnabas.model.ids import TopicPartition, uuid_text
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of all actions."""
+    actions = parser.add_subparsers(metavar="ACTION", required=True)
+    create = add_action(
+        actions,
+        "create",
+        "create topics",
+        _create,
+        "  barnabas topics create orders --partitions 6 --replication-factor 3\n"
+        "  barnabas topics create users --config cleanup.policy=compact --if-not-exists",
+    )
+    create.add_argument("topics", metavar="TOPIC", nargs="+")
+    create.add_argument("--partitions", type=count, help="how many (default: the broker's)")
+    create.add_argument(
+        "--replication-factor", type=count, help="copies of each partition (default: the broker's)"
+    )
+    create.add_argument(
+        "--config",
+        metavar="NAME=VALUE",
+        type=assignment,
+        action="append",
+        default=[],
+        help="an option of the topic; may be repeated",
+    )
+    create.add_argument(
+        "--if-not-exists", action="store_true", help="an existing topic is not an error"
+    )
+    list_ = add_action(
+        actions,
+        "list",
+        "list topics",
+        _list,
+        "  barnabas topics list\n  barnabas topics list --internal --json",
+    )
+    list_.add_argument("--internal", action="store_true", help="also the topics that Kafka keeps")
+    describe = add_action(
+        actions,
+        "describe",
+        "show partitions, leaders, in-sync replicas, offsets and sizes",
+        _describe,
+        "  barnabas topics describe orders\n  barnabas topics describe --json",
+    )
+    describe.add_argument("topics", metavar="TOPIC", nargs="*", help="(default: all)")
+    alter = add_action(
+        actions,
+        "alter",
+        "add partitions to a topic",
+        _alter,
+        "  barnabas topics alter orders --partitions 12",
+    )
+    alter.add_argument("topic", metavar="TOPIC")
+    alter.add_argument(
+        "--partitions", type=count, required=True, help="the new total; it can only grow"
+    )
+    delete = add_action(
+        actions,
+        "delete",
+        "delete topics and all their records",
+        _delete,
+        "  barnabas topics delete orders\n  barnabas topics delete orders users --if-exists",
+    )
+    delete.add_argument("topics", metavar="TOPIC", nargs="+")
+    delete.add_argument("--if-exists", action="store_true", help="a missing topic is not an error")
+    records = add_action(
+        actions,
+        "delete-records",
+        "delete the records before an offset or a time",
+        _delete_records,
+        "  barnabas topics delete-records orders --before 1500 --partition 0\n"
+        "  barnabas topics delete-records orders --before 7d\n"
+        "  barnabas topics delete-records orders --before end",
+    )
+    records.add_argument("topic", metavar="TOPIC")
+    records.add_argument(
+        "--before",
+        metavar="POSITION",
+        required=True,
+        type=lambda text: parse_position(text, int(time.time() * 1000)),
+        help="an offset, a time (2026-01-31T12:00:00Z), an age (7d), or end",
+    )
+    records.add_argument(
+        "--partition", type=index, action="append", help="only this one; may be repeated"
+    )
+
+
+def _create(arguments: argparse.Namespace) -> int:
+    new = [
+        NewTopic(
+            name,
+            arguments.partitions or -1,
+            arguments.replication_factor or -1,
+            dict(arguments.config),
+        )
+        for name in arguments.topics
+    ]
+    created = run(arguments, lambda board: create_topics(board, new))
+    forgiven = ErrorCode.TOPIC_ALREADY_EXISTS if arguments.if_not_exists else None
+    if arguments.json:
+        print_json(
+            [
+                {
+                    "name": topic.name,
+                    "id": uuid_text(topic.topic_id),
+                    "partitions": topic.partitions,
+                    "replication_factor": topic.replication_factor,
+                    "created": topic.error is None,
+                    **_error_document(topic.error),
+                }
+                for topic in created
+            ]
+        )
+    failed = 0
+    for topic in created:
+        if topic.error is None:
+            if not arguments.json:
+                print(f"created topic {topic.name}")
+        elif topic.error.code is forgiven:
+            if not arguments.json:
+                print(f"topic {topic.name} exists already")
+        else:
+            failed += _complain("create", topic.name, topic.error)
+    return min(failed, 1)
+
+
+def _list(arguments: argparse.Namespace) -> None:
+    topics = run(arguments, lambda board: describe_topics(board, None))
+    shown = [topic for topic in topics if arguments.internal or not topic.internal]
+    if arguments.json:
+        print_json(
+            [
+                {
+                    "name": topic.name,
+                    "id": uuid_text(topic.topic_id),
+                    "partitions": len(topic.partitions),
+                    "replication_factor": _replication_factor(topic),
+                    "internal": topic.internal,
+                }
+                for topic in shown
+            ]
+        )
+        return
+    print_table(
+        ["topic", "partitions", "replicas"],
+        [[topic.name, len(topic.partitions), _replication_factor(topic)] for topic in shown],
+    )
+
+
+def _describe(arguments: argparse.Namespace) -> int:
+    found = run(arguments, lambda board: _describe_all(board, arguments.topics or None))
+    described = [document for document, _ in found if document is not None]
+    if arguments.json:
+        print_json(described)
+    else:
+        for document in described:
+            _print_description(document)
+    return max((_complain("describe", *failure) for _, failure in found if failure), default=0)
+
+
+async def _describe_all(
+    board: Switchboard, names: list[str] | None
+) -> list[tuple[dict[str, Any] | None, tuple[str, RequestError] | None]]:
+    """Return for each topic what is to be shown, or its name and failure."""
+    results: list[tuple[dict[str, Any] | None, tuple[str, RequestError] | None]] = []
+    for topic in await describe_topics(board, names):
+        if topic.error is not ErrorCode.NONE:
+            results.append((None, (topic.name, RequestError(topic.error))))
+        elif names is not None or not topic.internal:
+            results.append((await _describe_one(board, topic), None))
+    return results
+
+
+async def _describe_one(board: Switchboard, topic: TopicView) -> dict[str, Any]:
+    led = [
+        TopicPartition(topic.name, index)
+        for index in sorted(topic.partitions)
+        if topic.partitions[index].leader_id in board.cluster.brokers
+    ]
+    earliest, latest, sizes = await asyncio.gather(
+        list_offsets(board, dict.fromkeys(led, EARLIEST)),
+        list_offsets(board, dict.fromkeys(led, LATEST)),
+        _sizes(board, led),
+    )
+    return {
+        "name": topic.name,
+        "id": uuid_text(topic.topic_id),
+        "internal": topic.internal,
+        "replication_factor": _replication_factor(topic),
+        "partitions": [
+            {
+                "partition": view.index,
+                "leader": view.leader_id if view.leader_id >= 0 else None,
+                "leader_epoch": view.leader_epoch,
+                "replicas": list(view.replicas),
+                "isr": list(view.isr),
+                "offline": list(view.offline),
+                "earliest_offset": earliest[key].offset if key in earliest else None,
+                "latest_offset": latest[key].offset if key in latest else None,
+                "size_bytes": sizes.get(key),
+            }
+            for view in sorted(topic.partitions.values(), key=lambda view: view.index)
+            for key in [TopicPartition(topic.name, view.index)]
+        ],
+    }
+
+
+async def _sizes(
+    board: Switchboard, partitions: Iterable[TopicPartition]
+) -> dict[TopicPartition, int]:
+    """Return how much each leader stores; nothing where a broker cannot tell."""
+    led, _ = board.cluster.by_leader(partitions)
+    sizes: dict[TopicPartition, int] = {}
+    for leader, group in led.items():
+        try:
+            directories = await describe_log_dirs(board, leader, group)
+        except (UnsupportedApiError, RequestError):
+            continue
+        for directory in directories:
+            for replica in directory.replicas:
+                if not replica.is_future:
+                    sizes[replica.partition] = replica.size_bytes
+    return sizes
+
+
+def _print_description(document: dict[str, Any]) -> None:
+    print_table(
+        ["partition", "leader", "epoch", "replicas", "in sync", "earliest", "latest", "size"],
+        [
+            [
+                partition["partition"],
+                partition["leader"],
+                partition["leader_epoch"],
+                ",".join(map(str, partition["replicas"])),
+                ",".join(map(str, partition["isr"])),
+                partition["earliest_offset"],
+                partition["latest_offset"],
+                size_text(partition["size_bytes"]),
+            ]
+            for partition in document["partitions"]
+        ],
+        title=f"topic {document['name']} (id {document['id']})",
+    )
+
+
+def _alter(arguments: argparse.Namespace) -> int:
+    counts = {arguments.topic: arguments.partitions}
+    outcomes = run(arguments, lambda board: create_partitions(board, counts))
+    if arguments.json:
+        print_json(
+            [
+                {
+                    "name": outcome.name,
+                    "altered": outcome.error is None,
+                    **_error_document(outcome.error),
+                }
+                for outcome in outcomes
+            ]
+        )
+    failed = 0
+    for outcome in outcomes:
+        if outcome.error is not None:
+            failed += _complain("alter", outcome.name, outcome.error)
+        elif not arguments.json:
+            print(f"topic {outcome.name} has {arguments.partitions} partitions now")
+    return min(failed, 1)
+
+
+def _delete(arguments: argparse.Namespace) -> int:
+    outcomes = run(arguments, lambda board: delete_topics(board, arguments.topics))
+    forgiven = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if arguments.if_exists else None
+    if arguments.json:
+        print_json(
+            [
+                {
+                    "name": outcome.name,
+                    "deleted": outcome.error is None,
+                    **_error_document(outcome.error),
+                }
+                for outcome in outcomes
+            ]
+        )
+    failed = 0
+    for outcome in outcomes:
+        if outcome.error is None:
+            if not arguments.json:
+                print(f"deleted topic {outcome.name}")
+        elif outcome.error.code is forgiven:
+            if not arguments.json:
+                print(f"there is no topic {outcome.name}")
+        else:
+            failed += _complain("delete", outcome.name, outcome.error)
+    return min(failed, 1)
+
+
+def _delete_records(arguments: argparse.Namespace) -> int:
+    if isinstance(arguments.before, Beginning):
+        raise InvalidValueError("no record is before the beginning; name an offset, a time or end")
+    outcomes = run(
+        arguments,
+        lambda board: _delete_before(board, arguments.topic, arguments.partition, arguments.before),
+    )
+    failures = [outcome for outcome in outcomes.values() if isinstance(outcome, RequestError)]
+    rows = [
+        (partition.partition, outcome)
+        for partition, outcome in outcomes.items()
+        if not isinstance(outcome, RequestError)
+    ]
+    if arguments.json:
+        print_json([{"partition": index, "earliest_offset": offset} for index, offset in rows])
+    elif rows:
+        print_table(["partition", "earliest"], rows)
+    for failure in failures:
+        _complain("delete-records", arguments.topic, failure)
+    return 1 if failures else 0
+
+
+async def _delete_before(
+    board: Switchboard, topic: str, wanted: list[int] | None, position: Position
+) -> dict[TopicPartition, int | RequestError]:
+    partitions = await existing_partitions(board, topic, wanted)
+    if isinstance(position, Offset):
+        return await delete_records(board, dict.fromkeys(partitions, position.offset))
+    if isinstance(position, End):
+        return await delete_records(board, dict.fromkeys(partitions, HIGH_WATERMARK))
+    assert not isinstance(position, Beginning)
+    found = await list_offsets(board, dict.fromkeys(partitions, position.timestamp_ms))
+    # -1 means that every record is older than the time: then all of them go, as with `end`.
+    return await delete_records(board, {key: answer.offset for key, answer in found.items()})
+
+
+async def existing_partitions(
+    board: Switchboard, topic: str, wanted: list[int] | None
+) -> list[TopicPartition]:
+    """Return the partitions of a topic, or those wanted; raises when one does not exist."""
+    [view] = await describe_topics(board, [topic])
+    if view.error is not ErrorCode.NONE:
+        failure = RequestError(view.error, f"topic {topic!r}: {view.error.meaning}")
+        if view.error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            failure = RequestError(view.error, f"there is no topic {topic!r}")
+            failure.add_note(f"create it with: barnabas topics create {topic}")
+        raise failure
+    missing = sorted(set(wanted or []) - set(view.partitions))
+    if missing:
+        raise RequestError(
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+            f"topic {topic!r} has partitions 0-{max(view.partitions)}, not {missing[0]}",
+        )
+    return [TopicPartition(topic, index) for index in sorted(wanted or view.partitions)]
+
+
+def _replication_factor(topic: TopicView) -> int:
+    return max((len(view.replicas) for view in topic.partitions.values()), default=0)
+
+
+def _error_document(error: RequestError | None) -> dict[str, str]:
+    return {} if error is None else {"error": error.code.name, "message": str(error)}
+
+
+def _complain(action: str, topic: str, error: RequestError) -> int:
+    print(f"barnabas topics {action}: {topic}: {error} ({error.code.name})", file=sys.stderr)
+    return 1
