@@ -1,0 +1,103 @@
+// A child that does one act with kafkajs and prints what came of it as JSON.
+//
+// Run with NODE_PATH naming the packages, as `node client.js BOOTSTRAP ACT`, with the act's arguments as
+// JSON on stdin. A broker's refusal is an answer too: {error: its type}.
+const { readFileSync } = require('fs')
+const { Kafka, CompressionCodecs, CompressionTypes, ConfigResourceTypes, logLevel } = require('kafkajs')
+CompressionCodecs[CompressionTypes.Snappy] = require('kafkajs-snappy')
+
+const [bootstrap, act] = process.argv.slice(2)
+const kafka = new Kafka({ brokers: [bootstrap], logLevel: logLevel.NOTHING, retry: { retries: 3 } })
+
+async function withClient(client, use) {
+  await client.connect()
+  try {
+    return await use(client)
+  } finally {
+    await client.disconnect()
+  }
+}
+const withAdmin = use => withClient(kafka.admin(), use)
+
+async function describeConfigs(admin, topic) {
+  const answer = await admin.describeConfigs({
+    includeSynonyms: false,
+    resources: [{ type: ConfigResourceTypes.TOPIC, name: topic }],
+  })
+  const entries = answer.resources[0].configEntries
+  return Object.fromEntries(entries.map(entry => [entry.configName, entry.configValue]))
+}
+
+const acts = {
+  create: ({ topic, partitions = 1, configs = {} }) =>
+    withAdmin(async admin => {
+      const configEntries = Object.entries(configs).map(([name, value]) => ({ name, value }))
+      const created = await admin.createTopics({
+        topics: [{ topic, numPartitions: partitions, replicationFactor: 1, configEntries }],
+      })
+      const { topics } = await admin.fetchTopicMetadata({ topics: [topic] })
+      return {
+        created,
+        listed: (await admin.listTopics()).includes(topic),
+        partitions: topics[0].partitions.map(partition => partition.partitionId).sort(),
+        configs: await describeConfigs(admin, topic),
+      }
+    }),
+  remove: ({ topic }) =>
+    withAdmin(async admin => {
+      await admin.deleteTopics({ topics: [topic] })
+      return { listed: (await admin.listTopics()).includes(topic) }
+    }),
+  alterConfigs: ({ topic, configs }) =>
+    withAdmin(async admin => {
+      const configEntries = Object.entries(configs).map(([name, value]) => ({ name, value }))
+      await admin.alterConfigs({
+        resources: [{ type: ConfigResourceTypes.TOPIC, name: topic, configEntries }],
+      })
+      return await describeConfigs(admin, topic)
+    }),
+  createPartitions: ({ topic, count }) =>
+    withAdmin(async admin => {
+      await admin.createPartitions({ topicPartitions: [{ topic, count }] })
+      const { topics } = await admin.fetchTopicMetadata({ topics: [topic] })
+      return topics[0].partitions.length
+    }),
+  cluster: () => withAdmin(admin => admin.describeCluster()),
+  offsets: ({ topic, timestamp }) =>
+    withAdmin(async admin => ({
+      all: await admin.fetchTopicOffsets(topic),
+      forTime: await admin.fetchTopicOffsetsByTimestamp(topic, timestamp),
+    })),
+  deleteRecords: ({ topic, offset }) =>
+    withAdmin(async admin => {
+      await admin.fetchTopicOffsets(topic) // deleteTopicRecords expects metadata to be loaded
+      await admin.deleteTopicRecords({ topic, partitions: [{ partition: 0, offset }] })
+      return await admin.fetchTopicOffsets(topic)
+    }),
+  send: ({ topic, messages, compression = 'None', acks = -1, idempotent = false }) => {
+    const producer = kafka.producer({ idempotent, allowAutoTopicCreation: false })
+    return withClient(producer, producer =>
+      producer.send({ topic, messages, acks, compression: CompressionTypes[compression] })
+    )
+  },
+  sendSizes: ({ topic, sizes }) => {
+    const producer = kafka.producer()
+    return withClient(producer, async producer => {
+      const offsets = []
+      for (const size of sizes) {
+        const messages = [{ partition: 0, value: Buffer.alloc(size, 'x') }]
+        offsets.push((await producer.send({ topic, messages }))[0].baseOffset)
+      }
+      return offsets
+    })
+  },
+}
+
+acts[act](JSON.parse(readFileSync(0)))
+  .catch(error => {
+    const cause = error.errors ? error.errors[0] : error
+    const type = cause.type || (cause.cause && cause.cause.type)
+    if (!type) throw error
+    return { error: type }
+  })
+  .then(answer => console.log(JSON.stringify(answer === undefined ? null : answer)))
