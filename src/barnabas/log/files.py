@@ -53,7 +53,9 @@ class File(Protocol):
         ...
 
     def pwrite(self, data: Data, position: int) -> None:
-        """Write all of `data` at `position`; a StorageError may leave any prefix of it in the file."""
+        """Write all of `data` at `position`; a StorageError may leave any prefix of it in the
+        file.
+        """
         ...
 
     def size(self) -> int:
@@ -155,7 +157,9 @@ class Files(Protocol):
         ...
 
     def lock(self, path: str) -> Lock:
-        """Take the exclusive lock on a path, creating the file; StorageError when someone holds it."""
+        """Take the exclusive lock on a path, creating the file; StorageError when someone holds
+        it.
+        """
         ...
 
 

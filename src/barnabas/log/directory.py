@@ -1,0 +1,236 @@
+"""One entry of `log.dirs`: who owns it, how it was left, and the partition logs in it.
+
+    .lock  meta.properties  .kafka_cleanshutdown
+    recovery-point-offset-checkpoint  replication-offset-checkpoint  log-start-offset-checkpoint
+    <topic>-<partition>/   <topic>-<partition>.<32 hex>-delete/
+
+The lock is held while the object lives. The marker of a clean stop is removed before anything is
+loaded, so that a crash at any later time counts as one. A deleted log only changes its name at
+first; `purge` removes it later.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from barnabas.config.properties import read_properties, write_properties
+from barnabas.config.topic import TopicOptions
+from barnabas.log.checkpoints import read_offsets, write_offsets
+from barnabas.log.file_pool import FilePool
+from barnabas.log.partition_log import PartitionLog
+from barnabas.model.errors import ConfigError, CorruptFileError, StorageError
+from barnabas.model.ids import TopicPartition, Uuid
+
+LOCK = ".lock"
+META = "meta.properties"
+CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
+RECOVERY_POINTS = "recovery-point-offset-checkpoint"
+HIGH_WATERMARKS = "replication-offset-checkpoint"
+LOG_STARTS = "log-start-offset-checkpoint"
+
+NAME_BYTES_MAX = 255
+_MOVED = re.compile(r"^(.+)\.[0-9a-f]{32}-(delete|future|stray)$")
+_NAME = re.compile(r"^(.+)-(\d+)$")
+
+_logger = logging.getLogger(__name__)
+
+Each = Callable[
+    [Callable[[TopicPartition], PartitionLog], Iterable[TopicPartition]], Iterable[PartitionLog]
+]
+
+
+def parse_name(name: str) -> TopicPartition | None:
+    """Return the partition that a directory's name stands for, if it is one in use."""
+    match = _NAME.match(name)
+    if match is None or _MOVED.match(name):
+        return None
+    return TopicPartition(match[1], int(match[2]))
+
+
+class LogDirectory:
+    """The partition logs of one disk."""
+
+    def __init__(self, pool: FilePool, path: str) -> None:
+        """Take the directory, creating it if need be; StorageError when another broker has it."""
+        files = pool.files
+        self.path = path.rstrip("/") or "/"
+        self.pool = pool
+        self.logs: dict[TopicPartition, PartitionLog] = {}
+        self._files = files
+        files.make_dirs(self.path)
+        self._lock = files.lock(self._at(LOCK))
+        self.clean = files.exists(self._at(CLEAN_SHUTDOWN))
+        if self.clean:
+            files.unlink(self._at(CLEAN_SHUTDOWN))
+            files.flush_dir(self.path)
+        self._recovery_points = self._read_checkpoint(RECOVERY_POINTS)
+        self._log_starts = self._read_checkpoint(LOG_STARTS)
+        self.high_watermarks = self._read_checkpoint(HIGH_WATERMARKS)
+
+    def _at(self, name: str) -> str:
+        return f"{self.path}/{name}"
+
+    def _read_checkpoint(self, name: str) -> dict[TopicPartition, int]:
+        try:
+            return read_offsets(self._files, self._at(name))
+        except CorruptFileError as failure:
+            _logger.warning("%s; going on without it", failure)
+            return {}
+
+    # -- identity -----------------------------------------------------------------------------
+
+    def read_meta(self) -> dict[str, str] | None:
+        """Return what meta.properties says (broker.id, cluster.id), None for a new disk."""
+        data = self._files.read(self._at(META))
+        if not data:
+            return None
+        try:
+            return read_properties(data.decode())
+        except (UnicodeDecodeError, ConfigError) as failure:
+            raise CorruptFileError(f"{self._at(META)} cannot be read: {failure}") from failure
+
+    def write_meta(self, broker_id: int, cluster_id: str) -> None:
+        """Mark the disk as this broker's."""
+        text = write_properties(
+            {"version": "0", "broker.id": str(broker_id), "cluster.id": cluster_id}
+        )
+        self._files.write_atomic(self._at(META), text.encode())
+
+    # -- logs ---------------------------------------------------------------------------------
+
+    def load(
+        self,
+        options_of: Callable[[str], TopicOptions],
+        now_ms: int,
+        *,
+        random: Callable[[], float] = lambda: 0.0,
+        each: Each = map,
+    ) -> dict[TopicPartition, PartitionLog]:
+        """Open every log, recovering them after a crash; `each` may be an executor's map."""
+
+        def load(partition: TopicPartition) -> PartitionLog:
+            options = options_of(partition.topic)
+            return self._open(partition, options, now_ms, topic_id=None, random=random)
+
+        found = list(self._partitions())
+        for partition, log in zip(found, each(load, found), strict=True):
+            self.logs[partition] = log
+        return self.logs
+
+    def _partitions(self) -> Iterator[TopicPartition]:
+        for name in self._files.list(self.path):
+            if not self._files.is_dir(self._at(name)) or name == "lost+found":
+                continue
+            partition = parse_name(name)
+            if partition is not None:
+                yield partition
+            elif not name.endswith("-delete"):
+                _logger.warning("%s is not the log of a partition; left alone", self._at(name))
+
+    def leftovers(self) -> list[str]:
+        """Return the paths of deleted logs that are still on the disk."""
+        return [self._at(n) for n in self._files.list(self.path) if n.endswith("-delete")]
+
+    def open_log(
+        self,
+        partition: TopicPartition,
+        options: TopicOptions,
+        now_ms: int,
+        *,
+        topic_id: Uuid | None = None,
+        random: Callable[[], float] = lambda: 0.0,
+    ) -> PartitionLog:
+        """Return the log of a partition, making an empty one where there is none."""
+        log = self.logs.get(partition)
+        if log is None:
+            log = self._open(partition, options, now_ms, topic_id=topic_id, random=random)
+            self.logs[partition] = log
+        return log
+
+    def _open(
+        self,
+        partition: TopicPartition,
+        options: TopicOptions,
+        now_ms: int,
+        *,
+        topic_id: Uuid | None,
+        random: Callable[[], float],
+    ) -> PartitionLog:
+        return PartitionLog.open(
+            self.pool,
+            self._at(str(partition)),
+            partition,
+            options,
+            now_ms,
+            clean=self.clean,
+            recovery_point=self._recovery_points.get(partition, 0),
+            log_start_offset=self._log_starts.get(partition, 0),
+            topic_id=topic_id,
+            random=random,
+        )
+
+    def delete_log(self, partition: TopicPartition, unique: str) -> str:
+        """Take a log out of use and return its new path, for `purge` after file.delete.delay.ms.
+
+        `unique` are 32 hex digits that keep apart several deletions of one name.
+        """
+        log = self.logs[partition]
+        suffix = f"-{partition.partition}.{unique}-delete"
+        topic = partition.topic[: NAME_BYTES_MAX - len(suffix)]
+        target = self._at(topic + suffix)
+        log.mark_deleted(target)
+        del self.logs[partition]
+        for checkpoint in (self._recovery_points, self._log_starts, self.high_watermarks):
+            checkpoint.pop(partition, None)
+        return target
+
+    def purge(self, path: str) -> None:
+        """Remove a deleted log's files; may run on another thread."""
+        if not path.startswith(self.path + "/") or not path.endswith("-delete"):
+            raise StorageError(f"{path} is not a deleted log of {self.path}")
+        self._files.remove_tree(path)
+
+    # -- checkpoints --------------------------------------------------------------------------
+
+    def write_recovery_points(self) -> None:
+        """Remember up to where each log is flushed."""
+        points = {partition: log.recovery_point for partition, log in self.logs.items()}
+        write_offsets(self._files, self._at(RECOVERY_POINTS), points)
+
+    def write_log_starts(self) -> None:
+        """Remember the log starts that lie inside a segment."""
+        starts = {
+            partition: log.log_start_offset
+            for partition, log in self.logs.items()
+            if log.log_start_offset > log.segments[0].base_offset
+        }
+        write_offsets(self._files, self._at(LOG_STARTS), starts)
+
+    def write_high_watermarks(self, extra: Mapping[TopicPartition, int] | None = None) -> None:
+        """Remember the high watermarks."""
+        marks = {partition: log.high_watermark for partition, log in self.logs.items()}
+        write_offsets(self._files, self._at(HIGH_WATERMARKS), {**marks, **(extra or {})})
+
+    # -- ending -------------------------------------------------------------------------------
+
+    def close(self, now_ms: int, broker_epoch: int = -1) -> None:
+        """Stop cleanly: all logs flushed, checkpoints written, marker set, lock released."""
+        for log in self.logs.values():
+            log.close(now_ms)
+        self.write_recovery_points()
+        self.write_log_starts()
+        self.write_high_watermarks()
+        marker = json.dumps({"version": 0, "brokerEpoch": broker_epoch}, separators=(",", ":"))
+        self._files.write_atomic(self._at(CLEAN_SHUTDOWN), marker.encode())
+        self.logs.clear()
+        self._lock.release()
+
+    def abandon(self) -> None:
+        """Let go of files and lock without writing anything, as a crash would."""
+        for log in self.logs.values():
+            log.release()
+        self.logs.clear()
+        self._lock.release()

@@ -1,0 +1,607 @@
+"""The log of one partition: batches in offset order, in segments, with all that must be known of
+them.
+
+Offsets: log_start_offset <= last_stable_offset <= high_watermark <= log_end_offset, and the
+recovery point (everything below it is flushed) is at most the log end. An append either is in the
+log as a whole or raises and leaves no trace. All methods are called by one thread; what may run
+elsewhere is `Flush.run` and `Slice.read`.
+
+Left to others: who may write and read, when to flush, when to roll by clock, which segments are
+too old.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable
+from typing import NamedTuple
+
+from barnabas.config.topic import TopicOptions
+from barnabas.kernels import assign_offsets, check_batch
+from barnabas.kernels.contract import CONTROL_BIT, Buffer, HeaderFields
+from barnabas.log import partition_metadata, search
+from barnabas.log.file_pool import FilePool
+from barnabas.log.flush import Flush
+from barnabas.log.leader_epochs import LeaderEpochs
+from barnabas.log.producer_snapshot import (
+    restore_snapshot,
+    snapshot_offsets,
+    snapshot_path,
+    write_snapshot,
+)
+from barnabas.log.producer_state import ProducerStates
+from barnabas.log.recovery import EPOCH_FILE, Found, Recovery
+from barnabas.log.replay import apply_batch, marker_of, replay_producers
+from barnabas.log.search import FoundOffset
+from barnabas.log.segment import SUFFIXES, Segment
+from barnabas.log.slice import Slice
+from barnabas.log.transaction_index import AbortedTransaction
+from barnabas.log.validation import NEWEST_VERSION, Origin, Rules, validate
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import CorruptRecordError, RequestError
+from barnabas.model.ids import TopicPartition, Uuid
+from barnabas.records.control import ControlType
+
+
+class Appended(NamedTuple):
+    """Where a batch went; for a duplicate, where its first copy is."""
+
+    first_offset: int
+    last_offset: int
+    append_time_ms: int
+    log_start_offset: int
+    duplicate: bool
+
+
+class PartitionLog:
+    """One partition on one disk."""
+
+    def __init__(
+        self,
+        pool: FilePool,
+        directory: str,
+        topic_partition: TopicPartition,
+        options: TopicOptions,
+        found: Found,
+        *,
+        topic_id: Uuid | None,
+        created: bool,
+        now_ms: int,
+        random: Callable[[], float],
+    ) -> None:
+        self.topic_partition = topic_partition
+        self.directory = directory
+        self.topic_id = topic_id
+        self.log_start_offset = found.log_start_offset
+        self.log_end_offset = found.log_end_offset
+        self.recovery_point = found.recovery_point
+        self.high_watermark = found.log_start_offset
+        self.leader_epochs: LeaderEpochs = found.leader_epochs
+        self.producers: ProducerStates = found.producers
+        self.last_flush_ms = now_ms
+        self._pool = pool
+        self._files = pool.files
+        self._random = random
+        self._segments = found.segments
+        self._bases = [segment.base_offset for segment in found.segments]
+        self._active = found.segments[-1]
+        # Directories whose new names are not flushed, and how often the log was truncated.
+        self._directories_changed = [directory, _parent(directory)] if created else []
+        self._metadata_changed = created
+        self._truncations = 0
+        self.configure(options)
+        self._active.jitter_ms = self._draw_jitter()
+
+    @classmethod
+    def open(
+        cls,
+        pool: FilePool,
+        directory: str,
+        topic_partition: TopicPartition,
+        options: TopicOptions,
+        now_ms: int,
+        *,
+        clean: bool = True,
+        recovery_point: int = 0,
+        log_start_offset: int = 0,
+        topic_id: Uuid | None = None,
+        random: Callable[[], float] = lambda: 0.0,
+    ) -> PartitionLog:
+        """Open the log in a directory, recovering it unless `clean`; make a new one where none is.
+
+        `topic_id` names a new log; of an existing one its own is kept, for the caller to compare.
+        """
+        files = pool.files
+        created = not files.is_dir(directory)
+        if created:
+            files.make_dirs(directory)
+            if topic_id is not None:
+                path = f"{directory}/{partition_metadata.NAME}"
+                files.write(path, partition_metadata.encode(topic_id))
+        else:
+            topic_id = partition_metadata.read(files, directory) or topic_id
+        recovery = Recovery(
+            files,
+            directory,
+            clean=clean or created,
+            recovery_point=recovery_point,
+            log_start_offset=log_start_offset,
+            index_interval_bytes=options.index_interval_bytes,
+            now_ms=now_ms,
+        )
+        found = recovery.create() if created else recovery.load()
+        for segment in found.segments:
+            segment.adopt(pool)
+        return cls(
+            pool,
+            directory,
+            topic_partition,
+            options,
+            found,
+            topic_id=topic_id,
+            created=created,
+            now_ms=now_ms,
+            random=random,
+        )
+
+    def configure(self, options: TopicOptions) -> None:
+        """Follow the topic's options; takes effect with the next append."""
+        self.options = options
+        self._rules = Rules(options)
+        self._segment_bytes = options.segment_bytes
+        self._segment_ms = options.segment_ms
+        self._index_bytes = options.segment_index_bytes
+        self._flush_messages = options.flush_messages
+        self._flush_ms = options.flush_ms
+        self._active.index_interval_bytes = options.index_interval_bytes
+
+    # -- what there is ------------------------------------------------------------------------
+
+    @property
+    def last_stable_offset(self) -> int:
+        """Where read_committed stops: below it every transaction has ended."""
+        unstable = self.producers.first_unstable_offset
+        return self.high_watermark if unstable is None else min(unstable, self.high_watermark)
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of batches in all segments."""
+        return sum(segment.size_bytes for segment in self._segments)
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        """The segments, oldest first; the last one is written to."""
+        return tuple(self._segments)
+
+    def set_high_watermark(self, offset: int) -> None:
+        """Move the high watermark; it is kept between log start and log end."""
+        if offset > self.log_end_offset:
+            offset = self.log_end_offset
+        elif offset < self.log_start_offset:
+            offset = self.log_start_offset
+        self.high_watermark = offset
+        if self.producers.first_unstable_offset is not None:
+            self.producers.advance_high_watermark(offset)
+
+    # -- appending ----------------------------------------------------------------------------
+
+    def append_as_leader(
+        self,
+        records: Buffer,
+        leader_epoch: int,
+        now_ms: int,
+        *,
+        request_version: int = NEWEST_VERSION,
+        origin: Origin = "client",
+    ) -> Appended:
+        """Check a batch, give it the next offsets and append it.
+
+        `records` may be changed in place and is not kept. A batch that the producer has sent
+        before is not appended again. Raises RequestError with the code for the producer
+        (InvalidRecords when single records are at fault) and StorageError when the disk refuses;
+        then nothing has changed.
+        """
+        rules = self._rules
+        data, fields = validate(records, rules, now_ms, request_version, origin)
+        producers = self.producers
+        if fields[9] >= 0:
+            if fields[5] & CONTROL_BIT:
+                return self._append_marker(data, fields, leader_epoch, now_ms)
+            sent = producers.find_duplicate(fields)
+            if sent is not None:
+                append_time = sent.timestamp if rules.append_time else -1
+                start = self.log_start_offset
+                return Appended(sent.first_offset, sent.last_offset, append_time, start, True)
+            producers.check(fields, sequenced=origin == "client")
+        first_offset = self.log_end_offset
+        last_offset = self._write(data, fields, leader_epoch, now_ms)
+        if fields[9] >= 0:
+            producers.append_data(fields, first_offset)
+        append_time = fields[8] if rules.append_time else -1
+        return Appended(first_offset, last_offset, append_time, self.log_start_offset, False)
+
+    def _append_marker(
+        self, data: Buffer, fields: HeaderFields, leader_epoch: int, now_ms: int
+    ) -> Appended:
+        """Append the end of a transaction, which its coordinator wrote."""
+        marker = marker_of(data, 0, fields)
+        if marker is None:
+            raise RequestError(ErrorCode.INVALID_RECORD, "a control batch without a marker")
+        self.producers.check_marker(fields, marker.coordinator_epoch)
+        offset = self.log_end_offset
+        self._write(data, fields, leader_epoch, now_ms)
+        aborted = self.producers.append_marker(
+            fields,
+            offset,
+            committed=marker.type is ControlType.COMMIT,
+            coordinator_epoch=marker.coordinator_epoch,
+        )
+        if aborted is not None:
+            self._active.add_aborted(aborted)
+        append_time = fields[8] if self._rules.append_time else -1
+        return Appended(offset, offset, append_time, self.log_start_offset, False)
+
+    def _write(self, data: Buffer, fields: HeaderFields, leader_epoch: int, now_ms: int) -> int:
+        """Write one batch at the log end and return its last offset."""
+        first_offset = self.log_end_offset
+        last_offset = first_offset + fields[6]
+        max_timestamp = fields[8]
+        segment = self._active
+        if segment.needs_roll(
+            len(data),
+            last_offset,
+            max_timestamp,
+            now_ms,
+            self._segment_bytes,
+            self._segment_ms,
+            self._index_bytes,
+        ):
+            segment = self.roll(now_ms)
+        if isinstance(data, bytes) or (isinstance(data, memoryview) and data.readonly):
+            data = bytearray(data)
+        assign_offsets(data, 0, first_offset, leader_epoch)
+        segment.append(data, last_offset, max_timestamp, last_offset)
+        if leader_epoch != self.leader_epochs.latest:
+            self.leader_epochs.assign(leader_epoch, first_offset)
+        self.log_end_offset = last_offset + 1
+        return last_offset
+
+    def append_as_follower(self, records: Buffer, now_ms: int) -> int:
+        """Append batches as the leader has them and return how many there were.
+
+        Checked are the CRC and that offsets go on from the log end; a batch cut at the end is left
+        out.
+        """
+        batches, size = self._check_fetched(records)
+        if not batches:
+            return 0
+        data = memoryview(records)[:size]
+        last_offset = batches[-1][0] + batches[-1][6]
+        segment = self._active
+        if segment.needs_roll(
+            size,
+            last_offset,
+            max(fields[8] for fields in batches),
+            now_ms,
+            self._segment_bytes,
+            self._segment_ms,
+            self._index_bytes,
+        ):
+            segment = self.roll(now_ms, batches[0][0])
+        segment.append_batches(data, batches)
+        position = 0
+        for fields in batches:
+            self.leader_epochs.assign(fields[2], fields[0])
+            aborted = apply_batch(self.producers, data, position, fields)
+            if aborted is not None:
+                segment.add_aborted(aborted)
+            position += fields[1]
+        self.log_end_offset = last_offset + 1
+        return len(batches)
+
+    def _check_fetched(self, records: Buffer) -> tuple[list[HeaderFields], int]:
+        batches: list[HeaderFields] = []
+        position, expected = 0, self.log_end_offset
+        while len(records) - position >= 12:
+            size = 12 + int.from_bytes(records[position + 8 : position + 12], "big", signed=True)
+            if size > len(records) - position:
+                break
+            fields = check_batch(records, position, -1)
+            if fields[0] < expected:
+                raise CorruptRecordError(f"offset {fields[0]} where {expected} or more must follow")
+            expected = fields[0] + fields[6] + 1
+            batches.append(fields)
+            position += size
+        return batches, position
+
+    def roll(self, now_ms: int, base_offset: int | None = None) -> Segment:
+        """Finish the active segment and start a new one at the log end (or further on)."""
+        base = self.log_end_offset if base_offset is None else base_offset
+        finished = self._active
+        if base == finished.base_offset:
+            return finished
+        finished.finish()
+        segment = Segment(
+            self._pool,
+            self.directory,
+            base,
+            created_ms=now_ms,
+            index_interval_bytes=self.options.index_interval_bytes,
+            jitter_ms=self._draw_jitter(),
+        )
+        segment.create(self._segment_bytes if self.options.preallocate else 0)
+        write_snapshot(self._files, self.directory, self.producers, base)
+        finished.forget_tail(self.log_end_offset - 1)
+        if self.directory not in self._directories_changed:
+            self._directories_changed.append(self.directory)
+        self._segments.append(segment)
+        self._bases.append(base)
+        self._active = segment
+        return segment
+
+    def _draw_jitter(self) -> int:
+        bound = min(self.options.segment_jitter_ms, self.options.segment_ms)
+        return int(self._random() * bound) if bound else 0
+
+    # -- reading ------------------------------------------------------------------------------
+
+    def read(
+        self,
+        offset: int,
+        max_bytes: int,
+        *,
+        max_offset: int | None = None,
+        at_least_one: bool = True,
+    ) -> Slice:
+        """Return batches of one segment, from the one that holds `offset` (or the next) on.
+
+        No batch that reaches `max_offset` is included. The last batch may be cut by `max_bytes`,
+        the first one not if `at_least_one`. Raises OFFSET_OUT_OF_RANGE outside of log start and
+        log end.
+        """
+        end = self.log_end_offset
+        if offset < self.log_start_offset or offset > end:
+            raise RequestError(
+                ErrorCode.OFFSET_OUT_OF_RANGE,
+                f"offset {offset} is outside of {self.log_start_offset} to {end}",
+            )
+        bound = end if max_offset is None or max_offset > end else max_offset
+        if offset >= bound:
+            return Slice(None, 0, 0, 0, self._active.base_offset)
+        index = len(self._bases) - 1
+        if offset < self._bases[-1]:
+            index = max(bisect_right(self._bases, offset) - 1, 0)
+        located = self._segments[index].locate(offset)
+        while located is None and index + 1 < len(self._segments):
+            # Compaction can leave a gap at the end of a segment.
+            index += 1
+            located = self._segments[index].locate(offset)
+        segment = self._segments[index]
+        if located is None:
+            return Slice(None, 0, 0, 0, segment.base_offset)
+        position, first_size = located
+        limit = segment.size_bytes
+        if bound < end and (index + 1 == len(self._bases) or bound < self._bases[index + 1]):
+            reaching = segment.locate(bound)
+            limit = limit if reaching is None else reaching[0]
+        size = max(max_bytes, first_size) if at_least_one else max_bytes
+        size = min(size, limit - position)
+        if size <= 0:
+            return Slice(None, 0, 0, 0, segment.base_offset)
+        return Slice(segment.file, position, size, first_size, segment.base_offset)
+
+    def upper_bound_offset(self, piece: Slice) -> int:
+        """Return an offset that all batches of a slice are below, from the index alone."""
+        index = bisect_right(self._bases, piece.segment_base_offset) - 1
+        after = self._segments[index].offset_index.offset_after(piece.position + piece.size)
+        if after is not None:
+            return after
+        return self._bases[index + 1] if index + 1 < len(self._bases) else self.log_end_offset
+
+    def aborted_transactions(self, from_offset: int, to_offset: int) -> list[AbortedTransaction]:
+        """Return the aborted transactions that a read of [from, to) may meet."""
+        found = []
+        first = max(bisect_right(self._bases, from_offset) - 1, 0)
+        for segment in self._segments[first:]:
+            for entry in segment.aborted:
+                if entry.last_offset >= from_offset and entry.first_offset < to_offset:
+                    found.append(entry)
+                if entry.last_stable_offset >= to_offset:
+                    return found
+        return found
+
+    def find_timestamp(self, timestamp: int) -> FoundOffset | None:
+        """Return the first record of that time or later."""
+        return search.find_timestamp(self._segments, timestamp, self.log_start_offset)
+
+    def find_max_timestamp(self) -> FoundOffset | None:
+        """Return the first record with the greatest timestamp."""
+        return search.find_max_timestamp(self._segments, self.log_start_offset)
+
+    def legacy_segment_offsets(self, timestamp: int, count_max: int, now_ms: int) -> list[int]:
+        """Return segment starts as ListOffsets v0 wants them, newest first."""
+        return search.legacy_segment_offsets(
+            self._segments,
+            timestamp,
+            count_max,
+            log_start_offset=self.log_start_offset,
+            log_end_offset=self.log_end_offset,
+            now_ms=now_ms,
+        )
+
+    # -- flushing -----------------------------------------------------------------------------
+
+    def needs_flush(self, now_ms: int) -> bool:
+        """Tell whether the topic's policy asks for a flush now."""
+        unflushed = self.log_end_offset - self.recovery_point
+        return unflushed > 0 and (
+            unflushed >= self._flush_messages or now_ms - self.last_flush_ms >= self._flush_ms
+        )
+
+    @property
+    def has_finished_segment_to_flush(self) -> bool:
+        """Whether a segment was rolled that no flush has covered; worth one in the background."""
+        return self._active.base_offset > self.recovery_point
+
+    def begin_flush(self, up_to: int | None = None) -> Flush | None:
+        """Gather what must be flushed for the recovery point to reach an offset (the log end)."""
+        target = self.log_end_offset if up_to is None else min(up_to, self.log_end_offset)
+        if target <= self.recovery_point and not self.leader_epochs.changed:
+            return None
+        first = max(bisect_right(self._bases, self.recovery_point) - 1, 0)
+        segments = [s for s in self._segments[first:] if s.base_offset < target]
+        paths = []
+        for segment in segments:
+            if segment is not self._active:
+                paths += [segment.path(suffix) for suffix in SUFFIXES[1:]]
+        paths += [snapshot_path(self.directory, s.base_offset) for s in segments[1:]]
+        if self._metadata_changed:
+            paths.append(f"{self.directory}/{partition_metadata.NAME}")
+        epochs = None
+        if self.leader_epochs.changed:
+            epochs = (f"{self.directory}/{EPOCH_FILE}", self.leader_epochs.encode())
+            self.leader_epochs.changed = False
+        flush = Flush(
+            self._files,
+            target,
+            self._truncations,
+            [(segment.file, segment.file.pin()) for segment in segments],
+            paths,
+            self._directories_changed,
+            epochs,
+        )
+        self._directories_changed = []
+        return flush
+
+    def finish_flush(self, flush: Flush, now_ms: int) -> None:
+        """Take note of a flush that has run; of one that failed, too."""
+        for pooled, _ in flush.pinned:
+            pooled.unpin()
+        if not flush.done:
+            self.leader_epochs.changed = self.leader_epochs.changed or flush.epochs is not None
+            self._directories_changed = [
+                *flush.directories,
+                *(d for d in self._directories_changed if d not in flush.directories),
+            ]
+            return
+        self._metadata_changed = False
+        self.last_flush_ms = now_ms
+        if flush.generation == self._truncations:
+            self.recovery_point = max(self.recovery_point, flush.up_to)
+
+    def flush(self, now_ms: int, up_to: int | None = None) -> None:
+        """Flush here and now."""
+        flush = self.begin_flush(up_to)
+        if flush is not None:
+            try:
+                flush.run()
+            finally:
+                self.finish_flush(flush, now_ms)
+
+    # -- cutting ------------------------------------------------------------------------------
+
+    def delete_records_before(self, offset: int) -> None:
+        """Raise the log start to an offset, at most the high watermark; never lowers it."""
+        if offset > self.high_watermark or offset < 0:
+            raise RequestError(
+                ErrorCode.OFFSET_OUT_OF_RANGE,
+                f"cannot delete up to {offset}, the high watermark is {self.high_watermark}",
+            )
+        if offset > self.log_start_offset:
+            self.log_start_offset = offset
+            self.leader_epochs.truncate_start(offset)
+
+    def truncate_to(self, offset: int, now_ms: int) -> None:
+        """Remove the batches that hold `offset` or lie above it, as a follower must at times."""
+        if offset >= self.log_end_offset:
+            self.leader_epochs.truncate_end(self.log_end_offset)
+            return
+        if offset < self._bases[0]:
+            self.truncate_all(offset, now_ms)
+            return
+        self._truncations += 1
+        keep = bisect_right(self._bases, offset)
+        removed = self._segments[keep:]
+        del self._segments[keep:], self._bases[keep:]
+        for segment in removed:
+            segment.remove()
+        active = self._active = self._segments[-1]
+        located = active.locate(offset)
+        if located is not None:
+            active.truncate(located[0])
+        self.log_end_offset = self._end_of(active)
+        self._after_truncation(offset)
+
+    def truncate_all(self, offset: int, now_ms: int) -> None:
+        """Drop every batch and go on, empty, from an offset."""
+        self._truncations += 1
+        for segment in self._segments:
+            segment.remove()
+        segment = Segment(
+            self._pool,
+            self.directory,
+            offset,
+            created_ms=now_ms,
+            index_interval_bytes=self.options.index_interval_bytes,
+            jitter_ms=self._draw_jitter(),
+        )
+        segment.create()
+        self._segments, self._bases, self._active = [segment], [offset], segment
+        self.log_start_offset = self.log_end_offset = offset
+        self.leader_epochs.clear()
+        self._after_truncation(offset)
+
+    def _end_of(self, segment: Segment) -> int:
+        end = segment.base_offset
+        for _, fields in segment.headers(segment.offset_index.last_position()):
+            end = fields[0] + fields[6] + 1
+        return end
+
+    def _after_truncation(self, offset: int) -> None:
+        end = self.log_end_offset
+        self.leader_epochs.truncate_end(min(offset, end))
+        self.log_start_offset = min(self.log_start_offset, end)
+        self.high_watermark = min(self.high_watermark, end)
+        self.recovery_point = min(self.recovery_point, end)
+        for taken in snapshot_offsets(self._files, self.directory):
+            if taken > end:
+                self._files.unlink(snapshot_path(self.directory, taken))
+        offsets = snapshot_offsets(self._files, self.directory)
+        start = restore_snapshot(self._files, self.directory, self.producers, offsets, end)
+        if start is None:
+            self.producers.restore([])
+            start = self._bases[0]
+        replay_producers(self.producers, self._segments, start, end)
+        self._write_epochs()
+
+    def _write_epochs(self) -> None:
+        if self.leader_epochs.changed:
+            path = f"{self.directory}/{EPOCH_FILE}"
+            self._files.write_atomic(path, self.leader_epochs.encode())
+            self.leader_epochs.changed = False
+
+    # -- ending -------------------------------------------------------------------------------
+
+    def close(self, now_ms: int) -> None:
+        """Leave everything on disk as the next clean start expects it, and let the files go."""
+        for segment in self._segments:
+            segment.finish()
+        if len(self.producers):
+            write_snapshot(self._files, self.directory, self.producers, self.log_end_offset)
+        self.flush(now_ms)
+        self.release()
+
+    def mark_deleted(self, directory: str) -> None:
+        """Rename the directory and let the files go; slices in use can still be read."""
+        self._files.rename(self.directory, directory)
+        self.directory = directory
+        self.release()
+
+    def release(self) -> None:
+        """Let the files go without writing anything."""
+        for segment in self._segments:
+            segment.file.close()
+
+
+def _parent(path: str) -> str:
+    return path.rpartition("/")[0]

@@ -1,0 +1,65 @@
+"""Batches of the log, applied again to producer state and leader epochs.
+
+Used wherever state is rebuilt from what is written: after a crash, after a truncation, on a
+follower. The caller starts from a snapshot at or below the first batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from barnabas.kernels.contract import CONTROL_BIT, Buffer, HeaderFields
+from barnabas.log.producer_state import ProducerStates
+from barnabas.log.segment import Segment
+from barnabas.log.transaction_index import AbortedTransaction
+from barnabas.records.batch import BatchHeader, read_batch
+from barnabas.records.control import ControlType, Marker, read_marker
+
+
+def marker_of(buffer: Buffer, start: int, fields: HeaderFields) -> Marker | None:
+    """Return the transaction marker in the batch at `start`, None for data and other control."""
+    if not fields[5] & CONTROL_BIT:
+        return None
+    for record in read_batch(buffer, BatchHeader._make(fields), start):
+        return read_marker(record)
+    return None
+
+
+def apply_batch(
+    producers: ProducerStates, buffer: Buffer, start: int, fields: HeaderFields
+) -> AbortedTransaction | None:
+    """Let the producer state follow a batch that is in the log; return an aborted transaction."""
+    if fields[9] < 0:
+        return None
+    if not fields[5] & CONTROL_BIT:
+        producers.append_data(fields, fields[0])
+        return None
+    marker = marker_of(buffer, start, fields)
+    if marker is None:
+        return None
+    return producers.append_marker(
+        fields,
+        fields[0],
+        committed=marker.type is ControlType.COMMIT,
+        coordinator_epoch=marker.coordinator_epoch,
+    )
+
+
+def replay_producers(
+    producers: ProducerStates, segments: Iterable[Segment], start_offset: int, end_offset: int
+) -> int:
+    """Apply the batches of [start_offset, end_offset) to the state; return how many there were."""
+    count = 0
+    for segment in segments:
+        located = segment.locate(max(start_offset, segment.base_offset))
+        if located is None:
+            continue
+        for position, fields in segment.headers(located[0]):
+            if fields[0] >= end_offset:
+                return count
+            count += 1
+            if fields[9] >= 0:
+                control = fields[5] & CONTROL_BIT
+                data = segment.file.get().pread(fields[1], position) if control else b""
+                apply_batch(producers, data, 0, fields)
+    return count

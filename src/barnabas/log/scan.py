@@ -1,0 +1,88 @@
+"""Walks over the batches of a log file: by header only, or by whole checked batches.
+
+Both stop at the end they are given, which lies on a batch boundary unless the file was torn. The
+checked walk also stops at the first byte that cannot be a batch; where it stopped is where a torn
+file must be cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from barnabas.kernels import check_batch, scan_batch
+from barnabas.kernels.contract import HEADER_SIZE, HeaderFields
+from barnabas.log.files import File
+from barnabas.model.errors import CorruptRecordError
+
+HEADER_CHUNK = 16 * 1024
+CHECK_CHUNK = 4 * 1024 * 1024
+
+
+def headers(file: File, position: int, end: int) -> Iterator[tuple[int, HeaderFields]]:
+    """Yield (position, header fields) of the whole batches from position to end.
+
+    Reads in chunks that begin at a header, so large batches cost one small read each and small
+    ones share a read. Raises CorruptRecordError where there is no batch.
+    """
+    chunk, start = b"", position
+    while end - position >= HEADER_SIZE:
+        if position - start + HEADER_SIZE > len(chunk):
+            chunk, start = file.pread(min(HEADER_CHUNK, end - position), position), position
+        fields = scan_batch(chunk, position - start)
+        if fields[1] > end - position:
+            return
+        yield position, fields
+        position += fields[1]
+
+
+class CheckedWalk:
+    """An iteration over whole batches whose CRC is right, with their bytes at hand.
+
+    While a batch is current, its bytes are `buffer[start : start + fields[1]]`. `position` is the
+    file position after the last good batch; `flaw` says why the walk stopped before `end`, if it
+    did.
+    """
+
+    def __init__(self, file: File, position: int, end: int, chunk: int = CHECK_CHUNK) -> None:
+        self.position = position
+        self.flaw: str | None = None
+        self.start = 0
+        self.buffer = bytearray(min(chunk, end - position))
+        self._file = file
+        self._end = end
+        self._filled = 0
+
+    def __iter__(self) -> Iterator[tuple[int, HeaderFields]]:
+        """Yield (position, header fields) of each good batch."""
+        at = 0
+        while self.position < self._end:
+            available = self._filled - at
+            size = HEADER_SIZE
+            try:
+                if available >= HEADER_SIZE:
+                    size = scan_batch(self.buffer, at, self._filled)[1]
+                if size > available:
+                    if self.position + size > self._end:
+                        self.flaw = f"{self._end - self.position} bytes of an unfinished batch"
+                        return
+                    self._fill(size)
+                    at = 0
+                    continue
+                fields = check_batch(self.buffer, at, at + size)
+            except CorruptRecordError as failure:
+                self.flaw = str(failure)
+                return
+            self.start = at
+            position = self.position
+            at += size
+            self.position += size
+            yield position, fields
+
+    def _fill(self, size: int) -> None:
+        """Read the file from the present position into the buffer, at least `size` bytes."""
+        if size > len(self.buffer):
+            self.buffer = bytearray(size)
+        wanted = min(len(self.buffer), self._end - self.position)
+        self._filled = self._file.pread_into(memoryview(self.buffer)[:wanted], self.position)
+        if self._filled < size:
+            raise CorruptRecordError(f"the file ends {size - self._filled} bytes too early")

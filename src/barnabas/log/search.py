@@ -1,0 +1,81 @@
+"""Looking for offsets by time: what ListOffsets asks of a log."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from barnabas.kernels.contract import HeaderFields
+from barnabas.log.segment import LOG, Segment
+from barnabas.records.batch import BatchHeader, read_batch
+
+LATEST, EARLIEST = -1, -2
+
+
+class FoundOffset(NamedTuple):
+    """A record by its time."""
+
+    timestamp: int
+    offset: int
+    leader_epoch: int
+
+
+def find_timestamp(
+    segments: Sequence[Segment], timestamp: int, log_start_offset: int
+) -> FoundOffset | None:
+    """Return the first record with that timestamp or a later one, at or after the log start."""
+    for segment in segments:
+        if segment.newest()[0] < timestamp:
+            continue
+        offset = max(segment.time_index.offset_of(timestamp), log_start_offset)
+        start = segment.offset_index.position_of(offset)
+        for position, fields in segment.headers(start):
+            if fields[8] >= timestamp and fields[0] + fields[6] >= log_start_offset:
+                found = _first_record(segment, position, fields, timestamp, log_start_offset)
+                if found is not None:
+                    return found
+    return None
+
+
+def find_max_timestamp(segments: Sequence[Segment], log_start_offset: int) -> FoundOffset | None:
+    """Return the first record with the greatest timestamp of the log."""
+    newest = max((segment.newest()[0] for segment in segments), default=-1)
+    return None if newest < 0 else find_timestamp(segments, newest, log_start_offset)
+
+
+def _first_record(
+    segment: Segment, position: int, fields: HeaderFields, timestamp: int, log_start_offset: int
+) -> FoundOffset | None:
+    data = segment.file.get().pread(fields[1], position)
+    for record in read_batch(data, BatchHeader._make(fields)):
+        if record.timestamp >= timestamp and record.offset >= log_start_offset:
+            return FoundOffset(record.timestamp, record.offset, fields[2])
+    return None
+
+
+def legacy_segment_offsets(
+    segments: Sequence[Segment],
+    timestamp: int,
+    count_max: int,
+    *,
+    log_start_offset: int,
+    log_end_offset: int,
+    now_ms: int,
+) -> list[int]:
+    """Return offsets of segment starts by file time, newest first: the answer of ListOffsets v0."""
+    entries = []
+    for segment in segments:
+        modified_ms = segment.pool.files.mtime_ms(segment.path(LOG)) or 0
+        entries.append((max(segment.base_offset, log_start_offset), modified_ms))
+    if segments[-1].size_bytes:
+        entries.append((log_end_offset, now_ms))
+    if timestamp == LATEST:
+        last = len(entries) - 1
+    elif timestamp == EARLIEST:
+        last = 0
+    else:
+        last = len(entries) - 1
+        while last >= 0 and entries[last][1] > timestamp:
+            last -= 1
+    offsets = [offset for offset, _ in entries[: last + 1]]
+    return sorted(offsets, reverse=True)[:count_max]

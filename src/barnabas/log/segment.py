@@ -1,0 +1,375 @@
+"""One file of a partition log with its indexes: batches from a base offset on.
+
+`size_bytes` is the truth about how much of the `.log` file counts. An append writes at that
+position and only then moves it, so a write that failed half way is invisible and is overwritten by
+the next one.
+
+The indexes of the segment live in memory while they are used. They reach their files when the
+segment is finished (`save_indexes`, at a roll or at a clean stop); after a crash they are rebuilt
+from the batches. A segment that is read or written at its end needs no file look-up: the places of
+its last batches are kept.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+
+from barnabas.kernels.contract import HeaderFields
+from barnabas.log import transaction_index
+from barnabas.log.file_pool import FilePool, PooledFile
+from barnabas.log.files import Data
+from barnabas.log.offset_index import OFFSET_SPAN_MAX, OffsetIndex
+from barnabas.log.scan import headers
+from barnabas.log.time_index import TimeIndex
+from barnabas.log.transaction_index import AbortedTransaction
+from barnabas.model.errors import CorruptFileError
+
+LOG, INDEX, TIME_INDEX, TRANSACTION_INDEX = ".log", ".index", ".timeindex", ".txnindex"
+SUFFIXES = (LOG, INDEX, TIME_INDEX, TRANSACTION_INDEX)
+DELETED = ".deleted"
+
+TAIL_ENTRIES_MAX = 256
+
+
+def segment_name(base_offset: int) -> str:
+    """Return the 20 digits that name a segment's files."""
+    return f"{base_offset:020d}"
+
+
+def is_segment_file(name: str) -> bool:
+    """Tell whether a name starts with the 20 digits of an offset and a dot."""
+    return len(name) > 20 and name[:20].isdigit() and name[20] == "."
+
+
+class Segment:
+    """A stretch of the log in one file."""
+
+    __slots__ = (
+        "_aborted",
+        "_first_timestamp",
+        "_offset_index",
+        "_stem",
+        "_tail_floor",
+        "_tail_offsets",
+        "_tail_positions",
+        "_time_index",
+        "_unindexed_bytes",
+        "base_offset",
+        "created_ms",
+        "file",
+        "index_interval_bytes",
+        "indexes_changed",
+        "jitter_ms",
+        "max_timestamp",
+        "max_timestamp_offset",
+        "pool",
+        "size_bytes",
+        "torn",
+    )
+
+    def __init__(
+        self,
+        pool: FilePool,
+        directory: str,
+        base_offset: int,
+        *,
+        created_ms: int,
+        index_interval_bytes: int,
+        jitter_ms: int = 0,
+    ) -> None:
+        """Describe an empty segment; `create` makes its file, `attach` takes an existing one."""
+        self.pool = pool
+        self.base_offset = base_offset
+        self.created_ms = created_ms
+        self.jitter_ms = jitter_ms
+        self.index_interval_bytes = index_interval_bytes
+        self.size_bytes = 0
+        self.max_timestamp = -1
+        self.max_timestamp_offset = base_offset
+        self.torn = False
+        self.indexes_changed = True
+        self._stem = f"{directory}/{segment_name(base_offset)}"
+        self.file: PooledFile = pool.file(self._stem + LOG)
+        self._first_timestamp: int | None = None
+        self._offset_index: OffsetIndex | None = OffsetIndex(base_offset)
+        self._time_index: TimeIndex | None = TimeIndex(base_offset)
+        self._aborted: list[AbortedTransaction] | None = []
+        self._unindexed_bytes = 0
+        # Last offset and position of each recent batch; every batch above _tail_floor is in there.
+        self._tail_floor = base_offset - 1
+        self._tail_offsets = array("q")
+        self._tail_positions = array("q")
+
+    def path(self, suffix: str) -> str:
+        """Return the path of one of the segment's files."""
+        return self._stem + suffix
+
+    def create(self, preallocate_bytes: int = 0) -> None:
+        """Make the empty file; leftovers of the same name are replaced."""
+        files = self.pool.files
+        for suffix in SUFFIXES[1:]:
+            files.unlink(self.path(suffix))
+        file = files.open(self.file.path, create=True)
+        try:
+            if preallocate_bytes or file.size():
+                file.truncate(0)
+                file.truncate(preallocate_bytes)
+        finally:
+            file.close()
+        self.torn = preallocate_bytes > 0
+
+    def attach(self, size_bytes: int) -> None:
+        """Take over an existing file of that size, whose index files are loaded when needed."""
+        self.size_bytes = size_bytes
+        self.indexes_changed = False
+        self._offset_index = self._time_index = self._aborted = None
+        self._tail_floor = 2**63 - 1
+        self.max_timestamp, self.max_timestamp_offset = -1, self.base_offset
+
+    def adopt(self, pool: FilePool) -> None:
+        """Open the file through another pool from now on."""
+        self.file.close()
+        self.pool = pool
+        self.file = pool.file(self.path(LOG))
+
+    # -- indexes ------------------------------------------------------------------------------
+
+    @property
+    def offset_index(self) -> OffsetIndex:
+        """Offsets to positions, read from its file when it is not in memory."""
+        index = self._offset_index
+        if index is None:
+            data = self.pool.files.read(self.path(INDEX))
+            if data is None:
+                raise CorruptFileError(f"{self.path(INDEX)} is missing")
+            index = OffsetIndex.decode(self.base_offset, data, self.size_bytes)
+            self._offset_index = index
+        return index
+
+    @property
+    def time_index(self) -> TimeIndex:
+        """Timestamps to offsets, read from its file when it is not in memory."""
+        index = self._time_index
+        if index is None:
+            data = self.pool.files.read(self.path(TIME_INDEX))
+            if data is None:
+                raise CorruptFileError(f"{self.path(TIME_INDEX)} is missing")
+            index = self._time_index = TimeIndex.decode(self.base_offset, data)
+            timestamp, offset = index.last()
+            if timestamp > self.max_timestamp:
+                self.max_timestamp, self.max_timestamp_offset = timestamp, offset
+        return index
+
+    def newest(self) -> tuple[int, int]:
+        """Return (greatest timestamp, last offset of the first batch that has it); (-1, …)
+        without.
+        """
+        if self._time_index is None:
+            self.time_index  # noqa: B018  # reading it also finds the greatest timestamp
+        return self.max_timestamp, self.max_timestamp_offset
+
+    @property
+    def aborted(self) -> list[AbortedTransaction]:
+        """Aborted transactions that end here, read from their file when not in memory."""
+        entries = self._aborted
+        if entries is None:
+            data = self.pool.files.read(self.path(TRANSACTION_INDEX)) or b""
+            entries = self._aborted = transaction_index.decode(data, self.base_offset)
+        return entries
+
+    def reset_indexes(self) -> None:
+        """Forget all that is known of the batches, before they are walked again."""
+        self._offset_index = OffsetIndex(self.base_offset)
+        self._time_index = TimeIndex(self.base_offset)
+        self._aborted = []
+        self._unindexed_bytes = 0
+        self._first_timestamp = None
+        self.max_timestamp, self.max_timestamp_offset = -1, self.base_offset
+        self.indexes_changed = True
+
+    def index_batch(self, position: int, fields: HeaderFields) -> None:
+        """Enter one batch of a walk over the file into the indexes."""
+        last_offset = fields[0] + fields[6]
+        if fields[8] > self.max_timestamp:
+            self.max_timestamp, self.max_timestamp_offset = fields[8], last_offset
+        if position == 0:
+            self._first_timestamp = fields[8]
+        if self._unindexed_bytes > self.index_interval_bytes:
+            self.offset_index.append(last_offset, position)
+            self.time_index.append(self.max_timestamp, self.max_timestamp_offset)
+            self._unindexed_bytes = 0
+        self._unindexed_bytes += fields[1]
+
+    def note_scanned(self, fields: HeaderFields) -> None:
+        """Take a batch behind the last index entry into account, once, after `attach`."""
+        if fields[8] > self.max_timestamp:
+            self.max_timestamp, self.max_timestamp_offset = fields[8], fields[0] + fields[6]
+        self._unindexed_bytes += fields[1]
+
+    def save_indexes(self) -> None:
+        """Write the indexes to their files, with the final entry of the time index."""
+        if not self.indexes_changed:
+            return
+        files = self.pool.files
+        self.time_index.append(self.max_timestamp, self.max_timestamp_offset)
+        files.write(self.path(INDEX), self.offset_index.encode())
+        files.write(self.path(TIME_INDEX), self.time_index.encode())
+        if self.aborted:
+            files.write(self.path(TRANSACTION_INDEX), transaction_index.encode(self.aborted))
+        else:
+            files.unlink(self.path(TRANSACTION_INDEX))
+        self.indexes_changed = False
+
+    def finish(self) -> None:
+        """Leave the files as a reader of a closed segment expects them."""
+        if self.torn:
+            self.file.get().truncate(self.size_bytes)
+            self.torn = False
+        self.save_indexes()
+
+    def forget_tail(self, last_offset: int) -> None:
+        """Drop the places of the last batches (up to this offset) when they are no longer the end."""
+        self._tail_floor = last_offset
+        self._tail_offsets = array("q")
+        self._tail_positions = array("q")
+
+    # -- writing ------------------------------------------------------------------------------
+
+    def needs_roll(
+        self,
+        size: int,
+        last_offset: int,
+        max_timestamp: int,
+        now_ms: int,
+        segment_bytes: int,
+        segment_ms: int,
+        index_bytes: int,
+    ) -> bool:
+        """Tell whether an append of that size must go to a new segment."""
+        if self.size_bytes > segment_bytes - size:
+            return True
+        if last_offset - self.base_offset > OFFSET_SPAN_MAX:
+            return True
+        if self.size_bytes:
+            first = self.first_timestamp
+            waited = max_timestamp - first if first >= 0 else now_ms - self.created_ms
+            if waited > segment_ms - self.jitter_ms:
+                return True
+        # The time index keeps one slot for the entry that closes the segment.
+        offset_index, time_index = self._offset_index, self._time_index
+        return (offset_index is not None and len(offset_index) >= index_bytes // 8) or (
+            time_index is not None and len(time_index) >= index_bytes // 12 - 1
+        )
+
+    @property
+    def first_timestamp(self) -> int:
+        """The max timestamp of the segment's first batch, -1 without one."""
+        first = self._first_timestamp
+        if first is None:
+            if not self.size_bytes:
+                return -1
+            _, fields = next(headers(self.file.get(), 0, self.size_bytes))
+            first = self._first_timestamp = fields[8]
+        return first
+
+    def append(
+        self, data: Data, last_offset: int, max_timestamp: int, max_timestamp_offset: int
+    ) -> None:
+        """Write one batch at the end; a StorageError leaves the segment as it was."""
+        position = self.size_bytes
+        try:
+            self.file.get().pwrite(data, position)
+        except BaseException:
+            self.torn = True
+            raise
+        size = len(data)
+        if max_timestamp > self.max_timestamp:
+            self.max_timestamp = max_timestamp
+            self.max_timestamp_offset = max_timestamp_offset
+        if self._unindexed_bytes > self.index_interval_bytes:
+            self.offset_index.append(last_offset, position)
+            self.time_index.append(self.max_timestamp, self.max_timestamp_offset)
+            self._unindexed_bytes = size
+        else:
+            self._unindexed_bytes += size
+            if not position:
+                self._first_timestamp = max_timestamp
+        self.indexes_changed = True
+        self.size_bytes = position + size
+        tail = self._tail_offsets
+        tail.append(last_offset)
+        self._tail_positions.append(position)
+        if len(tail) > TAIL_ENTRIES_MAX:
+            self._trim_tail()
+
+    def append_batches(self, data: Data, batches: Sequence[HeaderFields]) -> None:
+        """Write several batches, whose offsets are set, with one write and one index entry."""
+        position = self.size_bytes
+        newest = max(batches, key=lambda fields: fields[8])
+        last_offset = batches[-1][0] + batches[-1][6]
+        self.append(data, last_offset, newest[8], newest[0] + newest[6])
+        if len(batches) > 1:
+            if not position:
+                self._first_timestamp = batches[0][8]
+            self._tail_offsets.pop()
+            self._tail_positions.pop()
+            for fields in batches:
+                self._tail_offsets.append(fields[0] + fields[6])
+                self._tail_positions.append(position)
+                position += fields[1]
+
+    def _trim_tail(self) -> None:
+        half = len(self._tail_offsets) // 2
+        self._tail_floor = self._tail_offsets[half - 1]
+        del self._tail_offsets[:half], self._tail_positions[:half]
+
+    def add_aborted(self, transaction: AbortedTransaction) -> None:
+        """Remember an aborted transaction whose marker is in this segment."""
+        self.aborted.append(transaction)
+        self.indexes_changed = True
+
+    # -- reading ------------------------------------------------------------------------------
+
+    def locate(self, offset: int) -> tuple[int, int] | None:
+        """Return (position, size) of the first batch that ends at or after an offset, if any."""
+        if offset > self._tail_floor:
+            positions = self._tail_positions
+            slot = bisect_left(self._tail_offsets, offset)
+            if slot == len(positions):
+                return None
+            position = positions[slot]
+            following = slot + 1
+            end = positions[following] if following < len(positions) else self.size_bytes
+            return position, end - position
+        for position, fields in self.headers(self.offset_index.position_of(offset)):
+            if fields[0] + fields[6] >= offset:
+                return position, fields[1]
+        return None
+
+    def headers(self, position: int = 0) -> Iterator[tuple[int, HeaderFields]]:
+        """Yield (position, header fields) of the batches from a batch's position on."""
+        return headers(self.file.get(), position, self.size_bytes)
+
+    # -- removing -----------------------------------------------------------------------------
+
+    def truncate(self, position: int) -> None:
+        """Cut the segment at a batch's position; indexes and greatest timestamp follow."""
+        self.file.get().truncate(position)
+        self.size_bytes = position
+        kept = list(self.headers())
+        aborted = self.aborted
+        self.reset_indexes()
+        last_offset = self.base_offset - 1
+        for at, fields in kept:
+            self.index_batch(at, fields)
+            last_offset = fields[0] + fields[6]
+        self._aborted = [entry for entry in aborted if entry.last_offset <= last_offset]
+        self.forget_tail(last_offset)
+
+    def remove(self) -> None:
+        """Delete the files; a reader that has the file pinned can finish."""
+        self.file.close()
+        for suffix in SUFFIXES:
+            self.pool.files.unlink(self.path(suffix))

@@ -1,0 +1,320 @@
+"""What a leader checks before it appends a batch, in the order in which a producer is told.
+
+The common batch (uncompressed or with the topic's codec, create time) costs one kernel call and is
+appended as it came. Only a batch that must change (another codec, append time, a wrong max
+timestamp, old format) is stamped or built again. Nothing here touches the log: the answer is the
+bytes to append.
+
+An append of a leader is one batch, whoever wrote it.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from barnabas.config.topic import TopicOptions
+from barnabas.kernels import crc32c, inspect_batch, scan_batch, stamp_timestamp, validate_records
+from barnabas.kernels.contract import (
+    APPEND_TIME_BIT,
+    CODEC_MASK,
+    CONTROL_BIT,
+    NO_TIMESTAMP,
+    PREFIX_SIZE,
+    TIMESTAMP_MAX,
+    TIMESTAMP_MIN,
+    Buffer,
+    Fault,
+    Faults,
+    HeaderFields,
+)
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import CorruptRecordError, RequestError
+from barnabas.records.batch import BatchHeader, read_batch, unpack
+from barnabas.records.builder import build_batch, recompress
+from barnabas.records.compression import Codec
+
+Origin: TypeAlias = Literal["client", "coordinator"]
+
+NEWEST_VERSION = 2**15 - 1
+_FIRST_VERSION_WITH_BATCHES = 3
+_FIRST_VERSION_WITH_ZSTD = 7
+_MAGIC_AT = 16
+
+
+class InvalidRecords(RequestError):
+    """A batch refused for some of its records: (index in the batch, what is wrong) of each."""
+
+    def __init__(self, code: ErrorCode, record_errors: tuple[tuple[int, str], ...]) -> None:
+        super().__init__(code, "one or more records have been rejected")
+        self.record_errors = record_errors
+
+
+class Rules:
+    """Which batches a topic takes, and how it stores them."""
+
+    __slots__ = (
+        "after_ms_max",
+        "append_time",
+        "before_ms_max",
+        "bounded",
+        "codec",
+        "level",
+        "message_bytes_max",
+        "require_key",
+        "segment_bytes",
+    )
+
+    def __init__(self, options: TopicOptions) -> None:
+        self.message_bytes_max = options.max_message_bytes
+        self.segment_bytes = options.segment_bytes
+        self.append_time = options.message_timestamp_type == "LogAppendTime"
+        self.before_ms_max = options.message_timestamp_before_max_ms
+        self.after_ms_max = options.message_timestamp_after_max_ms
+        self.bounded = not self.append_time and (
+            self.before_ms_max < TIMESTAMP_MAX or self.after_ms_max < TIMESTAMP_MAX
+        )
+        self.require_key = "compact" in options.cleanup_policy
+        name = options.compression_type
+        # None: keep what the producer chose.
+        self.codec: int | None = {"producer": None, "uncompressed": 0}.get(name, -1)
+        if self.codec == -1:
+            self.codec = int(Codec.of(name))
+        levels = {
+            Codec.GZIP: options.compression_gzip_level,
+            Codec.LZ4: options.compression_lz4_level,
+            Codec.ZSTD: options.compression_zstd_level,
+        }
+        self.level: int | None = levels.get(Codec(self.codec)) if self.codec else None
+
+    def timestamp_bounds(self, now_ms: int) -> tuple[int, int]:
+        """Return the least and greatest timestamp that a record may have now."""
+        if not self.bounded:
+            return TIMESTAMP_MIN, TIMESTAMP_MAX
+        return now_ms - self.before_ms_max, min(now_ms + self.after_ms_max, TIMESTAMP_MAX)
+
+
+def validate(
+    records: Buffer, rules: Rules, now_ms: int, version: int, origin: Origin
+) -> tuple[Buffer, HeaderFields]:
+    """Return the bytes to append, offsets not yet set, and their header fields.
+
+    The result may be `records` itself, stamped in place. Raises RequestError with the code for the
+    producer.
+    """
+    if len(records) <= _MAGIC_AT:
+        raise RequestError(ErrorCode.INVALID_RECORD, "there is no record batch to append")
+    if records[_MAGIC_AT] < 2:
+        if version >= _FIRST_VERSION_WITH_BATCHES and origin == "client":
+            raise RequestError(
+                ErrorCode.INVALID_RECORD,
+                f"Produce version {version} needs magic 2, not {records[_MAGIC_AT]}",
+            )
+        from barnabas.records.legacy import up_convert  # rare: clients older than 0.11 only
+
+        records = up_convert(records, rules.message_bytes_max)
+        version = NEWEST_VERSION
+    low, high = rules.timestamp_bounds(now_ms)
+    try:
+        fields, max_timestamp, _, faults = inspect_batch(
+            records, 0, -1, low, high, rules.require_key
+        )
+    except CorruptRecordError as failure:
+        raise _diagnose(records, rules, version, origin, failure) from failure
+    size, attributes = fields[1], fields[5]
+    if origin == "client":
+        _check_header(fields, rules, version)
+    elif size > rules.message_bytes_max:
+        raise _too_large(size, rules)
+    if size != len(records):
+        records = _cut(records, size)
+    codec = attributes & CODEC_MASK
+    if codec or faults or attributes & APPEND_TIME_BIT or rules.append_time:
+        return _validate_slowly(records, fields, rules, now_ms, max_timestamp, faults)
+    if rules.codec and not attributes & CONTROL_BIT:
+        return _repack(records, fields, rules, now_ms)
+    if max_timestamp != fields[8]:
+        return _stamp(records, False, max_timestamp)
+    if size > rules.segment_bytes:
+        raise _larger_than_segment(size, rules)
+    return records, fields
+
+
+def _check_header(fields: HeaderFields, rules: Rules, version: int) -> None:
+    """Refuse what a client must not send, whatever its records are."""
+    if fields[5] & CODEC_MASK == Codec.ZSTD and version < _FIRST_VERSION_WITH_ZSTD:
+        raise RequestError(
+            ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
+            f"zstd needs Produce version {_FIRST_VERSION_WITH_ZSTD}, not {version}",
+        )
+    if fields[0] != 0:
+        raise _invalid(f"the base offset of a produced batch is 0, not {fields[0]}")
+    if fields[1] > rules.message_bytes_max:
+        raise _too_large(fields[1], rules)
+    count, offsets = fields[12], fields[6] + 1
+    if count <= 0 or offsets != count:
+        raise _invalid(f"the batch spans {offsets} offsets and has {count} records")
+    if fields[5] & CONTROL_BIT:
+        raise _invalid("clients do not write control batches")
+    if fields[9] >= 0 and fields[11] < 0:
+        raise _invalid(f"producer {fields[9]} sent a batch with sequence {fields[11]}")
+
+
+def _diagnose(
+    records: Buffer, rules: Rules, version: int, origin: Origin, failure: CorruptRecordError
+) -> RequestError:
+    """Say why a batch cannot be read: what the header tells comes before its CRC."""
+    try:
+        fields = scan_batch(records)
+        if origin == "client":
+            _check_header(fields, rules, version)
+        if fields[1] <= len(records) and crc32c(memoryview(records)[21 : fields[1]]) == fields[4]:
+            return _invalid(str(failure))
+    except CorruptRecordError:
+        if records[_MAGIC_AT] != 2:
+            return _invalid(str(failure))
+    except RequestError as refusal:
+        # Counts that contradict each other are only believed of bytes whose CRC is right.
+        if refusal.code is not ErrorCode.INVALID_RECORD or fields[0] != 0:
+            return refusal
+        if fields[1] <= len(records) and crc32c(memoryview(records)[21 : fields[1]]) == fields[4]:
+            return refusal
+    return RequestError(failure.code, str(failure))
+
+
+def _cut(records: Buffer, size: int) -> Buffer:
+    """Return the first batch alone; a cut tail is dropped, a second whole batch is refused."""
+    rest = len(records) - size
+    if rest >= PREFIX_SIZE:
+        announced = int.from_bytes(records[size + 8 : size + PREFIX_SIZE], "big", signed=True)
+        if announced + PREFIX_SIZE <= rest:
+            raise _invalid("an append holds exactly one record batch")
+    return memoryview(records)[:size]
+
+
+def _validate_slowly(
+    records: Buffer,
+    fields: HeaderFields,
+    rules: Rules,
+    now_ms: int,
+    max_timestamp: int,
+    faults: Faults,
+) -> tuple[Buffer, HeaderFields]:
+    """Go on with a batch that is compressed, faulty, or bears or needs append time."""
+    attributes, renumber = fields[5], False
+    if attributes & CODEC_MASK:
+        header = BatchHeader._make(fields)
+        try:
+            unpacked = unpack(records, header)
+        except CorruptRecordError as failure:
+            raise RequestError(ErrorCode.CORRUPT_MESSAGE, str(failure)) from failure
+        low, high = rules.timestamp_bounds(now_ms)
+        max_timestamp, _, faults = validate_records(
+            unpacked, 0, len(unpacked), fields[12], fields[7], low, high, rules.require_key
+        )
+        # Inside a compressed batch wrong offset deltas are mended, not refused.
+        renumber = any(fault is Fault.OFFSET for _, fault in faults)
+        faults = tuple(entry for entry in faults if entry[1] is not Fault.OFFSET)
+    if attributes & APPEND_TIME_BIT:
+        faults = _append_time_faults(fields, rules, now_ms, faults)
+        max_timestamp = fields[8]
+    if faults:
+        raise _refused_records(faults)
+    if renumber or (
+        rules.codec is not None
+        and rules.codec != attributes & CODEC_MASK
+        and not attributes & CONTROL_BIT
+    ):
+        return _repack(records, fields, rules, now_ms, renumber=renumber)
+    if fields[1] > rules.segment_bytes:
+        raise _larger_than_segment(fields[1], rules)
+    if rules.append_time:
+        return _stamp(records, True, now_ms)
+    if attributes & APPEND_TIME_BIT or max_timestamp != fields[8]:
+        return _stamp(records, False, max_timestamp)
+    return records, fields
+
+
+def _append_time_faults(fields: HeaderFields, rules: Rules, now_ms: int, faults: Faults) -> Faults:
+    """Judge a batch whose producer claims append time: every record has the header's max timestamp.
+
+    A topic of create time takes it when there is a real timestamp; the claim is then erased.
+    """
+    low, high = rules.timestamp_bounds(now_ms)
+    timestamp = fields[8]
+    others = tuple(entry for entry in faults if entry[1] is not Fault.TIMESTAMP)
+    if rules.append_time or timestamp == NO_TIMESTAMP or not low <= timestamp <= high:
+        faulty = {index for index, _ in others}
+        wrong = [(i, Fault.TIMESTAMP) for i in range(fields[12]) if i not in faulty]
+        return tuple(sorted([*others, *wrong]))
+    return others
+
+
+def _repack(
+    records: Buffer, fields: HeaderFields, rules: Rules, now_ms: int, *, renumber: bool = False
+) -> tuple[Buffer, HeaderFields]:
+    """Build the batch again with the topic's codec, and with fresh offset deltas if need be."""
+    header = BatchHeader._make(fields)
+    codec = header.codec if rules.codec is None else Codec(rules.codec)
+    if renumber:
+        batch = bytearray(
+            build_batch(
+                read_batch(records, header),
+                codec,
+                level=rules.level,
+                producer_id=header.producer_id,
+                producer_epoch=header.producer_epoch,
+                base_sequence=header.base_sequence,
+                transactional=header.is_transactional,
+            )
+        )
+    else:
+        batch = recompress(records, header, codec, level=rules.level)
+    if len(batch) > rules.message_bytes_max:
+        raise _too_large(len(batch), rules)
+    if len(batch) > rules.segment_bytes:
+        raise _larger_than_segment(len(batch), rules)
+    if rules.append_time:
+        return _stamp(batch, True, now_ms)
+    if header.is_append_time:
+        return _stamp(batch, False, header.max_timestamp)
+    unpacked = unpack(batch, BatchHeader._make(scan_batch(batch)))
+    max_timestamp, _, _ = validate_records(unpacked, 0, len(unpacked), fields[12], fields[7])
+    return _stamp(batch, False, max_timestamp)
+
+
+def _stamp(records: Buffer, append_time: bool, max_timestamp: int) -> tuple[Buffer, HeaderFields]:
+    """Set timestamp type and max timestamp, in place when the bytes allow it."""
+    writable = records if _is_writable(records) else bytearray(records)
+    assert not isinstance(writable, bytes)
+    stamp_timestamp(writable, 0, append_time, max_timestamp)
+    return writable, scan_batch(writable)
+
+
+def _is_writable(records: Buffer) -> bool:
+    return not memoryview(records).readonly
+
+
+def _refused_records(faults: Faults) -> InvalidRecords:
+    """Turn faults into the answer; one bad timestamp makes it INVALID_TIMESTAMP."""
+    code = ErrorCode.INVALID_RECORD
+    if any(fault is Fault.TIMESTAMP for _, fault in faults):
+        code = ErrorCode.INVALID_TIMESTAMP
+    return InvalidRecords(code, tuple((index, fault.text) for index, fault in faults))
+
+
+def _invalid(message: str) -> RequestError:
+    return RequestError(ErrorCode.INVALID_RECORD, message)
+
+
+def _too_large(size: int, rules: Rules) -> RequestError:
+    return RequestError(
+        ErrorCode.MESSAGE_TOO_LARGE,
+        f"the batch has {size} bytes, max.message.bytes is {rules.message_bytes_max}",
+    )
+
+
+def _larger_than_segment(size: int, rules: Rules) -> RequestError:
+    return RequestError(
+        ErrorCode.RECORD_LIST_TOO_LARGE,
+        f"the batch has {size} bytes, segment.bytes is {rules.segment_bytes}",
+    )
