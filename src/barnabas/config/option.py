@@ -262,7 +262,9 @@ def option(
 
 def attribute_name(name: str) -> str:
     """Return the snake case of an option's name: `zookeeper.clientCnxnSocket` has capitals, too."""
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).replace(".", "_").lower()
+    if not name.islower():
+        name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+    return name.replace(".", "_")
 
 
 class Section:

@@ -1,0 +1,171 @@
+"""What a broker counts with: counters, gauges, histograms and meters.
+
+The hot calls (`Counter.add`, `Histogram.record`, `Meter.mark`) are a few attribute and list
+operations: no clock, no lock, no allocation that lasts. Reading may cost more. Memory is bounded: a
+histogram has at most `BUCKETS_MAX` counts, whatever is recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import ceil, exp
+
+
+class Counter:
+    """A number that only grows."""
+
+    __slots__ = ("value",)
+
+    def __init__(self) -> None:
+        self.value = 0
+
+    def add(self, amount: int = 1) -> None:
+        """Count one, or `amount`."""
+        self.value += amount
+
+
+class Gauge:
+    """A number that is looked up when it is asked for."""
+
+    __slots__ = ("_read",)
+
+    def __init__(self, read: Callable[[], float]) -> None:
+        self._read = read
+
+    @property
+    def value(self) -> float:
+        """The present number."""
+        return self._read()
+
+
+SUB_BITS = 4
+"""A histogram cuts each power of two into 2**SUB_BITS buckets: values are kept to about 3 %."""
+
+_EXACT = 1 << (SUB_BITS + 1)
+_VALUE_BITS = 48
+BUCKETS_MAX = (_VALUE_BITS - SUB_BITS + 1) << SUB_BITS
+
+
+class Histogram:
+    """How often each size of a whole number occurred, in buckets whose width grows with the number.
+
+        value       0 1 2 … 31 | 32 33 | 34 35 | … | 62 63 | 64-67 | 68-71 | …
+        bucket      0 1 2 … 31 |  32   |  33   | … |  47   |  48   |  49   | …
+
+    Numbers from 2**48 on (nine years in microseconds) count as the largest bucket, negative ones as
+    0.
+    """
+
+    __slots__ = ("_counts", "total")
+
+    def __init__(self) -> None:
+        self._counts = [0] * _EXACT
+        self.total = 0
+
+    def record(self, value: int) -> None:
+        """Count one occurrence of a value."""
+        self.total += value
+        try:
+            if value < _EXACT:
+                self._counts[value if value > 0 else 0] += 1
+            else:
+                shift = value.bit_length() - (SUB_BITS + 1)
+                self._counts[(shift << SUB_BITS) + (value >> shift)] += 1
+        except IndexError:
+            self._record_beyond(value)
+
+    @property
+    def count(self) -> int:
+        """How many values were recorded."""
+        return sum(self._counts)
+
+    @property
+    def mean(self) -> float:
+        """The average of the values, 0 when there are none."""
+        count = self.count
+        return self.total / count if count else 0.0
+
+    def quantile(self, fraction: float) -> int:
+        """Return the value below or at which this fraction of the values lies (0 when none are)."""
+        return self.quantiles(fraction)[0]
+
+    def quantiles(self, *fractions: float) -> list[int]:
+        """Return several quantiles with one look at the buckets; the fractions rise."""
+        count = self.count
+        values = []
+        reached = 0
+        index = -1
+        for fraction in fractions:
+            assert 0.0 <= fraction <= 1.0, fraction
+            rank = max(1, ceil(fraction * count))
+            while reached < rank and index + 1 < len(self._counts):
+                index += 1
+                reached += self._counts[index]
+            values.append(_middle(index) if count else 0)
+        return values
+
+    def buckets(self) -> list[tuple[int, int]]:
+        """Return the largest value and the count of each bucket that is not empty."""
+        return [(_largest(index), count) for index, count in enumerate(self._counts) if count]
+
+    def _record_beyond(self, value: int) -> None:
+        """Grow up to the bucket that was not there yet, at most to the last one."""
+        shift = value.bit_length() - (SUB_BITS + 1)
+        index = min((shift << SUB_BITS) + (value >> shift), BUCKETS_MAX - 1)
+        counts = self._counts
+        if index >= len(counts):
+            counts.extend([0] * (index + 1 - len(counts)))
+        counts[index] += 1
+
+
+class Meter:
+    """How often something happens per second: averages over the last 1, 5 and 15 minutes.
+
+    The averages are exponential and move when they are read, by the time that has passed since the
+    last reading, so that marking needs no clock.
+    """
+
+    MINUTES = (1, 5, 15)
+
+    __slots__ = ("_rates", "_read_count", "_read_ms", "count")
+
+    def __init__(self, now_ms: int) -> None:
+        self.count = 0
+        self._read_ms = now_ms
+        self._read_count = 0
+        self._rates: tuple[float, ...] | None = None
+
+    def mark(self, amount: int = 1) -> None:
+        """Note that it happened, once or `amount` times."""
+        self.count += amount
+
+    def rates(self, now_ms: int) -> tuple[float, ...]:
+        """Return the rates per second over the last 1, 5 and 15 minutes."""
+        elapsed_ms = now_ms - self._read_ms
+        if elapsed_ms > 0:
+            recent = (self.count - self._read_count) * 1000.0 / elapsed_ms
+            if self._rates is None:
+                self._rates = (recent,) * len(self.MINUTES)
+            else:
+                self._rates = tuple(
+                    recent + (rate - recent) * exp(-elapsed_ms / (minutes * 60_000.0))
+                    for rate, minutes in zip(self._rates, self.MINUTES, strict=True)
+                )
+            self._read_ms = now_ms
+            self._read_count = self.count
+        return self._rates or (0.0,) * len(self.MINUTES)
+
+
+def _smallest(index: int) -> int:
+    if index < _EXACT:
+        return index
+    shift = (index >> SUB_BITS) - 1
+    return (index - (shift << SUB_BITS)) << shift
+
+
+def _largest(index: int) -> int:
+    return _smallest(index + 1) - 1
+
+
+def _middle(index: int) -> int:
+    return (_smallest(index) + _largest(index)) // 2
