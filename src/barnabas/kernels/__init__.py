@@ -7,7 +7,6 @@ chosen.
 
 from __future__ import annotations
 
-import importlib
 import os
 from typing import TYPE_CHECKING
 
@@ -38,20 +37,22 @@ def _choose(forced: str | None) -> tuple[str, Kernels]:
     if forced not in (None, "", "python", "cython"):
         raise ImportError(f"BARNABAS_KERNELS={forced}: expected python or cython")
     if forced != "python":
-        compiled = "barnabas.kernels.cython"
         try:
-            return "cython", importlib.import_module(compiled)
+            from barnabas.kernels import cython
         except ModuleNotFoundError as missing:
-            # Only a kernel that was not compiled lets the choice fall back; a broken one is an
-            # error.
-            if not (missing.name or "").startswith(compiled + "."):
+            # A kernel that was not compiled lets the choice fall back; one that is broken does not.
+            if not (missing.name or "").startswith("barnabas.kernels.cython."):
                 raise
             if forced:
                 raise ImportError(
                     f"BARNABAS_KERNELS=cython, but {missing.name} is not compiled "
                     "(python setup.py build_ext --inplace)"
                 ) from missing
-    return "python", importlib.import_module("barnabas.kernels.python")
+        else:
+            return "cython", cython
+    from barnabas.kernels import python
+
+    return "python", python
 
 
 NAME, _chosen = _choose(os.environ.get("BARNABAS_KERNELS"))

@@ -40,8 +40,8 @@ def build_batch(
 ) -> bytes:
     """Return one batch of the records: Record objects or rows (timestamp, key, value[, headers]).
 
-    There must be at least one. Offsets count up from `base_offset`; those of Record objects are not looked at. With
-    `append_time` the batch is stamped as the broker's clock would.
+    There must be at least one. Offsets count up from `base_offset`; those of Record objects are
+    not looked at. With `append_time` the batch is stamped as the broker's clock would.
     """
     rows = [
         (record.timestamp, record.key, record.value, record.headers)

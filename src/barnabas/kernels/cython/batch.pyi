@@ -1,0 +1,37 @@
+from barnabas.kernels.contract import Buffer, Faults, HeaderFields, MutableBuffer
+
+def scan_batch(buffer: Buffer, position: int = 0, end: int = -1) -> HeaderFields: ...
+def scan_batches(buffer: Buffer, position: int = 0, end: int = -1) -> list[HeaderFields]: ...
+def check_batch(buffer: Buffer, position: int = 0, end: int = -1) -> HeaderFields: ...
+def inspect_batch(
+    buffer: Buffer,
+    position: int = 0,
+    end: int = -1,
+    timestamp_min: int = ...,
+    timestamp_max: int = ...,
+    require_key: bool = False,
+) -> tuple[HeaderFields, int, int, Faults]: ...
+def validate_records(
+    buffer: Buffer,
+    start: int,
+    end: int,
+    count: int,
+    base_timestamp: int,
+    timestamp_min: int = ...,
+    timestamp_max: int = ...,
+    require_key: bool = False,
+) -> tuple[int, int, Faults]: ...
+def assign_offsets(
+    buffer: MutableBuffer, position: int, base_offset: int, leader_epoch: int
+) -> None: ...
+def stamp_timestamp(
+    buffer: MutableBuffer, position: int, append_time: bool, max_timestamp: int
+) -> int: ...
+def stamp_producer(
+    buffer: MutableBuffer,
+    position: int,
+    producer_id: int,
+    producer_epoch: int,
+    base_sequence: int,
+    transactional: bool = False,
+) -> int: ...

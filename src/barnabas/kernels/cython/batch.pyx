@@ -1,0 +1,373 @@
+"""Record batches of magic 2 as a broker handles them: scan, check, validate, patch.
+
+The layout is drawn in `kernels/python/batch.py`. `inspect_batch` runs for every produced batch, so
+header, CRC and record walk are one call on one acquired buffer.
+"""
+
+from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
+from libc.stdint cimport (
+    INT64_MAX,
+    INT64_MIN,
+    int8_t,
+    int16_t,
+    int32_t,
+    int64_t,
+    uint8_t,
+    uint16_t,
+    uint32_t,
+    uint64_t,
+)
+
+from barnabas.kernels.contract import (
+    Fault,
+    cut_batch,
+    cut_header,
+    wrong_counts,
+    wrong_crc,
+    wrong_magic,
+    wrong_range,
+    wrong_size,
+)
+from barnabas.kernels.cython.crc32c cimport checksum
+from barnabas.kernels.cython.layout cimport (
+    FAULT_COUNT,
+    FAULT_KEY,
+    FAULT_LEFTOVER,
+    FAULT_OFFSET,
+    FAULT_TIMESTAMP,
+    RELEASE_FROM,
+    Layout,
+    load16,
+    load32,
+    load64,
+    read_layout,
+    store16,
+    store32,
+    store64,
+)
+
+cdef enum:
+    HEADER_SIZE = 61
+    PREFIX_SIZE = 12
+    CODEC_MASK = 0x07
+    APPEND_TIME_BIT = 0x08
+    TRANSACTIONAL_BIT = 0x10
+    CRC_AT = 17
+    SEALED_FROM = 21
+
+
+cdef struct Walk:
+    # A walk over records, which stops at each fault and can go on behind it.
+    const uint8_t* cursor
+    const uint8_t* end
+    int64_t index
+    int64_t count
+    int64_t base_timestamp
+    int64_t timestamp_min
+    int64_t timestamp_max
+    bint require_key
+    int64_t max_timestamp
+    int32_t offset_of_max
+
+
+cdef int advance(Walk* walk, bint* readable) noexcept nogil:
+    """Go on to the next fault and return it, or 0 at the end."""
+    cdef Layout record
+    cdef int fault
+    cdef int64_t timestamp
+    while walk.index < walk.count:
+        fault = read_layout(walk.cursor, walk.end, &record)
+        if fault:
+            readable[0] = False
+            return fault
+        walk.cursor = record.end
+        timestamp = <int64_t>(<uint64_t>walk.base_timestamp + <uint64_t>record.timestamp_delta)
+        if timestamp > walk.max_timestamp:
+            walk.max_timestamp = timestamp
+            walk.offset_of_max = record.offset_delta
+        if record.offset_delta != walk.index:
+            return FAULT_OFFSET
+        if walk.require_key and record.key_length < 0:
+            return FAULT_KEY
+        if timestamp != -1 and not (walk.timestamp_min <= timestamp <= walk.timestamp_max):
+            return FAULT_TIMESTAMP
+        walk.index += 1
+    if walk.cursor != walk.end:
+        readable[0] = False
+        return FAULT_LEFTOVER
+    return 0
+
+
+cdef tuple walk_records(Walk* walk):
+    """Return (max timestamp, its first offset delta, faults)."""
+    cdef list faults = None
+    cdef int fault
+    cdef bint readable = True
+    walk.max_timestamp = -1
+    walk.offset_of_max = -1
+    walk.index = 0
+    if walk.count < 0:
+        return -1, -1, ((0, Fault(FAULT_COUNT)),)
+    while True:
+        if walk.end - walk.cursor >= RELEASE_FROM:
+            with nogil:
+                fault = advance(walk, &readable)
+        else:
+            fault = advance(walk, &readable)
+        if not fault:
+            break
+        if faults is None:
+            faults = []
+        faults.append((walk.index, Fault(fault)))
+        if not readable:
+            break
+        walk.index += 1
+    return walk.max_timestamp, walk.offset_of_max, () if faults is None else tuple(faults)
+
+
+cdef int require_range(Py_ssize_t position, Py_ssize_t* end, Py_ssize_t size) except -1:
+    """Put the buffer's end for -1; a range outside the buffer is a bug of the caller."""
+    if end[0] == -1:
+        end[0] = size
+    if not (0 <= position <= end[0] <= size):
+        raise wrong_range(position, end[0], size)
+    return 0
+
+
+cdef tuple scan(const uint8_t* p, Py_ssize_t available):
+    """Return the header fields at p."""
+    if available < HEADER_SIZE:
+        raise cut_header(available)
+    cdef int64_t size = <int64_t><int32_t>load32(p + 8) + PREFIX_SIZE
+    if p[16] != 2:
+        raise wrong_magic(<int8_t>p[16])
+    if size < HEADER_SIZE:
+        raise wrong_size(size)
+    return (
+        <int64_t>load64(p),
+        size,
+        <int32_t>load32(p + 12),
+        2,
+        load32(p + CRC_AT),
+        <int16_t>load16(p + 21),
+        <int32_t>load32(p + 23),
+        <int64_t>load64(p + 27),
+        <int64_t>load64(p + 35),
+        <int64_t>load64(p + 43),
+        <int16_t>load16(p + 51),
+        <int32_t>load32(p + 53),
+        <int32_t>load32(p + 57),
+    )
+
+
+cdef tuple check(const uint8_t* p, Py_ssize_t available):
+    """Return the header fields of a whole batch whose CRC and counts are right."""
+    cdef tuple fields = scan(p, available)
+    cdef int64_t size = <int64_t><int32_t>load32(p + 8) + PREFIX_SIZE
+    cdef uint32_t computed
+    if size > available:
+        raise cut_batch(size, available)
+    if size >= RELEASE_FROM:
+        with nogil:
+            computed = checksum(p + SEALED_FROM, size - SEALED_FROM, 0)
+    else:
+        computed = checksum(p + SEALED_FROM, size - SEALED_FROM, 0)
+    if computed != load32(p + CRC_AT):
+        raise wrong_crc(load32(p + CRC_AT), computed)
+    cdef int64_t count = <int32_t>load32(p + 57)
+    cdef int64_t last_offset_delta = <int32_t>load32(p + 23)
+    # Compaction may leave fewer records than offsets (even none), never more.
+    if not (0 <= count <= last_offset_delta + 1):
+        raise wrong_counts(count, last_offset_delta)
+    return fields
+
+
+def scan_batch(buffer, Py_ssize_t position=0, Py_ssize_t end=-1):
+    """Return the header fields at position; the rest of the batch need not be there."""
+    cdef Py_buffer view
+    PyObject_GetBuffer(buffer, &view, PyBUF_SIMPLE)
+    try:
+        require_range(position, &end, view.len)
+        return scan(<const uint8_t*>view.buf + position, end - position)
+    finally:
+        PyBuffer_Release(&view)
+
+
+def scan_batches(buffer, Py_ssize_t position=0, Py_ssize_t end=-1):
+    """Return the header fields of every whole batch; a cut one at the end is left out."""
+    cdef Py_buffer view
+    cdef list found = []
+    cdef tuple fields
+    cdef int64_t size
+    cdef const uint8_t* p
+    PyObject_GetBuffer(buffer, &view, PyBUF_SIMPLE)
+    try:
+        require_range(position, &end, view.len)
+        while end - position >= HEADER_SIZE:
+            p = <const uint8_t*>view.buf + position
+            fields = scan(p, end - position)
+            size = <int64_t><int32_t>load32(p + 8) + PREFIX_SIZE
+            if size > end - position:
+                break
+            found.append(fields)
+            position += size
+        return found
+    finally:
+        PyBuffer_Release(&view)
+
+
+def check_batch(buffer, Py_ssize_t position=0, Py_ssize_t end=-1):
+    """Return the header fields of a whole batch whose CRC and counts are right."""
+    cdef Py_buffer view
+    PyObject_GetBuffer(buffer, &view, PyBUF_SIMPLE)
+    try:
+        require_range(position, &end, view.len)
+        return check(<const uint8_t*>view.buf + position, end - position)
+    finally:
+        PyBuffer_Release(&view)
+
+
+def inspect_batch(
+    buffer,
+    Py_ssize_t position=0,
+    Py_ssize_t end=-1,
+    int64_t timestamp_min=INT64_MIN,
+    int64_t timestamp_max=INT64_MAX,
+    bint require_key=False,
+):
+    """Check a produced batch in one call: header, CRC and, if it is not compressed, every record.
+
+    Returns the header fields and what `validate_records` returns. Of a compressed batch the records
+    are not looked at: its max timestamp is the header's and its offset delta -1.
+    """
+    cdef Py_buffer view
+    cdef const uint8_t* p
+    cdef Walk walk
+    cdef tuple fields, walked
+    PyObject_GetBuffer(buffer, &view, PyBUF_SIMPLE)
+    try:
+        require_range(position, &end, view.len)
+        p = <const uint8_t*>view.buf + position
+        fields = check(p, end - position)
+        if load16(p + 21) & CODEC_MASK:
+            return fields, <int64_t>load64(p + 35), -1, ()
+        walk.cursor = p + HEADER_SIZE
+        walk.end = p + PREFIX_SIZE + <int32_t>load32(p + 8)
+        walk.count = <int32_t>load32(p + 57)
+        walk.base_timestamp = <int64_t>load64(p + 27)
+        walk.timestamp_min = timestamp_min
+        walk.timestamp_max = timestamp_max
+        walk.require_key = require_key
+        walked = walk_records(&walk)
+        return fields, walked[0], walked[1], walked[2]
+    finally:
+        PyBuffer_Release(&view)
+
+
+def validate_records(
+    buffer,
+    Py_ssize_t start,
+    Py_ssize_t end,
+    int64_t count,
+    int64_t base_timestamp,
+    int64_t timestamp_min=INT64_MIN,
+    int64_t timestamp_max=INT64_MAX,
+    bint require_key=False,
+):
+    """Walk over uncompressed records and return (max timestamp, its first offset delta, faults).
+
+    A record that cannot be read ends the walk; other faults are gathered, one for each record.
+    Timestamp -1 (none) is always inside the bounds.
+    """
+    cdef Py_buffer view
+    cdef Walk walk
+    PyObject_GetBuffer(buffer, &view, PyBUF_SIMPLE)
+    try:
+        require_range(start, &end, view.len)
+        walk.cursor = <const uint8_t*>view.buf + start
+        walk.end = <const uint8_t*>view.buf + end
+        walk.count = count
+        walk.base_timestamp = base_timestamp
+        walk.timestamp_min = timestamp_min
+        walk.timestamp_max = timestamp_max
+        walk.require_key = require_key
+        return walk_records(&walk)
+    finally:
+        PyBuffer_Release(&view)
+
+
+cdef int64_t whole_size(Py_buffer* view, Py_ssize_t position) except -1:
+    """Return the size of the batch at position, all of which must be there."""
+    cdef Py_ssize_t end = -1
+    require_range(position, &end, view.len)
+    cdef const uint8_t* p = <const uint8_t*>view.buf + position
+    scan(p, end - position)
+    cdef int64_t size = <int64_t><int32_t>load32(p + 8) + PREFIX_SIZE
+    if size > end - position:
+        raise cut_batch(size, end - position)
+    return size
+
+
+cdef uint32_t seal(uint8_t* p, int64_t size) noexcept:
+    cdef uint32_t crc = checksum(p + SEALED_FROM, size - SEALED_FROM, 0)
+    store32(p + CRC_AT, crc)
+    return crc
+
+
+def assign_offsets(buffer, Py_ssize_t position, int64_t base_offset, int32_t leader_epoch):
+    """Write what the leader decides into a batch, in place; its CRC does not cover these."""
+    cdef Py_buffer view
+    cdef uint8_t* p
+    PyObject_GetBuffer(buffer, &view, PyBUF_WRITABLE)
+    try:
+        whole_size(&view, position)
+        p = <uint8_t*>view.buf + position
+        store64(p, <uint64_t>base_offset)
+        store32(p + 12, <uint32_t>leader_epoch)
+    finally:
+        PyBuffer_Release(&view)
+
+
+def stamp_timestamp(buffer, Py_ssize_t position, bint append_time, int64_t max_timestamp):
+    """Set timestamp type and max timestamp of a batch in place, and its CRC; return the CRC."""
+    cdef Py_buffer view
+    cdef uint8_t* p
+    cdef int64_t size
+    cdef uint16_t attributes
+    PyObject_GetBuffer(buffer, &view, PyBUF_WRITABLE)
+    try:
+        size = whole_size(&view, position)
+        p = <uint8_t*>view.buf + position
+        attributes = load16(p + 21) & ~<uint16_t>APPEND_TIME_BIT
+        store16(p + 21, attributes | (APPEND_TIME_BIT if append_time else 0))
+        store64(p + 35, <uint64_t>max_timestamp)
+        return seal(p, size)
+    finally:
+        PyBuffer_Release(&view)
+
+
+def stamp_producer(
+    buffer,
+    Py_ssize_t position,
+    int64_t producer_id,
+    int16_t producer_epoch,
+    int32_t base_sequence,
+    bint transactional=False,
+):
+    """Set the producer's identity and sequence of a batch in place, and its CRC; return the CRC."""
+    cdef Py_buffer view
+    cdef uint8_t* p
+    cdef int64_t size
+    cdef uint16_t attributes
+    PyObject_GetBuffer(buffer, &view, PyBUF_WRITABLE)
+    try:
+        size = whole_size(&view, position)
+        p = <uint8_t*>view.buf + position
+        attributes = load16(p + 21) & ~<uint16_t>TRANSACTIONAL_BIT
+        store16(p + 21, attributes | (TRANSACTIONAL_BIT if transactional else 0))
+        store64(p + 43, <uint64_t>producer_id)
+        store16(p + 51, <uint16_t>producer_epoch)
+        store32(p + 53, <uint32_t>base_sequence)
+        return seal(p, size)
+    finally:
+        PyBuffer_Release(&view)

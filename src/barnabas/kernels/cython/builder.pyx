@@ -1,0 +1,383 @@
+"""A batch that grows record by record: encoded as it comes, no object is kept for a record.
+
+The header's place is reserved from the start and written by `finish`, which ends the builder's life
+and hands over its buffer. An append that fails leaves the batch as it was.
+"""
+
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_Resize
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_GET_SIZE
+from cpython.tuple cimport PyTuple_CheckExact, PyTuple_GET_SIZE
+from libc.stdint cimport INT32_MAX, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcpy
+
+from barnabas.kernels.contract import (
+    batch_finished,
+    column_range,
+    nothing_appended,
+    record_too_large,
+    wrong_offset_delta,
+)
+from barnabas.kernels.cython.crc32c cimport checksum
+from barnabas.kernels.cython.layout cimport (
+    put_unsigned,
+    store16,
+    store32,
+    store64,
+    unsigned_size,
+    zigzag32,
+    zigzag64,
+)
+
+cdef enum:
+    HEADER_SIZE = 61
+    PREFIX_SIZE = 12
+    CODEC_MASK = 0x07
+    FIRST_CAPACITY = 1024
+
+
+cdef struct Field:
+    # Borrowed bytes; a size of -1 is null. `held` says that the view must be given back.
+    const uint8_t* data
+    Py_ssize_t size
+    Py_buffer view
+    bint held
+
+
+cdef inline int borrow(object source, Field* field) except -1:
+    field.held = False
+    field.data = NULL
+    if source is None:
+        field.size = -1
+    elif PyBytes_CheckExact(source):
+        field.data = <const uint8_t*>PyBytes_AS_STRING(source)
+        field.size = PyBytes_GET_SIZE(source)
+    else:
+        PyObject_GetBuffer(source, &field.view, PyBUF_SIMPLE)
+        field.held = True
+        field.data = <const uint8_t*>field.view.buf
+        field.size = field.view.len
+    return 0
+
+
+cdef inline void give_back(Field* field) noexcept:
+    if field.held:
+        field.held = False
+        PyBuffer_Release(&field.view)
+
+
+cdef inline int64_t field_size(Py_ssize_t size) noexcept nogil:
+    """Return the bytes of a length and of what it announces."""
+    return 1 if size < 0 else unsigned_size(<uint64_t>size << 1) + size
+
+
+cdef inline uint8_t* put_field(uint8_t* p, const uint8_t* data, Py_ssize_t size) noexcept nogil:
+    if size < 0:
+        p[0] = 1
+        return p + 1
+    p = put_unsigned(p, <uint64_t>size << 1)
+    memcpy(p, data, size)
+    return p + size
+
+
+cdef bytearray encode_headers(tuple headers):
+    """Return the headers as they stand in the record, without their count."""
+    cdef bytearray out = bytearray()
+    cdef Field field
+    cdef Py_ssize_t used
+    cdef uint8_t* p
+    for name, content in headers:
+        for part in (name.encode("utf-8"), content):
+            borrow(part, &field)
+            try:
+                if field.size > INT32_MAX:
+                    raise record_too_large(field.size)
+                used = len(out)
+                PyByteArray_Resize(out, used + field_size(field.size))
+                p = <uint8_t*>PyByteArray_AS_STRING(out) + used
+                put_field(p, field.data, field.size)
+            finally:
+                give_back(&field)
+    return out
+
+
+cdef struct Cells:
+    # One column of Arrow: validity bits (or NULL), int32 offsets, data.
+    bint present
+    Field validity
+    Field offsets
+    Field data
+
+
+cdef int borrow_cells(object column, Cells* cells) except -1:
+    cells.present = column is not None
+    cells.validity.held = cells.offsets.held = cells.data.held = False
+    if cells.present:
+        validity, offsets, data = column
+        borrow(validity, &cells.validity)
+        borrow(offsets, &cells.offsets)
+        borrow(data, &cells.data)
+    return 0
+
+
+cdef void give_back_cells(Cells* cells) noexcept:
+    if cells.present:
+        give_back(&cells.validity)
+        give_back(&cells.offsets)
+        give_back(&cells.data)
+
+
+cdef int read_cell(Cells* cells, Py_ssize_t index, Field* field) except -1:
+    """Point field at the cell of a row."""
+    cdef int32_t start, stop
+    field.held = False
+    field.data = NULL
+    field.size = -1
+    if not cells.present:
+        return 0
+    if cells.validity.size >= 0:
+        if index >= 8 * cells.validity.size:
+            raise column_range()
+        if not (cells.validity.data[index >> 3] >> (index & 7)) & 1:
+            return 0
+    if index + 1 >= cells.offsets.size // 4:
+        raise column_range()
+    memcpy(&start, cells.offsets.data + 4 * index, 4)
+    memcpy(&stop, cells.offsets.data + 4 * index + 4, 4)
+    if not (0 <= start <= stop <= cells.data.size):
+        raise column_range()
+    field.data = cells.data.data + start
+    field.size = stop - start
+    return 0
+
+
+cdef class BatchBuilder:
+    """Encode records into one batch of at most `limit` bytes before compression (0: no limit)."""
+
+    cdef bytearray buffer  # longer than what is used; None once finished
+    cdef Py_ssize_t used
+    cdef Py_ssize_t capacity
+    cdef Py_ssize_t limit
+    cdef int64_t last_offset_delta
+    cdef readonly int64_t count
+    cdef readonly int64_t base_timestamp
+    cdef readonly int64_t max_timestamp
+
+    def __init__(self, Py_ssize_t limit=0):
+        self.limit = min(limit, INT32_MAX) if limit > 0 else INT32_MAX
+        self.capacity = FIRST_CAPACITY
+        self.buffer = bytearray(FIRST_CAPACITY)
+        self.used = HEADER_SIZE
+        self.last_offset_delta = -1
+        self.count = 0
+        self.base_timestamp = -1
+        self.max_timestamp = -1
+
+    @property
+    def size(self):
+        """Bytes of the batch so far, before compression; 0 when it was finished."""
+        return self.used
+
+    cdef int64_t put(
+        self,
+        int64_t timestamp,
+        Field* key,
+        Field* value,
+        bytearray headers,
+        int64_t header_count,
+        int64_t offset_delta,
+    ) except -2:
+        """Encode one record; return its offset delta, or -1 if it does not fit any more."""
+        if self.buffer is None:
+            raise batch_finished()
+        if offset_delta == -1:
+            offset_delta = self.last_offset_delta + 1
+        if not (self.last_offset_delta < offset_delta <= INT32_MAX):
+            raise wrong_offset_delta(offset_delta, self.last_offset_delta)
+        cdef int64_t base_timestamp = self.base_timestamp if self.count else timestamp
+        cdef uint64_t delta = zigzag64(
+            <int64_t>(<uint64_t>timestamp - <uint64_t>base_timestamp)
+        )
+        cdef Py_ssize_t headers_size = 0 if headers is None else len(headers)
+        cdef int64_t body = (
+            1
+            + unsigned_size(delta)
+            + unsigned_size(zigzag32(<int32_t>offset_delta))
+            + field_size(key.size)
+            + field_size(value.size)
+            + unsigned_size(<uint64_t>header_count << 1)
+            + headers_size
+        )
+        cdef int64_t size = self.used + unsigned_size(<uint64_t>body << 1) + body
+        if size > (self.limit if self.count else INT32_MAX):
+            if self.count == 0:
+                raise record_too_large(size)
+            return -1
+        if size > self.capacity:
+            self.grow(size)
+        cdef uint8_t* p = <uint8_t*>PyByteArray_AS_STRING(self.buffer) + self.used
+        p = put_unsigned(p, <uint64_t>body << 1)
+        p[0] = 0
+        p = put_unsigned(p + 1, delta)
+        p = put_unsigned(p, zigzag32(<int32_t>offset_delta))
+        p = put_field(p, key.data, key.size)
+        p = put_field(p, value.data, value.size)
+        p = put_unsigned(p, <uint64_t>header_count << 1)
+        if headers_size:
+            memcpy(p, PyByteArray_AS_STRING(headers), headers_size)
+        self.used = size
+        self.base_timestamp = base_timestamp
+        if timestamp > self.max_timestamp:
+            self.max_timestamp = timestamp
+        self.last_offset_delta = offset_delta
+        self.count += 1
+        return offset_delta
+
+    cdef int grow(self, Py_ssize_t size) except -1:
+        """Make room for `size` bytes in all, and for as many again."""
+        cdef Py_ssize_t capacity = max(2 * self.capacity, size)
+        PyByteArray_Resize(self.buffer, capacity)
+        self.capacity = capacity
+        return 0
+
+    cdef int64_t put_objects(
+        self, int64_t timestamp, key, value, headers, int64_t offset_delta
+    ) except -2:
+        cdef Field key_field, value_field
+        cdef tuple pairs
+        cdef bytearray encoded = None
+        cdef int64_t header_count = 0
+        value_field.held = False
+        if not (PyTuple_CheckExact(headers) and PyTuple_GET_SIZE(headers) == 0):
+            pairs = tuple(headers)
+            header_count = len(pairs)
+            encoded = encode_headers(pairs)
+        borrow(key, &key_field)
+        try:
+            borrow(value, &value_field)
+            return self.put(
+                timestamp, &key_field, &value_field, encoded, header_count, offset_delta
+            )
+        finally:
+            give_back(&key_field)
+            give_back(&value_field)
+
+    def append(self, int64_t timestamp, key, value, headers=(), int64_t offset_delta=-1):
+        """Add a record and return its offset delta, or -1 if it does not fit any more.
+
+        The first record is always taken, however large. `offset_delta` leaves a gap, as compaction
+        does.
+        """
+        return self.put_objects(timestamp, key, value, headers, offset_delta)
+
+    def append_many(self, rows, Py_ssize_t start=0):
+        """Add rows (timestamp, key, value[, headers]) from `start` on; return how many fit."""
+        cdef Py_ssize_t index, size
+        cdef object headers
+        for index in range(start, len(rows)):
+            row = rows[index]
+            size = len(row)
+            if size < 3:
+                raise TypeError("a row is (timestamp, key, value) or (…, headers)")
+            headers = row[3] if size > 3 else ()
+            if self.put_objects(row[0], row[1], row[2], headers, -1) < 0:
+                return index - start
+        return max(len(rows) - start, 0)
+
+    def append_columns(
+        self, timestamps, keys, values, Py_ssize_t start, Py_ssize_t stop, int64_t timestamp=-1
+    ):
+        """Add the rows start..stop of Arrow's buffers; return how many were taken.
+
+        `timestamps` holds int64 values, or is None and every record has `timestamp`. A column is
+        validity bits (None: all valid), int32 offsets and data; a missing column is all null.
+        """
+        cdef Cells key_cells, value_cells
+        cdef Field times, key, value
+        cdef Py_ssize_t index
+        key_cells.present = value_cells.present = False
+        times.held = False
+        if start < 0:
+            raise column_range()
+        try:
+            borrow(timestamps, &times)
+            borrow_cells(keys, &key_cells)
+            borrow_cells(values, &value_cells)
+            if times.size >= 0 and stop > times.size // 8:
+                raise column_range()
+            for index in range(start, stop):
+                read_cell(&key_cells, index, &key)
+                read_cell(&value_cells, index, &value)
+                if times.size >= 0:
+                    memcpy(&timestamp, times.data + 8 * index, 8)
+                if self.put(timestamp, &key, &value, None, 0, -1) < 0:
+                    return index - start
+            return max(stop - start, 0)
+        finally:
+            give_back(&times)
+            give_back_cells(&key_cells)
+            give_back_cells(&value_cells)
+
+    def finish(
+        self,
+        *,
+        int codec=0,
+        compress=None,
+        int64_t base_offset=0,
+        int32_t leader_epoch=-1,
+        int64_t producer_id=-1,
+        int16_t producer_epoch=-1,
+        int32_t base_sequence=-1,
+        int attributes=0,
+        int64_t last_offset_delta=-1,
+    ):
+        """Return the finished batch; the builder is empty and closed afterwards.
+
+        With `codec` the records are replaced by what `compress` makes of them. A
+        `last_offset_delta` above the last record's is for compaction, which keeps a batch's range
+        of offsets.
+        """
+        cdef bytearray batch
+        cdef Field packed
+        cdef uint8_t* p
+        cdef int64_t size
+        if self.buffer is None:
+            raise batch_finished()
+        if last_offset_delta < self.last_offset_delta:
+            last_offset_delta = self.last_offset_delta
+        if last_offset_delta < 0:
+            raise nothing_appended()
+        if codec and compress is not None:
+            borrow(compress(memoryview(self.buffer)[HEADER_SIZE:self.used]), &packed)
+            try:
+                if packed.size < 0:
+                    raise TypeError("compress must return bytes, not None")
+                size = HEADER_SIZE + packed.size
+                if size > INT32_MAX:
+                    raise record_too_large(size)
+                batch = bytearray()
+                PyByteArray_Resize(batch, size)
+                memcpy(PyByteArray_AS_STRING(batch) + HEADER_SIZE, packed.data, packed.size)
+            finally:
+                give_back(&packed)
+        else:
+            batch = self.buffer
+            size = self.used
+            PyByteArray_Resize(batch, size)
+        self.buffer = None
+        self.used = 0
+        p = <uint8_t*>PyByteArray_AS_STRING(batch)
+        store64(p, <uint64_t>base_offset)
+        store32(p + 8, <uint32_t>(size - PREFIX_SIZE))
+        store32(p + 12, <uint32_t>leader_epoch)
+        p[16] = 2
+        store16(p + 21, <uint16_t>((attributes & ~CODEC_MASK) | codec))
+        store32(p + 23, <uint32_t>last_offset_delta)
+        store64(p + 27, <uint64_t>self.base_timestamp)
+        store64(p + 35, <uint64_t>self.max_timestamp)
+        store64(p + 43, <uint64_t>producer_id)
+        store16(p + 51, <uint16_t>producer_epoch)
+        store32(p + 53, <uint32_t>base_sequence)
+        store32(p + 57, <uint32_t>self.count)
+        store32(p + 17, checksum(p + 21, size - 21, 0))
+        return batch

@@ -1,0 +1,3 @@
+from barnabas.kernels.contract import Buffer
+
+def murmur2(data: Buffer, /) -> int: ...

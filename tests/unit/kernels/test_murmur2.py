@@ -1,0 +1,37 @@
+"""murmur2 must agree with every other client, or keys would change their partition."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from barnabas.kernels.contract import Kernels
+
+
+@pytest.mark.parametrize(
+    ("key", "hashed"),
+    [
+        (b"21", -973932308),
+        (b"foobar", -790332482),
+        (b"a-little-bit-long-string", -985981536),
+        (b"a-little-bit-longer-string", -1486304829),
+        (b"lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8", -58897971),
+        (b"abc", 479470107),
+    ],
+)
+def test_known_values(kernels: Kernels, key: bytes, hashed: int) -> None:
+    assert kernels.murmur2(key) == hashed
+    assert kernels.murmur2(memoryview(bytearray(key))) == hashed
+
+
+@pytest.mark.filterwarnings("ignore:.*_text is deprecated")  # kafka-python's imports
+@given(st.binary(max_size=40))
+def test_twins_agree_with_each_other_and_with_kafka_python(
+    twins: tuple[Kernels, Kernels], key: bytes
+) -> None:
+    from kafka.partitioner.default import murmur2
+
+    reference, compiled = twins
+    assert reference.murmur2(key) == compiled.murmur2(key)
+    assert reference.murmur2(key) & 0xFFFFFFFF == murmur2(key) & 0xFFFFFFFF
