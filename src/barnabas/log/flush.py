@@ -7,36 +7,52 @@ point. Many flushes can be run as one group between their first and last steps.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 
-from barnabas.log.file_pool import PooledFile
-from barnabas.log.files import File, Files
+from barnabas.log.files import Files
+from barnabas.log.segment import Segment
 
 
-@dataclass
 class Flush:
     """What must reach the disk before the recovery point may move to `up_to`."""
 
-    files: Files
-    up_to: int
-    generation: int
-    pinned: list[tuple[PooledFile, File]]
-    paths: list[str]
-    directories: list[str]
-    epochs: tuple[str, bytes] | None
-    done: bool = False
+    def __init__(
+        self,
+        files: Files,
+        up_to: int,
+        segments: Sequence[Segment],
+        *,
+        generation: int,
+        side_files: Sequence[str],
+        directories: Sequence[str],
+        epochs: tuple[str, bytes] | None,
+    ) -> None:
+        self.up_to = up_to
+        self.generation = generation
+        self.directories = list(directories)
+        self.epochs = epochs
+        self.done = False
+        self._files = files
+        self._pooled = [segment.file for segment in segments]
+        self._opened = [pooled.pin() for pooled in self._pooled]
+        self._paths = list(side_files)
 
     def run(self) -> None:
         """Flush; a StorageError leaves the recovery point where it was."""
-        for _, file in self.pinned:
+        for file in self._opened:
             file.flush()
-        for path in self.paths:
-            # A side file may be gone: segments without aborted transactions have one less, and a
-            # segment may be deleted while this runs.
-            self.files.flush_file(path)
+        for path in self._paths:
+            # A side file may be missing: segments without aborted transactions have one less, and
+            # a segment may be deleted while this runs.
+            self._files.flush_file(path)
         if self.epochs is not None:
             path, data = self.epochs
-            self.files.write_atomic(path, data, flush=True)
+            self._files.write_atomic(path, data)
         for directory in self.directories:
-            self.files.flush_dir(directory)
+            self._files.flush_dir(directory)
         self.done = True
+
+    def release(self) -> None:
+        """Let the files go."""
+        for pooled in self._pooled:
+            pooled.unpin()

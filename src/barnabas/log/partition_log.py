@@ -12,33 +12,33 @@ too old.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable
 from typing import NamedTuple
 
 from barnabas.config.topic import TopicOptions
-from barnabas.kernels import assign_offsets, check_batch
+from barnabas.kernels import assign_offsets
 from barnabas.kernels.contract import CONTROL_BIT, Buffer, HeaderFields
 from barnabas.log import partition_metadata, search
 from barnabas.log.file_pool import FilePool
 from barnabas.log.flush import Flush
 from barnabas.log.leader_epochs import LeaderEpochs
 from barnabas.log.producer_snapshot import (
-    restore_snapshot,
     snapshot_offsets,
     snapshot_path,
     write_snapshot,
 )
 from barnabas.log.producer_state import ProducerStates
 from barnabas.log.recovery import EPOCH_FILE, Found, Recovery
-from barnabas.log.replay import apply_batch, marker_of, replay_producers
+from barnabas.log.replay import apply_batch, marker_of, rebuild_producers
+from barnabas.log.scan import check_batches
 from barnabas.log.search import FoundOffset
-from barnabas.log.segment import SUFFIXES, Segment
+from barnabas.log.segment import Segment
+from barnabas.log.segments import Segments
 from barnabas.log.slice import Slice
 from barnabas.log.transaction_index import AbortedTransaction
 from barnabas.log.validation import NEWEST_VERSION, Origin, Rules, validate
 from barnabas.model.error_codes import ErrorCode
-from barnabas.model.errors import CorruptRecordError, RequestError
+from barnabas.model.errors import RequestError
 from barnabas.model.ids import TopicPartition, Uuid
 from barnabas.records.control import ControlType
 
@@ -82,15 +82,13 @@ class PartitionLog:
         self._pool = pool
         self._files = pool.files
         self._random = random
-        self._segments = found.segments
-        self._bases = [segment.base_offset for segment in found.segments]
-        self._active = found.segments[-1]
+        self._segments = Segments(found.segments)
         # Directories whose new names are not flushed, and how often the log was truncated.
-        self._directories_changed = [directory, _parent(directory)] if created else []
+        self._directories_changed = {directory, _parent(directory)} if created else set()
         self._metadata_changed = created
         self._truncations = 0
         self.configure(options)
-        self._active.jitter_ms = self._draw_jitter()
+        self._segments.active.jitter_ms = self._draw_jitter()
 
     @classmethod
     def open(
@@ -120,6 +118,7 @@ class PartitionLog:
                 files.write(path, partition_metadata.encode(topic_id))
         else:
             topic_id = partition_metadata.read(files, directory) or topic_id
+        preallocate = options.segment_bytes if options.preallocate else 0
         recovery = Recovery(
             files,
             directory,
@@ -129,7 +128,7 @@ class PartitionLog:
             index_interval_bytes=options.index_interval_bytes,
             now_ms=now_ms,
         )
-        found = recovery.create() if created else recovery.load()
+        found = recovery.create(preallocate) if created else recovery.load()
         for segment in found.segments:
             segment.adopt(pool)
         return cls(
@@ -153,7 +152,13 @@ class PartitionLog:
         self._index_bytes = options.segment_index_bytes
         self._flush_messages = options.flush_messages
         self._flush_ms = options.flush_ms
-        self._active.index_interval_bytes = options.index_interval_bytes
+        self._segments.active.index_interval_bytes = options.index_interval_bytes
+
+    def set_topic_id(self, topic_id: Uuid) -> None:
+        """Name the topic of a log that was made before it was known."""
+        path = f"{self.directory}/{partition_metadata.NAME}"
+        self._files.write_atomic(path, partition_metadata.encode(topic_id))
+        self.topic_id = topic_id
 
     # -- what there is ------------------------------------------------------------------------
 
@@ -166,7 +171,7 @@ class PartitionLog:
     @property
     def size_bytes(self) -> int:
         """Bytes of batches in all segments."""
-        return sum(segment.size_bytes for segment in self._segments)
+        return self._segments.size_bytes
 
     @property
     def segments(self) -> tuple[Segment, ...]:
@@ -237,7 +242,7 @@ class PartitionLog:
             coordinator_epoch=marker.coordinator_epoch,
         )
         if aborted is not None:
-            self._active.add_aborted(aborted)
+            self._segments.active.add_aborted(aborted)
         append_time = fields[8] if self._rules.append_time else -1
         return Appended(offset, offset, append_time, self.log_start_offset, False)
 
@@ -246,7 +251,7 @@ class PartitionLog:
         first_offset = self.log_end_offset
         last_offset = first_offset + fields[6]
         max_timestamp = fields[8]
-        segment = self._active
+        segment = self._segments.active
         if segment.needs_roll(
             len(data),
             last_offset,
@@ -272,12 +277,12 @@ class PartitionLog:
         Checked are the CRC and that offsets go on from the log end; a batch cut at the end is left
         out.
         """
-        batches, size = self._check_fetched(records)
+        batches, size = check_batches(records, self.log_end_offset)
         if not batches:
             return 0
         data = memoryview(records)[:size]
         last_offset = batches[-1][0] + batches[-1][6]
-        segment = self._active
+        segment = self._segments.active
         if segment.needs_roll(
             size,
             last_offset,
@@ -299,28 +304,20 @@ class PartitionLog:
         self.log_end_offset = last_offset + 1
         return len(batches)
 
-    def _check_fetched(self, records: Buffer) -> tuple[list[HeaderFields], int]:
-        batches: list[HeaderFields] = []
-        position, expected = 0, self.log_end_offset
-        while len(records) - position >= 12:
-            size = 12 + int.from_bytes(records[position + 8 : position + 12], "big", signed=True)
-            if size > len(records) - position:
-                break
-            fields = check_batch(records, position, -1)
-            if fields[0] < expected:
-                raise CorruptRecordError(f"offset {fields[0]} where {expected} or more must follow")
-            expected = fields[0] + fields[6] + 1
-            batches.append(fields)
-            position += size
-        return batches, position
-
     def roll(self, now_ms: int, base_offset: int | None = None) -> Segment:
         """Finish the active segment and start a new one at the log end (or further on)."""
         base = self.log_end_offset if base_offset is None else base_offset
-        finished = self._active
+        finished = self._segments.active
         if base == finished.base_offset:
             return finished
         finished.finish()
+        write_snapshot(self._files, self.directory, self.producers, base)
+        segment = self._create_segment(base, now_ms)
+        finished.forget_tail(self.log_end_offset - 1)
+        self._segments.append(segment)
+        return segment
+
+    def _create_segment(self, base: int, now_ms: int) -> Segment:
         segment = Segment(
             self._pool,
             self.directory,
@@ -330,13 +327,7 @@ class PartitionLog:
             jitter_ms=self._draw_jitter(),
         )
         segment.create(self._segment_bytes if self.options.preallocate else 0)
-        write_snapshot(self._files, self.directory, self.producers, base)
-        finished.forget_tail(self.log_end_offset - 1)
-        if self.directory not in self._directories_changed:
-            self._directories_changed.append(self.directory)
-        self._segments.append(segment)
-        self._bases.append(base)
-        self._active = segment
+        self._directories_changed.add(self.directory)
         return segment
 
     def _draw_jitter(self) -> int:
@@ -365,44 +356,25 @@ class PartitionLog:
                 ErrorCode.OFFSET_OUT_OF_RANGE,
                 f"offset {offset} is outside of {self.log_start_offset} to {end}",
             )
-        bound = end if max_offset is None or max_offset > end else max_offset
-        if offset >= bound:
-            return Slice(None, 0, 0, 0, self._active.base_offset)
-        index = len(self._bases) - 1
-        if offset < self._bases[-1]:
-            index = max(bisect_right(self._bases, offset) - 1, 0)
-        located = self._segments[index].locate(offset)
-        while located is None and index + 1 < len(self._segments):
-            # Compaction can leave a gap at the end of a segment.
-            index += 1
-            located = self._segments[index].locate(offset)
-        segment = self._segments[index]
-        if located is None:
-            return Slice(None, 0, 0, 0, segment.base_offset)
-        position, first_size = located
-        limit = segment.size_bytes
-        if bound < end and (index + 1 == len(self._bases) or bound < self._bases[index + 1]):
-            reaching = segment.locate(bound)
-            limit = limit if reaching is None else reaching[0]
-        size = max(max_bytes, first_size) if at_least_one else max_bytes
-        size = min(size, limit - position)
-        if size <= 0:
-            return Slice(None, 0, 0, 0, segment.base_offset)
-        return Slice(segment.file, position, size, first_size, segment.base_offset)
+        bound = None
+        if max_offset is not None and max_offset < end:
+            bound = end = max_offset
+        if offset >= end:
+            return Slice(None, 0, 0, 0, self._segments.active.base_offset)
+        return self._segments.read(offset, max_bytes, bound, at_least_one)
 
     def upper_bound_offset(self, piece: Slice) -> int:
         """Return an offset that all batches of a slice are below, from the index alone."""
-        index = bisect_right(self._bases, piece.segment_base_offset) - 1
-        after = self._segments[index].offset_index.offset_after(piece.position + piece.size)
-        if after is not None:
-            return after
-        return self._bases[index + 1] if index + 1 < len(self._bases) else self.log_end_offset
+        segment = self._segments[self._segments.index_of(piece.segment_base_offset)]
+        after = segment.offset_index.offset_after(piece.position + piece.size)
+        if after is None:
+            after = self._segments.base_after(segment)
+        return self.log_end_offset if after is None else after
 
     def aborted_transactions(self, from_offset: int, to_offset: int) -> list[AbortedTransaction]:
         """Return the aborted transactions that a read of [from, to) may meet."""
         found = []
-        first = max(bisect_right(self._bases, from_offset) - 1, 0)
-        for segment in self._segments[first:]:
+        for segment in self._segments.starting_at(from_offset):
             for entry in segment.aborted:
                 if entry.last_offset >= from_offset and entry.first_offset < to_offset:
                     found.append(entry)
@@ -412,16 +384,16 @@ class PartitionLog:
 
     def find_timestamp(self, timestamp: int) -> FoundOffset | None:
         """Return the first record of that time or later."""
-        return search.find_timestamp(self._segments, timestamp, self.log_start_offset)
+        return search.find_timestamp(list(self._segments), timestamp, self.log_start_offset)
 
     def find_max_timestamp(self) -> FoundOffset | None:
         """Return the first record with the greatest timestamp."""
-        return search.find_max_timestamp(self._segments, self.log_start_offset)
+        return search.find_max_timestamp(list(self._segments), self.log_start_offset)
 
     def legacy_segment_offsets(self, timestamp: int, count_max: int, now_ms: int) -> list[int]:
         """Return segment starts as ListOffsets v0 wants them, newest first."""
         return search.legacy_segment_offsets(
-            self._segments,
+            list(self._segments),
             timestamp,
             count_max,
             log_start_offset=self.log_start_offset,
@@ -441,48 +413,45 @@ class PartitionLog:
     @property
     def has_finished_segment_to_flush(self) -> bool:
         """Whether a segment was rolled that no flush has covered; worth one in the background."""
-        return self._active.base_offset > self.recovery_point
+        return self._segments.active.base_offset > self.recovery_point
 
     def begin_flush(self, up_to: int | None = None) -> Flush | None:
         """Gather what must be flushed for the recovery point to reach an offset (the log end)."""
         target = self.log_end_offset if up_to is None else min(up_to, self.log_end_offset)
         if target <= self.recovery_point and not self.leader_epochs.changed:
             return None
-        first = max(bisect_right(self._bases, self.recovery_point) - 1, 0)
-        segments = [s for s in self._segments[first:] if s.base_offset < target]
-        paths = []
+        segments = self._segments.starting_at(self.recovery_point)
+        segments = [segment for segment in segments if segment.base_offset < target]
+        side_files = []
         for segment in segments:
-            if segment is not self._active:
-                paths += [segment.path(suffix) for suffix in SUFFIXES[1:]]
-        paths += [snapshot_path(self.directory, s.base_offset) for s in segments[1:]]
+            following = self._segments.base_after(segment)
+            if following is not None:
+                side_files += segment.side_files()
+                side_files.append(snapshot_path(self.directory, following))
         if self._metadata_changed:
-            paths.append(f"{self.directory}/{partition_metadata.NAME}")
+            side_files.append(f"{self.directory}/{partition_metadata.NAME}")
         epochs = None
         if self.leader_epochs.changed:
             epochs = (f"{self.directory}/{EPOCH_FILE}", self.leader_epochs.encode())
-            self.leader_epochs.changed = False
         flush = Flush(
             self._files,
             target,
-            self._truncations,
-            [(segment.file, segment.file.pin()) for segment in segments],
-            paths,
-            self._directories_changed,
-            epochs,
+            segments,
+            generation=self._truncations,
+            side_files=side_files,
+            directories=sorted(self._directories_changed),
+            epochs=epochs,
         )
-        self._directories_changed = []
+        self.leader_epochs.changed = False
+        self._directories_changed.clear()
         return flush
 
     def finish_flush(self, flush: Flush, now_ms: int) -> None:
         """Take note of a flush that has run; of one that failed, too."""
-        for pooled, _ in flush.pinned:
-            pooled.unpin()
+        flush.release()
         if not flush.done:
             self.leader_epochs.changed = self.leader_epochs.changed or flush.epochs is not None
-            self._directories_changed = [
-                *flush.directories,
-                *(d for d in self._directories_changed if d not in flush.directories),
-            ]
+            self._directories_changed.update(flush.directories)
             return
         self._metadata_changed = False
         self.last_flush_ms = now_ms
@@ -516,16 +485,12 @@ class PartitionLog:
         if offset >= self.log_end_offset:
             self.leader_epochs.truncate_end(self.log_end_offset)
             return
-        if offset < self._bases[0]:
+        if offset < self._segments[0].base_offset:
             self.truncate_all(offset, now_ms)
             return
         self._truncations += 1
-        keep = bisect_right(self._bases, offset)
-        removed = self._segments[keep:]
-        del self._segments[keep:], self._bases[keep:]
-        for segment in removed:
-            segment.remove()
-        active = self._active = self._segments[-1]
+        self._segments.remove_above(offset)
+        active = self._segments.active
         located = active.locate(offset)
         if located is not None:
             active.truncate(located[0])
@@ -537,16 +502,7 @@ class PartitionLog:
         self._truncations += 1
         for segment in self._segments:
             segment.remove()
-        segment = Segment(
-            self._pool,
-            self.directory,
-            offset,
-            created_ms=now_ms,
-            index_interval_bytes=self.options.index_interval_bytes,
-            jitter_ms=self._draw_jitter(),
-        )
-        segment.create()
-        self._segments, self._bases, self._active = [segment], [offset], segment
+        self._segments = Segments([self._create_segment(offset, now_ms)])
         self.log_start_offset = self.log_end_offset = offset
         self.leader_epochs.clear()
         self._after_truncation(offset)
@@ -566,12 +522,8 @@ class PartitionLog:
         for taken in snapshot_offsets(self._files, self.directory):
             if taken > end:
                 self._files.unlink(snapshot_path(self.directory, taken))
-        offsets = snapshot_offsets(self._files, self.directory)
-        start = restore_snapshot(self._files, self.directory, self.producers, offsets, end)
-        if start is None:
-            self.producers.restore([])
-            start = self._bases[0]
-        replay_producers(self.producers, self._segments, start, end)
+        segments = list(self._segments)
+        rebuild_producers(self._files, self.directory, self.producers, segments, end)
         self._write_epochs()
 
     def _write_epochs(self) -> None:
@@ -584,11 +536,17 @@ class PartitionLog:
 
     def close(self, now_ms: int) -> None:
         """Leave everything on disk as the next clean start expects it, and let the files go."""
-        for segment in self._segments:
-            segment.finish()
-        if len(self.producers):
-            write_snapshot(self._files, self.directory, self.producers, self.log_end_offset)
+        files, end = self._files, self.log_end_offset
+        written = [path for s in self._segments if s.finish() for path in s.side_files()]
+        snapshot = snapshot_path(self.directory, end)
+        if end > self._segments[0].base_offset and not files.exists(snapshot):
+            write_snapshot(files, self.directory, self.producers, end)
+            written.append(snapshot)
         self.flush(now_ms)
+        if written:
+            for path in written:
+                files.flush_file(path)
+            files.flush_dir(self.directory)
         self.release()
 
     def mark_deleted(self, directory: str) -> None:

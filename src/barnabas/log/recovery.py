@@ -17,13 +17,12 @@ from barnabas.log.file_pool import FilePool
 from barnabas.log.files import Files
 from barnabas.log.leader_epochs import LeaderEpochs
 from barnabas.log.producer_snapshot import (
-    restore_snapshot,
     snapshot_offsets,
     snapshot_path,
     write_snapshot,
 )
 from barnabas.log.producer_state import ProducerStates
-from barnabas.log.replay import apply_batch, replay_producers
+from barnabas.log.replay import apply_batch, rebuild_producers
 from barnabas.log.scan import CheckedWalk, headers
 from barnabas.log.segment import (
     DELETED,
@@ -96,11 +95,11 @@ class Recovery:
         # How far `_producers` follows the log; None while nothing is in it.
         self._producers_end: int | None = None
 
-    def create(self) -> Found:
+    def create(self, preallocate_bytes: int = 0) -> Found:
         """Start a log in an empty directory."""
         start = self._log_start_offset
         segment = self._segment(start)
-        segment.create()
+        segment.create(preallocate_bytes)
         return Found([segment], start, start, start, self._epochs, self._producers)
 
     def load(self) -> Found:
@@ -270,33 +269,19 @@ class Recovery:
             self._clean, self._recovery_point = False, 0
             return LeaderEpochs()
 
-    def _snapshots(self) -> list[int]:
-        return snapshot_offsets(self._files, self._directory)
-
     def _advance_producers(self, offset: int) -> None:
         """Bring the producer state to an offset, from where it is or from a snapshot."""
         if self._producers_end == offset:
             return
-        start = restore_snapshot(
-            self._files, self._directory, self._producers, self._snapshots(), offset
+        self._work.batches += rebuild_producers(
+            self._files, self._directory, self._producers, self._segments, offset
         )
-        if start is None:
-            self._producers.restore([])
-            start = self._segments[0].base_offset if self._segments else offset
-        if start < offset:
-            earlier = [s for s in self._segments if s.base_offset < offset]
-            relevant = [
-                s
-                for s, following in zip(earlier, [*earlier[1:], None], strict=True)
-                if following is None or following.base_offset > start
-            ]
-            self._work.batches += replay_producers(self._producers, relevant, start, offset)
         self._producers_end = offset
 
     def _load_producers(self, end: int) -> None:
         """Drop snapshots that fit no segment, and bring the producer state to the log end."""
         bases = {segment.base_offset for segment in self._segments}
-        offsets = self._snapshots()
+        offsets = snapshot_offsets(self._files, self._directory)
         usable = [offset for offset in offsets if offset <= end]
         for offset in offsets:
             if offset > end or (offset not in bases and offset != usable[-1]):

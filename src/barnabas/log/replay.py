@@ -6,9 +6,12 @@ follower. The caller starts from a snapshot at or below the first batch.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
+from itertools import zip_longest
 
 from barnabas.kernels.contract import CONTROL_BIT, Buffer, HeaderFields
+from barnabas.log.files import Files
+from barnabas.log.producer_snapshot import restore_snapshot, snapshot_offsets
 from barnabas.log.producer_state import ProducerStates
 from barnabas.log.segment import Segment
 from barnabas.log.transaction_index import AbortedTransaction
@@ -45,12 +48,34 @@ def apply_batch(
     )
 
 
+def rebuild_producers(
+    files: Files,
+    directory: str,
+    producers: ProducerStates,
+    segments: Sequence[Segment],
+    end_offset: int,
+) -> int:
+    """Bring the state to an offset: newest usable snapshot, then later batches; return their
+    count.
+    """
+    offsets = snapshot_offsets(files, directory)
+    start = restore_snapshot(files, directory, producers, offsets, end_offset)
+    if start is None:
+        producers.restore([])
+        start = 0
+    return replay_producers(producers, segments, start, end_offset)
+
+
 def replay_producers(
-    producers: ProducerStates, segments: Iterable[Segment], start_offset: int, end_offset: int
+    producers: ProducerStates, segments: Sequence[Segment], start_offset: int, end_offset: int
 ) -> int:
     """Apply the batches of [start_offset, end_offset) to the state; return how many there were."""
     count = 0
-    for segment in segments:
+    for segment, following in zip_longest(segments, segments[1:]):
+        if following is not None and following.base_offset <= start_offset:
+            continue
+        if segment.base_offset >= end_offset:
+            break
         located = segment.locate(max(start_offset, segment.base_offset))
         if located is None:
             continue

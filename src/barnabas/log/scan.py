@@ -1,8 +1,8 @@
-"""Walks over the batches of a log file: by header only, or by whole checked batches.
+"""Walks over batches: in a file by header only or checked, or as they came from a leader.
 
-Both stop at the end they are given, which lies on a batch boundary unless the file was torn. The
-checked walk also stops at the first byte that cannot be a batch; where it stopped is where a torn
-file must be cut.
+Those over a file stop at the end they are given, which lies on a batch boundary unless the file
+was torn. The checked walk also stops at the first byte that cannot be a batch; where it stopped is
+where a torn file must be cut.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from barnabas.kernels import check_batch, scan_batch
-from barnabas.kernels.contract import HEADER_SIZE, HeaderFields
-from barnabas.log.files import File
+from barnabas.kernels.contract import HEADER_SIZE, PREFIX_SIZE, HeaderFields
+from barnabas.log.files import Data, File
 from barnabas.model.errors import CorruptRecordError
 
 HEADER_CHUNK = 16 * 1024
@@ -33,6 +33,26 @@ def headers(file: File, position: int, end: int) -> Iterator[tuple[int, HeaderFi
             return
         yield position, fields
         position += fields[1]
+
+
+def check_batches(data: Data, next_offset: int) -> tuple[list[HeaderFields], int]:
+    """Return the header fields of the whole batches in memory, and their size in bytes.
+
+    Checked are CRCs and that offsets go on from `next_offset`; a batch cut at the end is left out.
+    """
+    batches: list[HeaderFields] = []
+    position = 0
+    while len(data) - position >= PREFIX_SIZE:
+        length = int.from_bytes(data[position + 8 : position + PREFIX_SIZE], "big", signed=True)
+        if length + PREFIX_SIZE > len(data) - position:
+            break
+        fields = check_batch(data, position)
+        if fields[0] < next_offset:
+            raise CorruptRecordError(f"offset {fields[0]} where {next_offset} must follow")
+        next_offset = fields[0] + fields[6] + 1
+        batches.append(fields)
+        position += fields[1]
+    return batches, position
 
 
 class CheckedWalk:

@@ -5,7 +5,7 @@ position and only then moves it, so a write that failed half way is invisible an
 the next one.
 
 The indexes of the segment live in memory while they are used. They reach their files when the
-segment is finished (`save_indexes`, at a roll or at a clean stop); after a crash they are rebuilt
+segment is finished (at a roll or at a clean stop); after a crash they are rebuilt
 from the batches. A segment that is read or written at its end needs no file look-up: the places of
 its last batches are kept.
 """
@@ -64,9 +64,9 @@ class Segment:
         "jitter_ms",
         "max_timestamp",
         "max_timestamp_offset",
+        "overlong",
         "pool",
         "size_bytes",
-        "torn",
     )
 
     def __init__(
@@ -88,7 +88,7 @@ class Segment:
         self.size_bytes = 0
         self.max_timestamp = -1
         self.max_timestamp_offset = base_offset
-        self.torn = False
+        self.overlong = False
         self.indexes_changed = True
         self._stem = f"{directory}/{segment_name(base_offset)}"
         self.file: PooledFile = pool.file(self._stem + LOG)
@@ -106,11 +106,15 @@ class Segment:
         """Return the path of one of the segment's files."""
         return self._stem + suffix
 
+    def side_files(self) -> list[str]:
+        """Return the paths of the index files, there or not."""
+        return [self.path(suffix) for suffix in SUFFIXES[1:]]
+
     def create(self, preallocate_bytes: int = 0) -> None:
         """Make the empty file; leftovers of the same name are replaced."""
         files = self.pool.files
-        for suffix in SUFFIXES[1:]:
-            files.unlink(self.path(suffix))
+        for path in self.side_files():
+            files.unlink(path)
         file = files.open(self.file.path, create=True)
         try:
             if preallocate_bytes or file.size():
@@ -118,7 +122,7 @@ class Segment:
                 file.truncate(preallocate_bytes)
         finally:
             file.close()
-        self.torn = preallocate_bytes > 0
+        self.overlong = preallocate_bytes > 0
 
     def attach(self, size_bytes: int) -> None:
         """Take over an existing file of that size, whose index files are loaded when needed."""
@@ -210,7 +214,7 @@ class Segment:
 
     def save_indexes(self) -> None:
         """Write the indexes to their files, with the final entry of the time index."""
-        if not self.indexes_changed:
+        if not self.indexes_changed or not self.size_bytes:
             return
         files = self.pool.files
         self.time_index.append(self.max_timestamp, self.max_timestamp_offset)
@@ -222,15 +226,20 @@ class Segment:
             files.unlink(self.path(TRANSACTION_INDEX))
         self.indexes_changed = False
 
-    def finish(self) -> None:
-        """Leave the files as a reader of a closed segment expects them."""
-        if self.torn:
+    def finish(self) -> bool:
+        """Leave the files as a reader of a closed segment expects them; tell if that took writing.
+
+        An empty segment has no index files.
+        """
+        changed = self.overlong or (self.indexes_changed and self.size_bytes > 0)
+        if self.overlong:
             self.file.get().truncate(self.size_bytes)
-            self.torn = False
+            self.overlong = False
         self.save_indexes()
+        return changed
 
     def forget_tail(self, last_offset: int) -> None:
-        """Drop the places of the last batches (up to this offset) when they are no longer the end."""
+        """Drop the places of the last batches when they (up to this offset) are not the end."""
         self._tail_floor = last_offset
         self._tail_offsets = array("q")
         self._tail_positions = array("q")
@@ -282,7 +291,7 @@ class Segment:
         try:
             self.file.get().pwrite(data, position)
         except BaseException:
-            self.torn = True
+            self.overlong = True
             raise
         size = len(data)
         if max_timestamp > self.max_timestamp:
@@ -367,6 +376,9 @@ class Segment:
             last_offset = fields[0] + fields[6]
         self._aborted = [entry for entry in aborted if entry.last_offset <= last_offset]
         self.forget_tail(last_offset)
+        if not position:
+            for path in self.side_files():
+                self.pool.files.unlink(path)
 
     def remove(self) -> None:
         """Delete the files; a reader that has the file pinned can finish."""

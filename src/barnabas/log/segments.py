@@ -1,0 +1,94 @@
+"""The segments of one log in the order of their base offsets; the last one is written to.
+
+There is always at least one. A look-up that finds nothing in a segment goes on in the next one,
+because compaction can leave a gap at a segment's end.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+
+from barnabas.log.segment import Segment
+from barnabas.log.slice import Slice
+
+
+class Segments:
+    """A sorted list of segments."""
+
+    __slots__ = ("_bases", "_items", "active")
+
+    def __init__(self, items: Sequence[Segment]) -> None:
+        self._items = list(items)
+        self._bases = [segment.base_offset for segment in items]
+        self.active = self._items[-1]
+
+    def __iter__(self) -> Iterator[Segment]:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __getitem__(self, index: int) -> Segment:
+        return self._items[index]
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of batches in all of them."""
+        return sum(segment.size_bytes for segment in self._items)
+
+    def append(self, segment: Segment) -> None:
+        """Add the next segment, which becomes the active one."""
+        assert segment.base_offset > self._bases[-1], segment.base_offset
+        self._items.append(segment)
+        self._bases.append(segment.base_offset)
+        self.active = segment
+
+    def index_of(self, offset: int) -> int:
+        """Return the index of the segment whose range holds an offset; 0 below the first."""
+        return max(bisect_right(self._bases, offset) - 1, 0)
+
+    def starting_at(self, offset: int) -> list[Segment]:
+        """Return the segment that holds an offset and all later ones."""
+        return self._items[self.index_of(offset) :]
+
+    def base_after(self, segment: Segment) -> int | None:
+        """Return where the next segment starts, None after the active one."""
+        index = bisect_right(self._bases, segment.base_offset)
+        return self._bases[index] if index < len(self._bases) else None
+
+    def remove_above(self, offset: int) -> None:
+        """Remove the segments that start above an offset; the first one always stays."""
+        keep = self.index_of(offset) + 1
+        removed = self._items[keep:]
+        del self._items[keep:], self._bases[keep:]
+        self.active = self._items[-1]
+        for segment in removed:
+            segment.remove()
+
+    def read(self, offset: int, max_bytes: int, bound: int | None, at_least_one: bool) -> Slice:
+        """Return batches of one segment from `offset` on that end below `bound`, if it is given."""
+        bases = self._bases
+        index = len(bases) - 1
+        if offset < bases[-1]:
+            index = self.index_of(offset)
+        segment = self._items[index]
+        located = segment.locate(offset)
+        while located is None:
+            index += 1
+            if index == len(bases):
+                return Slice(None, 0, 0, 0, segment.base_offset)
+            segment = self._items[index]
+            located = segment.locate(offset)
+        position, first_size = located
+        end = segment.size_bytes
+        if bound is not None and (index + 1 == len(bases) or bound < bases[index + 1]):
+            reaching = segment.locate(bound)
+            if reaching is not None:
+                end = reaching[0]
+        size = first_size if at_least_one and first_size > max_bytes else max_bytes
+        if size > end - position:
+            size = end - position
+        if size <= 0:
+            return Slice(None, 0, 0, 0, segment.base_offset)
+        return Slice(segment.file, position, size, first_size, segment.base_offset)
