@@ -1,13 +1,15 @@
-"""Messages to bytes and back; the one door to the compiled encoders and decoders.
+"""Messages to bytes and back; the one door to the encoders and decoders.
 
     data = encode(ProduceResponse(...), 9)
     request, end = decode(FetchRequest, frame, 12, position)
 
 Functions are compiled on the first use of a (message, version) and kept on the message class. Two
 threads that meet there compile the same function twice, and one of the two is kept: no lock needed.
+The hottest messages have functions in C besides (`native`).
 
 Bytes that break the protocol raise RemoteProtocolError; a message that the version cannot carry
-raises LocalProtocolError. Both name the message, the version and the field.
+raises LocalProtocolError. Both name the message, the version and the field. The wording is always
+the Python back end's, which is asked again when the C one has failed.
 """
 
 from __future__ import annotations
@@ -20,46 +22,53 @@ from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 from barnabas.model.errors import LocalProtocolError, RemoteProtocolError
 from barnabas.wire.decoder import DecoderSource
 from barnabas.wire.encoder import EncoderSource
+from barnabas.wire.native import native_function
 from barnabas.wire.primitives import Buffer, Malformed
 from barnabas.wire.schema import Message
 
 M = TypeVar("M", bound=Message)
-Encode: TypeAlias = Callable[[Any, list[Any]], None]
-Decode: TypeAlias = Callable[[Buffer, int], tuple[Any, int]]
+Encode: TypeAlias = Callable[[Any, list[Any], int], None]
+Decode: TypeAlias = Callable[[Buffer, int, int], tuple[Any, int]]
 
 UNREADABLE: Final = (Malformed, IndexError, UnicodeDecodeError, struct.error)
-UNWRITABLE: Final = (Malformed, AttributeError, TypeError, UnicodeEncodeError, struct.error)
+UNWRITABLE: Final = (
+    Malformed,
+    AttributeError,
+    TypeError,
+    ValueError,
+    OverflowError,
+    BufferError,
+    struct.error,
+)
 
 
-class Encoder(NamedTuple):
-    """A compiled encoder, and the field that each of its lines writes."""
+class PythonEncoder(NamedTuple):
+    """An encoder of the Python back end, and the field that each of its lines writes."""
 
     encode: Encode
     labels: list[str]
 
 
-class Decoder(NamedTuple):
-    """A compiled decoder, and the field that each of its lines reads."""
+class PythonDecoder(NamedTuple):
+    """A decoder of the Python back end, and the field that each of its lines reads."""
 
     decode: Decode
     labels: list[str]
 
 
 def encode_parts(message: Message, version: int) -> list[Any]:
-    """Encode to pieces in order, records as they were given.
+    """Encode to pieces in order, long records as they were given.
 
     Whatever has a length may stand for records here, a slice of a file for instance; the other
     pieces are bytes.
     """
-    encoder = encoder_of(type(message), version)
+    cls = type(message)
+    encode = cls.ENCODERS.get(version) or _new_encoder(cls, version)
     parts: list[Any] = []
     try:
-        encoder.encode(message, parts)
+        encode(message, parts, version)
     except UNWRITABLE as failure:
-        field = _label(failure.__traceback__, encoder.labels)
-        raise LocalProtocolError(
-            f"{type(message).__name__} v{version}: {field} cannot be written: {failure}"
-        ) from failure
+        raise LocalProtocolError(_why_unwritable(message, version)) from failure
     return parts
 
 
@@ -67,7 +76,7 @@ def join(parts: list[Any]) -> bytes:
     """Join the pieces of an encoding; all of them must be like bytes."""
     try:
         return b"".join(parts)
-    except TypeError as failure:
+    except (TypeError, BufferError) as failure:
         raise LocalProtocolError(f"a message holds what is not like bytes: {failure}") from failure
 
 
@@ -86,43 +95,50 @@ def decode(cls: type[M], buffer: Buffer, version: int, position: int = 0) -> tup
 
     Records are views into the buffer. What follows the message is the caller's to judge.
     """
-    decoder = decoder_of(cls, version)
+    decode = cls.DECODERS.get(version) or _new_decoder(cls, version)
     try:
-        return decoder.decode(buffer, position)
+        return decode(buffer, position, version)
     except UNREADABLE as failure:
-        field = _label(failure.__traceback__, decoder.labels)
-        if isinstance(failure, Malformed | UnicodeDecodeError):
-            problem = f"{cls.__name__} v{version}: {field}: {failure}"
-        else:
-            problem = f"{cls.__name__} v{version} ends inside {field}"
-        raise RemoteProtocolError(problem) from failure
+        raise RemoteProtocolError(_why_unreadable(cls, buffer, version, position)) from failure
 
 
-def encoder_of(cls: type[Message], version: int) -> Encoder:
-    """Return the encoder of a message in a version; compile it if it is new."""
-    encoder: Encoder | None = cls.ENCODERS.get(version)
+def python_encoder(cls: type[Message], version: int) -> PythonEncoder:
+    """Return the Python back end's encoder of a message in a version."""
+    encoder: PythonEncoder | None = cls.PYTHON_CODECS.get(("encode", version))
     if encoder is None:
-        _check_version(cls, version)
         source = EncoderSource(cls, version)
         exec(compile(source.text, _COMPILED, "exec"), source.names)
-        encoder = Encoder(source.names["encode"], source.labels)
-        cls.ENCODERS[version] = encoder
+        encoder = PythonEncoder(source.names["encode"], source.labels)
+        cls.PYTHON_CODECS["encode", version] = encoder
     return encoder
 
 
-def decoder_of(cls: type[Message], version: int) -> Decoder:
-    """Return the decoder of a message in a version; compile it if it is new."""
-    decoder: Decoder | None = cls.DECODERS.get(version)
+def python_decoder(cls: type[Message], version: int) -> PythonDecoder:
+    """Return the Python back end's decoder of a message in a version."""
+    decoder: PythonDecoder | None = cls.PYTHON_CODECS.get(("decode", version))
     if decoder is None:
-        _check_version(cls, version)
         source = DecoderSource(cls, version)
         exec(compile(source.text, _COMPILED, "exec"), source.names)
-        decoder = Decoder(source.names["decode"], source.labels)
-        cls.DECODERS[version] = decoder
+        decoder = PythonDecoder(source.names["decode"], source.labels)
+        cls.PYTHON_CODECS["decode", version] = decoder
     return decoder
 
 
 _COMPILED: Final = "<compiled message codec>"
+
+
+def _new_encoder(cls: type[Message], version: int) -> Encode:
+    _check_version(cls, version)
+    encode = native_function("encode", cls) or python_encoder(cls, version).encode
+    cls.ENCODERS[version] = encode
+    return encode
+
+
+def _new_decoder(cls: type[Message], version: int) -> Decode:
+    _check_version(cls, version)
+    decode = native_function("decode", cls) or python_decoder(cls, version).decode
+    cls.DECODERS[version] = decode
+    return decode
 
 
 def _check_version(cls: type[Message], version: int) -> None:
@@ -131,6 +147,30 @@ def _check_version(cls: type[Message], version: int) -> None:
         raise LocalProtocolError(
             f"{cls.__name__} has no version {version}; it has {first} to {last}"
         )
+
+
+def _why_unwritable(message: Message, version: int) -> str:
+    name = f"{type(message).__name__} v{version}"
+    encoder = python_encoder(type(message), version)
+    try:
+        encoder.encode(message, [], version)
+    except UNWRITABLE as failure:
+        field = _label(failure.__traceback__, encoder.labels)
+        return f"{name}: {field} cannot be written: {failure}"
+    raise AssertionError(f"{name} is refused by one back end only: {message!r}")
+
+
+def _why_unreadable(cls: type[Message], buffer: Buffer, version: int, position: int) -> str:
+    name = f"{cls.__name__} v{version}"
+    decoder = python_decoder(cls, version)
+    try:
+        decoder.decode(buffer, position, version)
+    except UNREADABLE as failure:
+        field = _label(failure.__traceback__, decoder.labels)
+        if isinstance(failure, Malformed | UnicodeDecodeError):
+            return f"{name}: {field}: {failure}"
+        return f"{name} ends inside {field}"
+    raise AssertionError(f"{name} is refused by one back end only: {bytes(buffer).hex()}")
 
 
 def _label(trace: TracebackType | None, labels: list[str]) -> str:

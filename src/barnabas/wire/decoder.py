@@ -1,6 +1,6 @@
 """The Python back end, reading: compiles one straight-line function per message and version.
 
-The function has the signature `decode(buffer, position) -> (message, position after it)`. Structs
+The function has the signature `decode(buffer, position, version) -> (message, end)`. Structs
 are inlined into it, and neighbouring fields of fixed size are read by one `unpack_from`. It trusts
 nothing: lengths and counts are held against the bytes that remain before anything is allocated. It
 raises IndexError, struct.error, UnicodeDecodeError or Malformed; `labels` maps the line that raised
@@ -35,7 +35,7 @@ class DecoderSource:
         self._indent = 0
         self._count = 0
         self._label = message.__name__
-        self._line("def decode(buffer, p):")
+        self._line("def decode(buffer, p, version):")
         self._indent += 1
         self._line("end = len(buffer)")
         if _holds_records(message, version):

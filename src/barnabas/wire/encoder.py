@@ -1,10 +1,10 @@
 """The Python back end, writing: compiles one straight-line function per message and version.
 
-The function has the signature `encode(message, parts)`: it appends pieces of the encoding to a
-list. Structs are inlined into it, and neighbouring values of fixed size are packed at once. Records
-are appended as they are, without a copy. A value that the version cannot carry raises struct.error,
-AttributeError, TypeError, UnicodeEncodeError or Malformed; `labels` maps the line that raised to
-the field that it was writing.
+The function has the signature `encode(message, parts, version)`: it appends pieces of the encoding
+to a list. Structs are inlined into it, and neighbouring values of fixed size are packed at once.
+Records are appended as they are, without a copy. A value that the version cannot carry raises
+struct.error, AttributeError, TypeError, UnicodeEncodeError or Malformed; `labels` maps the line
+that raised to the field that it was writing.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class EncoderSource:
         self._label = message.__name__
         self._run: list[tuple[str, str]] = []
         self._parts = "parts"
-        self._line("def encode(m, parts):")
+        self._line("def encode(m, parts, version):")
         self._indent += 1
         self._line("add = parts.append")
         self._add = "add"

@@ -166,7 +166,6 @@ class Struct:
     """Base of everything declared; holds what does not depend on the fields."""
 
     __slots__ = ()
-    __hash__ = None  # type: ignore[assignment]
 
     FIELDS: ClassVar[tuple[Field, ...]] = ()
 
@@ -197,6 +196,7 @@ class Message(Struct):
     STABLE: ClassVar[Versions] = ALL_VERSIONS
     ENCODERS: ClassVar[dict[int, Any]] = {}
     DECODERS: ClassVar[dict[int, Any]] = {}
+    PYTHON_CODECS: ClassVar[dict[tuple[str, int], Any]] = {}
 
     @classmethod
     def is_flexible(cls, version: int) -> bool:
@@ -239,6 +239,7 @@ def message(
                 "STABLE": versions_of(stable) if stable else span,
                 "ENCODERS": {},
                 "DECODERS": {},
+                "PYTHON_CODECS": {},
             },
         )
 
