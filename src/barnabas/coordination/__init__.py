@@ -1,0 +1,1 @@
+"""A small tree of nodes with watches and sessions, on which brokers agree."""

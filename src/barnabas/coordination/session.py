@@ -53,7 +53,7 @@ class StoreSession(Coordination):
         """Bind to `store`.
 
         With `timeout_ms` the session sends heartbeats, expires at the store when none arrive for
-        that long, and learns of it when it next reaches the store; without, it lives until it is
+        that long, and learns of it once the store can reach it; without, it lives until it is
         closed or expired by hand.
         """
         self._store = store

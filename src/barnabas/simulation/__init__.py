@@ -1,0 +1,1 @@
+"""Whole clusters in one thread, on a virtual clock, network and disk, replayed by a seed."""
