@@ -1,0 +1,204 @@
+"""The formats before batches, magic 0 and 1: read, converted to magic 2, and converted back.
+
+    offset int64 | size int32 | crc uint32 (CRC-32 of what follows) | magic int8 | attributes int8
+    | timestamp int64, magic 1 only | keyLength int32 | key | valueLength int32 | value
+
+Compressed messages sit as a message set in the value of one wrapper. Offsets inside are absolute in
+magic 0; in magic 1 they are relative, and the wrapper has the offset of the last. One level is all:
+a wrapper inside a wrapper is refused, so that nesting cannot multiply what a few bytes unpack to.
+Malformed bytes raise CorruptRecordError.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from barnabas.kernels import NO_TIMESTAMP, Buffer, Record
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import CorruptRecordError, RequestError
+from barnabas.records.batch import read_batch, read_headers
+from barnabas.records.builder import build_batch
+from barnabas.records.compression import DEFAULT_LIMIT, Codec, decompress
+
+_PREFIX = struct.Struct(">qi")  # offset and size
+_START = struct.Struct(">Ibb")  # crc, magic and attributes
+_CODEC_MASK = 0x07
+_APPEND_TIME_BIT = 0x08
+
+
+class _Message(NamedTuple):
+    """One entry of a message set, as it stands there."""
+
+    offset: int
+    magic: int
+    attributes: int
+    timestamp: int
+    key: bytes | None
+    value: memoryview | None
+
+
+def iterate_messages(buffer: Buffer, *, limit: int = DEFAULT_LIMIT) -> Iterator[Record]:
+    """Yield the messages of a set, those inside wrappers too; a cut one at the end is ignored.
+
+    `limit` bounds what all wrappers together may decompress to.
+    """
+    for message in _entries(memoryview(buffer), whole=False):
+        if not message.attributes & _CODEC_MASK:
+            yield _record(message, message.offset, message.timestamp)
+            continue
+        content = _unwrap(message, limit)
+        limit -= len(content)
+        yield from _inner_records(message, memoryview(content))
+
+
+def up_convert(
+    buffer: Buffer, *, limit: int = DEFAULT_LIMIT, codec: Codec | int | str | None = None
+) -> bytes:
+    """Return all messages of a set as one batch of magic 2, as a producer would have sent it.
+
+    Without `codec` the last wrapper's is kept. Offsets start at 0, for the leader to assign.
+    """
+    if codec is None:
+        codec = Codec.NONE
+        for message in _entries(memoryview(buffer), whole=False):
+            codec = Codec.of(message.attributes & _CODEC_MASK) or codec
+    records = list(iterate_messages(buffer, limit=limit))
+    if not records:
+        raise CorruptRecordError("a message set without a message", ErrorCode.INVALID_RECORD)
+    return build_batch(records, codec)
+
+
+def down_convert(
+    buffer: Buffer, magic: int, *, from_offset: int = 0, limit: int = DEFAULT_LIMIT
+) -> bytes:
+    """Return batches of magic 2 as an uncompressed message set of magic 0 or 1.
+
+    Headers, control batches and records below `from_offset` are left out. An empty answer to whole
+    batches means that there was nothing else: a fetch must then read on behind them, because an old
+    consumer moves only by the messages it gets. zstd is refused, as such consumers expect.
+    """
+    assert magic in (0, 1), f"magic {magic} is not an old format"
+    out = bytearray()
+    position = 0
+    for header in read_headers(buffer):
+        if not header.is_control:
+            if header.codec is Codec.ZSTD:
+                raise RequestError(
+                    ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
+                    f"records compressed with zstd cannot be given as messages of magic {magic}",
+                )
+            attributes = _APPEND_TIME_BIT if magic == 1 and header.is_append_time else 0
+            for record in read_batch(buffer, header, position, limit):
+                if record.offset >= from_offset:
+                    out += encode_message(record, magic, attributes)
+        position += header.size
+    return bytes(out)
+
+
+def encode_message(record: Record, magic: int, attributes: int = 0) -> bytes:
+    """Return one message with its offset, size and CRC; headers have no place in it."""
+    body = bytearray(struct.pack(">bb", magic, attributes))
+    if magic == 1:
+        body += struct.pack(">q", record.timestamp)
+    for field in (record.key, record.value):
+        body += struct.pack(">i", -1 if field is None else len(field))
+        body += field or b""
+    return _PREFIX.pack(record.offset, 4 + len(body)) + struct.pack(">I", zlib.crc32(body)) + body
+
+
+def _entries(data: memoryview, whole: bool) -> Iterator[_Message]:
+    """Yield the entries of a set; `whole` says that a cut one is damage."""
+    position = 0
+    while position < len(data):
+        start = position + _PREFIX.size
+        offset, size = _PREFIX.unpack_from(data, position) if start <= len(data) else (0, 0)
+        position = start + size
+        if start > len(data) or position > len(data):
+            if whole:
+                raise CorruptRecordError("a message inside a wrapper is cut")
+            return
+        if size < _START.size:
+            raise CorruptRecordError(f"a message of {size} bytes is smaller than its fixed fields")
+        yield _message(offset, data[start:position])
+
+
+def _message(offset: int, data: memoryview) -> _Message:
+    """Read one whole message, from its CRC on."""
+    crc, magic, attributes = _START.unpack_from(data)
+    if magic not in (0, 1):
+        raise CorruptRecordError(f"magic {magic} in a message set", ErrorCode.INVALID_RECORD)
+    computed = zlib.crc32(data[4:])
+    if computed != crc:
+        raise CorruptRecordError(
+            f"the message says CRC {crc:#010x}, its bytes have {computed:#010x}"
+        )
+    position = _START.size
+    timestamp = NO_TIMESTAMP
+    if magic == 1:
+        if len(data) < position + 8:
+            raise _wrong_length()
+        (timestamp,) = struct.unpack_from(">q", data, position)
+        position += 8
+    key, position = _field(data, position)
+    value, position = _field(data, position)
+    if position != len(data):
+        raise _wrong_length()
+    key_bytes = None if key is None else bytes(key)
+    return _Message(offset, magic, attributes, timestamp, key_bytes, value)
+
+
+def _field(data: memoryview, position: int) -> tuple[memoryview | None, int]:
+    """Return the bytes announced at position (or None for null) and the position after them."""
+    start = position + 4
+    if start > len(data):
+        raise _wrong_length()
+    (size,) = struct.unpack_from(">i", data, position)
+    if size == -1:
+        return None, start
+    if not 0 <= size <= len(data) - start:
+        raise _wrong_length()
+    return data[start : start + size], start + size
+
+
+def _unwrap(wrapper: _Message, limit: int) -> bytes:
+    codec = Codec.of(wrapper.attributes & _CODEC_MASK)
+    if codec is Codec.ZSTD:
+        raise CorruptRecordError(
+            f"zstd in a message of magic {wrapper.magic}", ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+        )
+    if wrapper.value is None:
+        raise CorruptRecordError("a compressed message without a value")
+    return decompress(codec, wrapper.value, limit, old_lz4_checksum=wrapper.magic == 0)
+
+
+def _inner_records(wrapper: _Message, content: memoryview) -> Iterator[Record]:
+    messages = list(_entries(content, whole=True))
+    if not messages:
+        raise CorruptRecordError("a compressed message that holds no message")
+    base = 0
+    if wrapper.magic == 1 and wrapper.offset != 0:  # some producers leave the wrapper's offset 0
+        base = wrapper.offset - messages[-1].offset
+    for message in messages:
+        if message.attributes & _CODEC_MASK:
+            raise CorruptRecordError("a compressed message inside a compressed message")
+        if message.magic != wrapper.magic:
+            raise CorruptRecordError(
+                f"a message of magic {message.magic} inside one of magic {wrapper.magic}"
+            )
+        stamped = wrapper.attributes & _APPEND_TIME_BIT and wrapper.magic == 1
+        timestamp = wrapper.timestamp if stamped else message.timestamp
+        yield _record(message, base + message.offset, timestamp)
+
+
+def _record(message: _Message, offset: int, timestamp: int) -> Record:
+    if not -(2**63) <= offset < 2**63:
+        raise CorruptRecordError(f"offset {offset} is not a 64-bit number")
+    value = None if message.value is None else bytes(message.value)
+    return Record(offset, timestamp, message.key, value)
+
+
+def _wrong_length() -> CorruptRecordError:
+    return CorruptRecordError("the fields of a message do not add up to its size")
