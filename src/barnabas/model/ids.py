@@ -41,7 +41,7 @@ def uuid_text(uuid: Uuid) -> str:
 def uuid_from_text(text: str) -> Uuid:
     """Parse the text form of a uuid; raise InvalidValueError on anything else."""
     try:
-        uuid = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+        uuid = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
     except (ValueError, binascii.Error) as failure:
         raise InvalidValueError(f"{text!r} is not a base64 uuid") from failure
     if len(uuid) != 16:
