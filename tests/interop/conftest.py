@@ -1,0 +1,42 @@
+"""Apache Kafka's own command line tools, of two releases, pointed at the broker under test.
+
+Needs Java, and Maven the first time; where they are missing the tests skip and say so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from tools.apache_kafka import RELEASES, Distribution, Unavailable
+
+Tool = Callable[..., str]
+
+
+@pytest.fixture(scope="session", params=sorted(RELEASES))
+def kafka(request: pytest.FixtureRequest) -> Distribution:
+    """One release of Apache Kafka's tools."""
+    try:
+        return Distribution.fetch(request.param)
+    except Unavailable as why:
+        pytest.skip(str(why))
+
+
+@pytest.fixture(scope="session")
+def tool(kafka: Distribution, bootstrap: str) -> Tool:
+    """Run a tool against the broker to its end and return what it printed."""
+
+    def run(name: str, *arguments: str, input: str | None = None, code: int = 0) -> str:
+        done = kafka.run(name, "--bootstrap-server", bootstrap, *arguments, input=input)
+        output = done.stdout + done.stderr
+        assert done.returncode == code, output
+        return done.stdout if code == 0 else output
+
+    return run
+
+
+@pytest.fixture
+def name(request: pytest.FixtureRequest) -> str:
+    """A topic name of the test's own (each worker has a broker of its own)."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", f"interop.{request.node.name}").rstrip("-")
