@@ -1,0 +1,1 @@
+"""The broker's edge: listener → connection → router → handlers."""

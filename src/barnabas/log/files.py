@@ -156,6 +156,10 @@ class Files(Protocol):
         """Make the names in a directory survive a crash."""
         ...
 
+    def space(self, path: str) -> tuple[int, int]:
+        """Return how many bytes the disk of a directory has, and how many are free."""
+        ...
+
     def lock(self, path: str) -> Lock:
         """Take the exclusive lock on a path, creating the file; StorageError when someone holds
         it.
@@ -287,18 +291,24 @@ class DiskFiles:
             file.close()
 
     def write(self, path: str, data: Data) -> None:
-        file = self.open(path, create=True)
+        file = self._replace(path)
         try:
-            file.truncate(0)
-            file.pwrite(data, 0)
+            if data:
+                file.pwrite(data, 0)
         finally:
             file.close()
 
+    def _replace(self, path: str) -> DiskFile:
+        flags = os.O_RDWR | os.O_CLOEXEC | os.O_CREAT | os.O_TRUNC
+        try:
+            return DiskFile(path, os.open(path, flags, 0o644))
+        except OSError as failure:
+            raise _refused("create", path, failure) from failure
+
     def write_atomic(self, path: str, data: Data, *, flush: bool = True) -> None:
         temporary = path + ".tmp"
-        file = self.open(temporary, create=True)
+        file = self._replace(temporary)
         try:
-            file.truncate(0)
             file.pwrite(data, 0)
             if flush:
                 file.flush()
@@ -398,6 +408,13 @@ class DiskFiles:
                 os.close(descriptor)
         except OSError as failure:
             raise _refused("flush directory", path, failure) from failure
+
+    def space(self, path: str) -> tuple[int, int]:
+        try:
+            disk = os.statvfs(path)
+        except OSError as failure:
+            raise _refused("measure the disk of", path, failure) from failure
+        return disk.f_frsize * disk.f_blocks, disk.f_frsize * disk.f_bavail
 
     def lock(self, path: str) -> DiskLock:
         try:

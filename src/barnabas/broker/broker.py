@@ -1,0 +1,402 @@
+"""One broker: its parts, put together, started and stopped.
+
+What comes from outside is given: options, coordination, files, clock, randomness. The same broker
+runs in production on uvloop, in a test beside others, and in a simulation on a loop with a
+virtual clock.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Executor, ThreadPoolExecutor
+from random import Random
+
+from barnabas.broker.alarm import Alarm
+from barnabas.broker.configs import Configs
+from barnabas.broker.connection_limits import ConnectionLimits, parse_overrides
+from barnabas.broker.fetch_sessions import FetchSessions
+from barnabas.broker.flusher import Flusher
+from barnabas.broker.handlers import served_apis
+from barnabas.broker.housekeeping import Housekeeping
+from barnabas.broker.listener import Listener, SocketOptions
+from barnabas.broker.logs import Logs
+from barnabas.broker.producer_ids import ProducerIds
+from barnabas.broker.registration import Registration
+from barnabas.broker.request_metrics import RequestMetrics
+from barnabas.broker.router import Router
+from barnabas.broker.session import Session
+from barnabas.broker.topics import Topics
+from barnabas.config.broker import BrokerOptions
+from barnabas.config.listeners import Endpoint
+from barnabas.config.sources import BrokerSources
+from barnabas.controller import nodes
+from barnabas.controller.cluster import BrokerView, ClusterView, TopicView
+from barnabas.controller.controller import Controller
+from barnabas.coordination.contract import Coordination
+from barnabas.coordination.embedded import EmbeddedCoordination, EmbeddedStore
+from barnabas.log.files import DiskFiles, Files
+from barnabas.metrics.registry import Registry
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import ConfigError, RequestError, StorageError
+from barnabas.model.ids import TopicPartition, Uuid
+from barnabas.replication.partition import Partition
+from barnabas.security.authorizer import AllowAll, Authorizer, Operation, ResourceType
+from barnabas.timing.purgatory import Purgatory
+
+logger = logging.getLogger("barnabas.broker")
+
+COORDINATION_FILE = "coordination.sqlite"
+
+
+class Broker:
+    """A broker of a cluster; `start` makes it serve, `stop` ends it cleanly, `kill` does not."""
+
+    def __init__(
+        self,
+        options: BrokerOptions,
+        *,
+        coordination: Coordination | None = None,
+        files: Files | None = None,
+        executor: Executor | None = None,
+        wall_clock: Callable[[], float] = time.time,
+        random: Random | None = None,
+        random_bytes: Callable[[int], bytes] = os.urandom,
+    ) -> None:
+        self.static_options = options
+        self.authorizer: Authorizer = AllowAll()
+        self.cluster = ClusterView()
+        self.partitions: dict[tuple[str, int], Partition] = {}
+        self.metrics = Registry()
+        self.served = served_apis()
+        self._coordination = coordination
+        self._files = files
+        self._own_executor = executor is None
+        self._executor = executor
+        self._wall_clock = wall_clock
+        self._random = random or Random()
+        self._random_bytes = random_bytes
+        self._listeners: list[Listener] = []
+        self._routers: list[Router] = []
+        self._running = False
+
+    # what handlers use
+
+    @property
+    def options(self) -> BrokerOptions:
+        """Return the options as they act now."""
+        return self.configs.options
+
+    def now_ms(self) -> int:
+        """Return the wall clock's time, which records and logs carry."""
+        return int(self._wall_clock() * 1000)
+
+    def allows(
+        self, session: Session, operation: Operation, resource: ResourceType, name: str
+    ) -> bool:
+        """Ask the authorizer."""
+        return self.authorizer.allows(
+            session.principal, session.client_host, operation, resource, name
+        )
+
+    def topic_name(self, topic_id: Uuid) -> str | None:
+        """Return the name behind a topic id."""
+        topic = self.cluster.topic_by_id(topic_id)
+        return topic.name if topic is not None else None
+
+    def absent(self, topic: str, partition: int) -> RequestError:
+        """Say why a partition is not hosted here."""
+        view = self.cluster.topic(topic)
+        if view is not None and 0 <= partition < len(view.partitions):
+            return RequestError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        return RequestError(
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+            f"no partition {partition} of topic {topic!r} here",
+        )
+
+    def endpoints_for(self, session: Session) -> Iterator[tuple[int, str, int, str | None]]:
+        """Yield id, host, port and rack of each broker, as the session's listener reaches them."""
+        for view in self.cluster.brokers.values():
+            endpoint = view.endpoints.get(session.listener)
+            if endpoint is not None:
+                host, port = endpoint
+                yield view.broker_id, host or session.dialled_host, port, view.rack
+
+    def appended(self, partition: Partition) -> None:
+        """Wake whoever waits for new records or a higher watermark of a partition."""
+        key = partition.topic_partition
+        self.fetch_purgatory.check(key)
+        self.produce_purgatory.check(key)
+        if partition.log.has_finished_segment_to_flush:
+            self.flusher.request_finished(partition)
+
+    def storage_failed(self, partition: Partition, failure: StorageError) -> None:
+        """Note that the disk refused a write."""
+        logger.error("cannot append to %s: %s", partition.topic_partition, failure)
+
+    def storage_failed_reading(self, topic: str, partition: int, failure: StorageError) -> None:
+        """Note that the disk refused a read."""
+        logger.error("cannot read %s-%d: %s", topic, partition, failure)
+
+    async def store_configs(self, entity_type: str, name: str, values: Mapping[str, str]) -> None:
+        """Make configs durable and let them act."""
+        await self.controller.set_configs(entity_type, name, values)
+
+    # what the controller does to this broker
+
+    async def topic_changed(self, topic: TopicView, configs: Mapping[str, str]) -> None:
+        """Host the partitions of a topic that are assigned to this broker."""
+        self.configs.set_topic(topic.name, configs)
+        options = self.configs.topic_options(configs)
+        now_ms = self.now_ms()
+        for number, view in enumerate(topic.partitions):
+            if self.broker_id not in view.replicas:
+                continue
+            key = TopicPartition(topic.name, number)
+            partition = self.partitions.get(key)
+            if partition is None:
+                log = self.logs.open(key, topic.topic_id, options, now_ms)
+                partition = Partition(key, topic.topic_id, log, self.broker_id)
+                self.partitions[key] = partition
+            partition.lead(view.leader, view.leader_epoch, view.isr, view.replicas)
+        self.cluster.put_topic(topic)
+
+    async def topic_deleted(self, topic: TopicView) -> None:
+        """Drop a topic: who waits for it is told, its files go away later."""
+        delay_ms = self.configs.topic_options(
+            self.configs.overrides_of(topic.name)
+        ).file_delete_delay_ms
+        self.cluster.remove_topic(topic.name)
+        self.configs.set_topic(topic.name, None)
+        for number in range(len(topic.partitions)):
+            key = TopicPartition(topic.name, number)
+            partition = self.partitions.pop(key, None)
+            if partition is not None:
+                partition.resign()
+                self.fetch_purgatory.check(key)
+                self.produce_purgatory.check(key)
+                self.logs.delete(key, delay_ms)
+
+    def configs_changed(self, entity_type: str, name: str, configs: Mapping[str, str]) -> None:
+        """Let changed configs act on the partitions they concern."""
+        if entity_type == "topics":
+            self.configs.set_topic(name, configs)
+            self._configure(topic=name)
+        elif entity_type == "brokers" and self.configs.set_dynamic(name, configs):
+            self._configure(topic=None)
+            self._limits.connections_max = self.options.max_connections
+            self._limits.per_host_max = self.options.max_connections_per_ip
+            self._limits.per_host_overrides = parse_overrides(
+                self.options.max_connections_per_ip_overrides
+            )
+            self._limits.creation_rate_max = self.options.max_connection_creation_rate
+
+    def _configure(self, topic: str | None) -> None:
+        for key, partition in self.partitions.items():
+            if topic is None or key[0] == topic:
+                overrides = self.configs.overrides_of(key[0])
+                partition.log.configure(self.configs.topic_options(overrides))
+
+    # life
+
+    @property
+    def endpoints(self) -> list[Endpoint]:
+        """Return where this broker listens, with the real ports."""
+        return [listener.endpoint for listener in self._listeners]
+
+    async def start(self) -> None:
+        """Serve; raises with the reason, and leaves nothing behind, if that is not possible."""
+        loop = asyncio.get_running_loop()
+        options = self.static_options
+        if self._own_executor:
+            self._executor = ThreadPoolExecutor(options.num_io_threads, "barnabas-io")
+        self._files = self._files or DiskFiles()
+        self.alarm = Alarm(loop)
+        self.fetch_purgatory = Purgatory("fetch", self.alarm.wheel)
+        self.produce_purgatory = Purgatory("produce", self.alarm.wheel)
+        self.fetch_sessions = FetchSessions(
+            options.max_incremental_fetch_session_cache_slots,
+            lambda: self._random.randrange(1, 2**31),
+        )
+        self.flusher = Flusher(self._executor, self.now_ms, self._flushed, self._flush_failed)
+        self.logs = Logs(
+            self._files,
+            options.log_directories,
+            self._executor,
+            self._random.random,
+            self._random_bytes,
+        )
+        try:
+            await self._join_cluster()
+            await self._load()
+            await self._open_listeners()
+        except BaseException:
+            await self._abandon()
+            raise
+        self._running = True
+
+    async def _join_cluster(self) -> None:
+        options = self.static_options
+        if self._coordination is None:
+            path = f"{self.logs.paths[0]}/{COORDINATION_FILE}"
+            self._coordination = EmbeddedCoordination(EmbeddedStore(path, self._executor))
+        await self._coordination.start()
+        self.registration = Registration(self._coordination, self._random_bytes)
+        identity = self.logs.identity()
+        self.cluster.cluster_id = await self.registration.cluster_id(identity.get("cluster.id"))
+        self.broker_id = await self.registration.broker_id(options, identity.get("broker.id"))
+        self.logs.write_identity(self.broker_id, self.cluster.cluster_id)
+        self.configs = Configs(
+            BrokerSources(options.given),
+            self.broker_id,
+            lambda topic: self.cluster.topic(topic) is not None,
+        )
+        self.controller = Controller(
+            self._coordination,
+            self.broker_id,
+            self.cluster,
+            self,
+            self.now_ms,
+            self._random_bytes,
+        )
+        self.producer_ids = ProducerIds(self.controller.allocate_producer_ids)
+        self.topics = Topics(
+            self.controller,
+            self.cluster,
+            options.num_partitions,
+            options.default_replication_factor,
+        )
+
+    async def _load(self) -> None:
+        for name, values in (await self.controller.load_configs("brokers")).items():
+            self.configs.set_dynamic(name, values)
+        topics = await self.controller.load_configs("topics")
+        await self.logs.load(
+            lambda topic: self.configs.topic_options(topics.get(topic, {})),
+            self.now_ms(),
+            self.options.num_recovery_threads_per_data_dir,
+        )
+
+    async def _open_listeners(self) -> None:
+        options = self.options
+        listeners = options.endpoints
+        for endpoint in listeners.bind:
+            if endpoint.protocol.uses_tls or endpoint.protocol.uses_sasl:
+                raise ConfigError(
+                    f"listeners={endpoint}: {endpoint.protocol.name} is not served; use PLAINTEXT"
+                )
+        self._limits = ConnectionLimits(
+            options.max_connections,
+            options.max_connections_per_ip,
+            parse_overrides(options.max_connections_per_ip_overrides),
+            options.max_connection_creation_rate,
+        )
+        socket_options = SocketOptions(
+            options.socket_request_max_bytes,
+            options.socket_send_buffer_bytes,
+            options.socket_receive_buffer_bytes,
+            options.socket_listen_backlog_size,
+            options.connections_max_idle_ms,
+        )
+        request_metrics = RequestMetrics(self.metrics, self.served)
+        data_plane = Router(self, self.served, request_metrics, options.queued_max_requests)
+        control_plane = Router(self, self.served, request_metrics, options.queued_max_requests)
+        self._routers = [data_plane, control_plane]
+        for endpoint in listeners.bind:
+            privileged = endpoint.name == listeners.control_plane
+            listener = Listener(
+                endpoint,
+                socket_options,
+                self._limits,
+                control_plane if privileged else data_plane,
+                self.alarm.now_ms,
+                privileged=privileged,
+            )
+            self._listeners.append(listener)
+            await listener.bind()
+        await self._register()
+        await self.controller.elect()
+        await self.controller.load()
+        self.housekeeping = Housekeeping(self)
+        self.housekeeping.start()
+        for listener in self._listeners:
+            await listener.accept()
+
+    async def _register(self) -> None:
+        options = self.options
+        ports = {listener.name: listener.endpoint.port for listener in self._listeners}
+        told = options.endpoints.advertise(ports, self.registration.default_host())
+        dialled = options.advertised_listeners is None
+        self.cluster.brokers[self.broker_id] = BrokerView(
+            self.broker_id,
+            {each.name: (None if dialled else each.host, each.port) for each in told},
+            options.broker_rack,
+            await self.registration.register(
+                self.broker_id,
+                nodes.BrokerRegistration(
+                    [(each.name, each.host, each.port) for each in told],
+                    {each.name: each.protocol.name for each in told},
+                    options.broker_rack,
+                    self.now_ms(),
+                ),
+            ),
+        )
+
+    async def stop(self) -> None:
+        """End cleanly: finish what is under way, flush everything, leave the marker."""
+        if not self._running:
+            return
+        self._running = False
+        for listener in self._listeners:
+            listener.stop_accepting()
+        self.housekeeping.stop()
+        for router in self._routers:
+            await router.drain()
+        for listener in self._listeners:
+            await listener.close()
+        self.alarm.stop()
+        await self.flusher.drain()
+        await self.housekeeping.drain()
+        epoch = self.cluster.brokers[self.broker_id].epoch
+        await self.logs.close(self.now_ms(), epoch)
+        assert self._coordination is not None
+        await self._coordination.close()
+        self._shut_executor()
+
+    async def kill(self) -> None:
+        """End as a crash would: nothing more is flushed, nothing is marked."""
+        if not self._running:
+            return
+        self._running = False
+        self.housekeeping.stop()
+        self.alarm.stop()
+        await self._abandon()
+
+    async def _abandon(self) -> None:
+        for listener in self._listeners:
+            await listener.close()
+        self.logs.abandon()
+        if self._coordination is not None:
+            await self._coordination.close()
+        self._shut_executor()
+
+    def _shut_executor(self) -> None:
+        if self._own_executor and isinstance(self._executor, ThreadPoolExecutor):
+            self._executor.shutdown(wait=False)
+
+    def sweep_connections(self) -> None:
+        """Close idle connections and take back large buffers."""
+        for listener in self._listeners:
+            listener.sweep()
+
+    def _flushed(self, partition: Partition) -> None:
+        partition.flushed()
+        if partition.flush_owed:
+            self.flusher.request(partition)
+        self.appended(partition)
+
+    def _flush_failed(self, partition: Partition, failure: StorageError) -> None:
+        logger.error("cannot flush %s: %s", partition.topic_partition, failure)

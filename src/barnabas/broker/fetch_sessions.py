@@ -1,0 +1,233 @@
+"""Fetch sessions: a consumer names its partitions once, and later requests carry only what changed.
+
+A plain machine. `resolve` turns a request into the partitions to read; `Fetching.select` says
+which of the results the answer must carry and remembers what was sent. The rules, by (session id,
+epoch):
+
+    (0, -1)   no session: all partitions, every time
+    (0, 0)    all partitions, and please remember them
+    (id, 0)   forget that session, and as above
+    (id, -1)  forget that session, no new one
+    (id, n)   the next request of that session: what changed
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.ids import ZERO_UUID, Uuid
+from barnabas.wire.messages.fetch import FetchPartition, FetchRequest, PartitionData
+
+INITIAL_EPOCH = 0
+FINAL_EPOCH = -1
+EPOCH_MAX = 2**31 - 1
+IDLE_MS_MAX = 120_000
+
+Key = tuple[str | Uuid, int]
+
+
+class FetchItem:
+    """One partition that a consumer reads, and what it was last told of it."""
+
+    __slots__ = (
+        "current_leader_epoch",
+        "fetch_offset",
+        "last_fetched_epoch",
+        "max_bytes",
+        "partition",
+        "sent_high_watermark",
+        "sent_log_start",
+        "topic",
+        "topic_id",
+    )
+
+    def __init__(self, topic: str, topic_id: Uuid, wanted: FetchPartition) -> None:
+        self.topic = topic
+        self.topic_id = topic_id
+        self.partition = wanted.partition
+        self.sent_high_watermark = -1
+        self.sent_log_start = -1
+        self.update(wanted)
+
+    def update(self, wanted: FetchPartition) -> None:
+        """Take over a new position."""
+        self.fetch_offset = wanted.fetch_offset
+        self.max_bytes = wanted.partition_max_bytes
+        self.current_leader_epoch = wanted.current_leader_epoch
+        self.last_fetched_epoch = wanted.last_fetched_epoch
+
+
+@dataclass(slots=True)
+class FetchSession:
+    """The partitions of one consumer or follower, in the order in which they are served."""
+
+    session_id: int
+    privileged: bool
+    uses_ids: bool
+    last_used_ms: int
+    epoch: int = 1
+    items: dict[Key, FetchItem] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Fetching:
+    """One request's share of a session: what to read, and how to answer."""
+
+    session_id: int
+    items: list[FetchItem]
+    session: FetchSession | None = None
+    incremental: bool = False
+    error: ErrorCode = ErrorCode.NONE
+
+    def select(
+        self, results: Iterable[tuple[FetchItem, PartitionData]]
+    ) -> list[tuple[FetchItem, PartitionData]]:
+        """Return the results that the answer carries, and remember them as sent."""
+        if self.session is None:
+            return list(results)
+        chosen = []
+        for item, result in results:
+            if self._changed(item, result) or not self.incremental:
+                chosen.append((item, result))
+            if result.error_code:
+                item.sent_high_watermark = -1  # so that the partition shows again once it is well
+            else:
+                item.sent_high_watermark = result.high_watermark
+                item.sent_log_start = result.log_start_offset
+            if result.records and self.incremental:
+                # Who was served goes to the end of the row, so that nobody starves.
+                key = _key(self.session.uses_ids, item)
+                moved = self.session.items.pop(key, None)
+                if moved is not None:
+                    self.session.items[key] = moved
+        return chosen
+
+    @staticmethod
+    def _changed(item: FetchItem, result: PartitionData) -> bool:
+        return bool(
+            result.records
+            or result.error_code
+            or result.high_watermark != item.sent_high_watermark
+            or result.log_start_offset != item.sent_log_start
+            or result.preferred_read_replica != -1
+            or result.diverging_epoch is not None
+        )
+
+
+class FetchSessions:
+    """All sessions of a broker, at most `slots` of them."""
+
+    def __init__(self, slots: int, draw_id: Callable[[], int]) -> None:
+        self._slots = slots
+        self._draw_id = draw_id
+        self._sessions: dict[int, FetchSession] = {}
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def resolve(
+        self,
+        request: FetchRequest,
+        version: int,
+        now_ms: int,
+        name_of: Callable[[Uuid], str | None],
+        *,
+        privileged: bool = False,
+    ) -> Fetching:
+        """Work out what a request reads, creating, advancing or closing its session."""
+        uses_ids = version >= 13
+        if request.session_epoch in (INITIAL_EPOCH, FINAL_EPOCH):
+            if request.session_id:
+                self._sessions.pop(request.session_id, None)
+            items = _items(request, uses_ids, name_of)
+            if request.session_epoch == FINAL_EPOCH or not items:
+                return Fetching(0, list(items.values()))
+            session = self._create(items, privileged, uses_ids, now_ms)
+            return Fetching(session.session_id if session else 0, list(items.values()), session)
+        session = self._sessions.get(request.session_id)
+        if session is None:
+            return Fetching(0, [], error=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+        if session.uses_ids != uses_ids:
+            return Fetching(0, [], error=ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
+        if request.session_epoch != session.epoch:
+            return Fetching(0, [], error=ErrorCode.INVALID_FETCH_SESSION_EPOCH)
+        self._update(session, request, uses_ids, name_of)
+        session.last_used_ms = now_ms
+        if not session.items:
+            del self._sessions[session.session_id]
+            return Fetching(0, [])
+        session.epoch = 1 if session.epoch == EPOCH_MAX else session.epoch + 1
+        items_in_order = list(session.items.values())
+        return Fetching(session.session_id, items_in_order, session, incremental=True)
+
+    def _update(
+        self,
+        session: FetchSession,
+        request: FetchRequest,
+        uses_ids: bool,
+        name_of: Callable[[Uuid], str | None],
+    ) -> None:
+        for key, fresh in _items(request, uses_ids, name_of).items():
+            known = session.items.get(key)
+            if known is None:
+                session.items[key] = fresh
+            else:
+                known.fetch_offset = fresh.fetch_offset
+                known.max_bytes = fresh.max_bytes
+                known.current_leader_epoch = fresh.current_leader_epoch
+                known.last_fetched_epoch = fresh.last_fetched_epoch
+        for forgotten in request.forgotten_topics_data:
+            for partition in forgotten.partitions:
+                name = forgotten.topic_id if uses_ids else forgotten.topic
+                session.items.pop((name, partition), None)
+        for item in session.items.values():
+            if uses_ids and not item.topic:
+                item.topic = name_of(item.topic_id) or ""
+
+    def _create(
+        self, items: dict[Key, FetchItem], privileged: bool, uses_ids: bool, now_ms: int
+    ) -> FetchSession | None:
+        if len(self._sessions) >= self._slots and not self._evict(len(items), privileged, now_ms):
+            return None
+        session_id = self._draw_id()
+        while session_id == 0 or session_id in self._sessions:
+            session_id = self._draw_id()
+        session = FetchSession(session_id, privileged, uses_ids, now_ms, items=dict(items))
+        self._sessions[session_id] = session
+        return session
+
+    def _evict(self, size: int, privileged: bool, now_ms: int) -> bool:
+        """Make room: by the idlest session, else a smaller or less privileged one."""
+        if not self._sessions:
+            return False
+        oldest = min(self._sessions.values(), key=lambda session: session.last_used_ms)
+        if now_ms - oldest.last_used_ms > IDLE_MS_MAX:
+            del self._sessions[oldest.session_id]
+            return True
+        least = min(self._sessions.values(), key=lambda each: (each.privileged, len(each.items)))
+        if (least.privileged, len(least.items)) < (privileged, size):
+            del self._sessions[least.session_id]
+            return True
+        return False
+
+
+def _items(
+    request: FetchRequest, uses_ids: bool, name_of: Callable[[Uuid], str | None]
+) -> dict[Key, FetchItem]:
+    items: dict[Key, FetchItem] = {}
+    for topic in request.topics:
+        if uses_ids:
+            name, topic_id = name_of(topic.topic_id) or "", topic.topic_id
+        else:
+            name, topic_id = topic.topic, ZERO_UUID
+        for wanted in topic.partitions:
+            items[topic_id if uses_ids else name, wanted.partition] = FetchItem(
+                name, topic_id, wanted
+            )
+    return items
+
+
+def _key(uses_ids: bool, item: FetchItem) -> Key:
+    return (item.topic_id if uses_ids else item.topic, item.partition)

@@ -1,0 +1,90 @@
+"""Grouped flushes: one fsync round at a time, off the loop, for all partitions that asked.
+
+A produce that must be durable is parked until the round that covers it has ended. While one round
+runs, the appends of the next one gather, so that under load many records share one fsync.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from concurrent.futures import Executor
+
+from barnabas.log.flush import Flush
+from barnabas.model.errors import StorageError
+from barnabas.replication.partition import Partition
+
+logger = logging.getLogger("barnabas.flusher")
+
+
+class Flusher:
+    """Flushes partitions on an executor and tells when they are done."""
+
+    def __init__(
+        self,
+        executor: Executor | None,
+        now_ms: Callable[[], int],
+        on_flushed: Callable[[Partition], None],
+        on_failed: Callable[[Partition, StorageError], None],
+    ) -> None:
+        self._executor = executor
+        self._now_ms = now_ms
+        self._on_flushed = on_flushed
+        self._on_failed = on_failed
+        self._wanted: dict[Partition, int | None] = {}  # up to which offset; None: the log's end
+        self._round: asyncio.Task[None] | None = None
+
+    def request(self, partition: Partition) -> None:
+        """Have a partition flushed to its end in the next round."""
+        self._wanted[partition] = None
+        self._begin()
+
+    def request_finished(self, partition: Partition) -> None:
+        """Have the segments of a partition that are no longer written to flushed."""
+        self._wanted.setdefault(partition, partition.log.segments[-1].base_offset)
+        self._begin()
+
+    def _begin(self) -> None:
+        if self._round is None:
+            self._round = asyncio.get_running_loop().create_task(self._run())
+
+    async def drain(self) -> None:
+        """Wait until nothing is wanted any more."""
+        while self._round is not None:
+            await asyncio.wait([self._round])
+
+    async def _run(self) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            while self._wanted:
+                wanted, self._wanted = self._wanted, {}
+                flushes = [
+                    (partition, flush)
+                    for partition, up_to in wanted.items()
+                    if (flush := partition.log.begin_flush(up_to)) is not None
+                ]
+                outcomes = await loop.run_in_executor(
+                    self._executor, _flush_all, [flush for _, flush in flushes]
+                )
+                now_ms = self._now_ms()
+                for (partition, flush), failure in zip(flushes, outcomes, strict=True):
+                    partition.log.finish_flush(flush, now_ms)
+                    if failure is None:
+                        self._on_flushed(partition)
+                    else:
+                        self._on_failed(partition, failure)
+        finally:
+            self._round = None
+
+
+def _flush_all(flushes: list[Flush]) -> list[StorageError | None]:
+    """Run on the executor: every flush is tried, whatever became of the others."""
+    outcomes: list[StorageError | None] = []
+    for flush in flushes:
+        try:
+            flush.run()
+            outcomes.append(None)
+        except StorageError as failure:
+            outcomes.append(failure)
+    return outcomes

@@ -1,0 +1,50 @@
+"""ApiVersions: which APIs and versions this broker serves, from the one table of handlers.
+
+v3 brought the client's software name, which must look like one; v4 may list features that begin at
+version 0.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from barnabas.model.error_codes import ErrorCode
+from barnabas.wire.messages.api_versions import (
+    ApiVersion,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+)
+
+if TYPE_CHECKING:
+    from barnabas.broker.broker import Broker
+    from barnabas.broker.request import Request
+
+_SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?", re.ASCII)
+
+
+def handle(broker: Broker, request: Request[ApiVersionsRequest]) -> ApiVersionsResponse:
+    """List what is served."""
+    body = request.body
+    if request.version >= 3:
+        name, version = body.client_software_name, body.client_software_version
+        if _SOFTWARE.fullmatch(name) is None or _SOFTWARE.fullmatch(version) is None:
+            return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
+        request.session.software_name, request.session.software_version = name, version
+    return ApiVersionsResponse(
+        api_keys=[
+            ApiVersion(
+                api_key=served.api.key,
+                min_version=served.first_version,
+                max_version=served.last_version,
+            )
+            for served in broker.served.values()
+        ]
+    )
+
+
+def refuse(
+    request: ApiVersionsRequest, code: ErrorCode, message: str | None
+) -> ApiVersionsResponse:
+    """Answer with an error."""
+    return ApiVersionsResponse(error_code=code)

@@ -1,0 +1,135 @@
+"""CreateTopics: make topics, or only say whether they could be made.
+
+From v4 on, -1 partitions or replicas stand for the broker's defaults. v5 answers with the configs
+of the new topic, v7 with its id.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from barnabas.controller.controller import NewTopic
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import ConfigError, RequestError
+from barnabas.model.ids import ZERO_UUID
+from barnabas.security.authorizer import CLUSTER_NAME, Operation, ResourceType
+from barnabas.wire.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfigs,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+
+if TYPE_CHECKING:
+    from barnabas.broker.broker import Broker
+    from barnabas.broker.request import Request
+
+
+async def handle(broker: Broker, request: Request[CreateTopicsRequest]) -> CreateTopicsResponse:
+    """Check each topic on its own, then create the good ones together."""
+    body = request.body
+    counts = Counter(topic.name for topic in body.topics)
+    results: dict[str, CreatableTopicResult] = {}
+    wanted: list[NewTopic] = []
+    for topic in body.topics:
+        try:
+            if counts[topic.name] > 1:
+                raise RequestError(
+                    ErrorCode.INVALID_REQUEST, f"topic {topic.name!r} is named twice"
+                )
+            _authorize(broker, request, topic.name)
+            wanted.append(_new_topic(broker, request, topic))
+        except RequestError as refusal:
+            results[topic.name] = _failed(topic.name, refusal)
+        except ConfigError as refusal:
+            error = RequestError(ErrorCode.INVALID_CONFIG, str(refusal))
+            results[topic.name] = _failed(topic.name, error)
+    outcomes = await broker.topics.create(wanted, dry_run=body.validate_only)
+    for new, outcome in zip(wanted, outcomes, strict=True):
+        if isinstance(outcome, RequestError):
+            results[new.name] = _failed(new.name, outcome)
+        else:
+            topic_id = ZERO_UUID if outcome is None else outcome.topic_id
+            results[new.name] = _created(broker, request, new, topic_id)
+    return CreateTopicsResponse(topics=list(results.values()))
+
+
+def refuse(
+    request: CreateTopicsRequest, code: ErrorCode, message: str | None
+) -> CreateTopicsResponse:
+    """Answer every topic with one error."""
+    error = RequestError(code, message)
+    return CreateTopicsResponse(topics=[_failed(topic.name, error) for topic in request.topics])
+
+
+def _authorize(broker: Broker, request: Request[CreateTopicsRequest], name: str) -> None:
+    session = request.session
+    if not (
+        broker.allows(session, Operation.CREATE, ResourceType.CLUSTER, CLUSTER_NAME)
+        or broker.allows(session, Operation.CREATE, ResourceType.TOPIC, name)
+    ):
+        raise RequestError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+
+
+def _new_topic(
+    broker: Broker, request: Request[CreateTopicsRequest], topic: CreatableTopic
+) -> NewTopic:
+    configs: dict[str, str] = {}
+    for config in topic.configs:
+        if config.value is None:
+            raise RequestError(
+                ErrorCode.INVALID_CONFIG, f"{config.name}: a null value cannot be set"
+            )
+        configs[config.name] = config.value
+    broker.configs.check_topic(configs)
+    if topic.assignments:
+        if topic.num_partitions != -1 or topic.replication_factor != -1:
+            raise RequestError(
+                ErrorCode.INVALID_REQUEST,
+                "with an assignment, the partition count and replication factor must be -1",
+            )
+        assignment = {each.partition_index: each.broker_ids for each in topic.assignments}
+        if len(assignment) != len(topic.assignments):
+            raise RequestError(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT, "a partition is assigned twice"
+            )
+        return NewTopic(topic.name, len(assignment), -1, assignment, configs)
+    partitions, factor = topic.num_partitions, topic.replication_factor
+    if partitions == -1:
+        partitions = broker.options.num_partitions
+    if factor == -1:
+        factor = broker.options.default_replication_factor
+    return NewTopic(topic.name, partitions, factor, {}, configs)
+
+
+def _created(
+    broker: Broker, request: Request[CreateTopicsRequest], topic: NewTopic, topic_id: bytes
+) -> CreatableTopicResult:
+    session = request.session
+    result = CreatableTopicResult(name=topic.name, topic_id=topic_id, error_message=None)
+    if not broker.allows(session, Operation.DESCRIBE_CONFIGS, ResourceType.TOPIC, topic.name):
+        result.topic_config_error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        result.configs = None
+        return result
+    first = next(iter(topic.assignment.values()), ())
+    result.num_partitions = topic.partitions
+    result.replication_factor = len(first) if topic.assignment else topic.replication_factor
+    result.configs = [
+        CreatableTopicConfigs(
+            name=entry.name,
+            value=entry.value,
+            read_only=entry.read_only,
+            config_source=entry.source,
+            is_sensitive=entry.sensitive,
+        )
+        for entry in broker.configs.describe_topic(topic.configs)
+    ]
+    return result
+
+
+def _failed(name: str, refusal: RequestError) -> CreatableTopicResult:
+    return CreatableTopicResult(
+        name=name, error_code=refusal.code, error_message=refusal.message, configs=None
+    )

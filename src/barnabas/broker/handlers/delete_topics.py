@@ -1,0 +1,86 @@
+"""DeleteTopics: by name, from v6 on also by id."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import RequestError
+from barnabas.model.ids import ZERO_UUID, Uuid
+from barnabas.security.authorizer import Operation, ResourceType
+from barnabas.wire.messages.delete_topics import (
+    DeletableTopicResult,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DeleteTopicState,
+)
+
+if TYPE_CHECKING:
+    from barnabas.broker.broker import Broker
+    from barnabas.broker.request import Request
+
+
+async def handle(broker: Broker, request: Request[DeleteTopicsRequest]) -> DeleteTopicsResponse:
+    """Delete each topic; one that cannot be deleted does not hold up the others."""
+    response = DeleteTopicsResponse()
+    seen: set[str] = set()
+    for wanted in _wanted(request.body):
+        name: str | None = wanted.name
+        try:
+            name = _resolve(broker, wanted)
+            if name in seen:
+                raise RequestError(ErrorCode.INVALID_REQUEST, f"topic {name!r} is named twice")
+            seen.add(name)
+            await _delete(broker, request, name)
+            response.responses.append(DeletableTopicResult(name=name, topic_id=wanted.topic_id))
+        except RequestError as refusal:
+            response.responses.append(_failed(wanted, refusal.code, refusal.message))
+    return response
+
+
+def refuse(
+    request: DeleteTopicsRequest, code: ErrorCode, message: str | None
+) -> DeleteTopicsResponse:
+    """Answer every topic with one error."""
+    return DeleteTopicsResponse(
+        responses=[_failed(each, code, message) for each in _wanted(request)]
+    )
+
+
+def _wanted(request: DeleteTopicsRequest) -> list[DeleteTopicState]:
+    return [*(DeleteTopicState(name=name) for name in request.topic_names), *request.topics]
+
+
+def _resolve(broker: Broker, wanted: DeleteTopicState) -> str:
+    if wanted.name is not None:
+        if wanted.topic_id != ZERO_UUID:
+            raise RequestError(ErrorCode.INVALID_REQUEST, "a topic is named by name or by id")
+        return wanted.name
+    return _name_of(broker, wanted.topic_id)
+
+
+def _name_of(broker: Broker, topic_id: Uuid) -> str:
+    topic = broker.cluster.topic_by_id(topic_id)
+    if topic is None:
+        raise RequestError(ErrorCode.UNKNOWN_TOPIC_ID)
+    return topic.name
+
+
+async def _delete(broker: Broker, request: Request[DeleteTopicsRequest], name: str) -> None:
+    if not broker.options.delete_topic_enable:
+        # Older clients do not know the precise code.
+        raise RequestError(
+            ErrorCode.TOPIC_DELETION_DISABLED
+            if request.version >= 3
+            else ErrorCode.INVALID_REQUEST,
+            "delete.topic.enable is false on this broker",
+        )
+    if not broker.allows(request.session, Operation.DELETE, ResourceType.TOPIC, name):
+        raise RequestError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    await broker.topics.delete(name)
+
+
+def _failed(wanted: DeleteTopicState, code: ErrorCode, message: str | None) -> DeletableTopicResult:
+    return DeletableTopicResult(
+        name=wanted.name, topic_id=wanted.topic_id, error_code=code, error_message=message
+    )

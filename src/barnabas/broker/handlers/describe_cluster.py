@@ -1,0 +1,56 @@
+"""DescribeCluster: the cluster's id, its controller and its brokers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import RequestError
+from barnabas.security.authorizer import CLUSTER_NAME, ResourceType, authorized_bits
+from barnabas.wire.messages.describe_cluster import (
+    DescribeClusterBroker,
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+)
+
+if TYPE_CHECKING:
+    from barnabas.broker.broker import Broker
+    from barnabas.broker.request import Request
+
+BROKERS, CONTROLLERS = 1, 2
+
+
+def handle(broker: Broker, request: Request[DescribeClusterRequest]) -> DescribeClusterResponse:
+    """Describe the brokers as this listener's clients reach them."""
+    if request.body.endpoint_type != BROKERS:
+        raise RequestError(
+            ErrorCode.MISMATCHED_ENDPOINT_TYPE
+            if request.body.endpoint_type == CONTROLLERS
+            else ErrorCode.UNSUPPORTED_ENDPOINT_TYPE,
+            f"endpoint type {request.body.endpoint_type}: this is a broker (type {BROKERS})",
+        )
+    response = DescribeClusterResponse(
+        cluster_id=broker.cluster.cluster_id,
+        controller_id=broker.cluster.controller_id,
+        brokers=[
+            DescribeClusterBroker(broker_id=node, host=host, port=port, rack=rack)
+            for node, host, port, rack in broker.endpoints_for(request.session)
+        ],
+    )
+    if request.body.include_cluster_authorized_operations:
+        session = request.session
+        response.cluster_authorized_operations = authorized_bits(
+            broker.authorizer,
+            session.principal,
+            session.client_host,
+            ResourceType.CLUSTER,
+            CLUSTER_NAME,
+        )
+    return response
+
+
+def refuse(
+    request: DescribeClusterRequest, code: ErrorCode, message: str | None
+) -> DescribeClusterResponse:
+    """Answer with an error."""
+    return DescribeClusterResponse(error_code=code, error_message=message)

@@ -1,0 +1,124 @@
+"""DescribeTopicPartitions: topics page by page, in the order of their names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from barnabas.controller.cluster import TopicView
+from barnabas.controller.topics import INTERNAL_TOPICS
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import RequestError
+from barnabas.security.authorizer import Operation, ResourceType, authorized_bits
+from barnabas.wire.messages.describe_topic_partitions import (
+    Cursor,
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+    DescribeTopicPartitionsResponsePartition,
+    DescribeTopicPartitionsResponseTopic,
+)
+
+if TYPE_CHECKING:
+    from barnabas.broker.broker import Broker
+    from barnabas.broker.request import Request
+
+
+def handle(
+    broker: Broker, request: Request[DescribeTopicPartitionsRequest]
+) -> DescribeTopicPartitionsResponse:
+    """Describe as many partitions as the limit allows; the cursor says where to go on."""
+    body = request.body
+    limit = broker.options.max_request_partition_size_limit
+    left = min(body.response_partition_limit, limit) if body.response_partition_limit > 0 else limit
+    names = (
+        sorted({topic.name for topic in body.topics}) if body.topics else _visible(broker, request)
+    )
+    first = 0
+    if body.cursor is not None:
+        if body.cursor.partition_index < 0:
+            raise RequestError(
+                ErrorCode.INVALID_REQUEST,
+                f"cursor partition {body.cursor.partition_index} must not be negative",
+            )
+        names = [name for name in names if name >= body.cursor.topic_name]
+        if names and names[0] == body.cursor.topic_name:
+            first = body.cursor.partition_index
+    response = DescribeTopicPartitionsResponse()
+    for name in names:
+        if left <= 0:
+            response.next_cursor = Cursor(topic_name=name, partition_index=first)
+            break
+        described = _describe(broker, request, name, first, left)
+        response.topics.append(described)
+        left -= len(described.partitions)
+        topic = broker.cluster.topic(name)
+        shown = first + len(described.partitions)
+        if topic is not None and not described.error_code and shown < len(topic.partitions):
+            response.next_cursor = Cursor(topic_name=name, partition_index=shown)
+            break
+        first = 0
+    return response
+
+
+def refuse(
+    request: DescribeTopicPartitionsRequest, code: ErrorCode, message: str | None
+) -> DescribeTopicPartitionsResponse:
+    """Answer every topic with one error."""
+    return DescribeTopicPartitionsResponse(
+        topics=[
+            DescribeTopicPartitionsResponseTopic(name=topic.name, error_code=code)
+            for topic in request.topics
+        ]
+    )
+
+
+def _visible(broker: Broker, request: Request[DescribeTopicPartitionsRequest]) -> list[str]:
+    return sorted(
+        name
+        for name in broker.cluster.topic_names
+        if broker.allows(request.session, Operation.DESCRIBE, ResourceType.TOPIC, name)
+    )
+
+
+def _describe(
+    broker: Broker,
+    request: Request[DescribeTopicPartitionsRequest],
+    name: str,
+    first: int,
+    count: int,
+) -> DescribeTopicPartitionsResponseTopic:
+    topic = broker.cluster.topic(name)
+    error = ErrorCode.NONE
+    if not broker.allows(request.session, Operation.DESCRIBE, ResourceType.TOPIC, name):
+        error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    elif topic is None:
+        error = broker.topics.name_error(name) or ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    if error or topic is None:
+        return DescribeTopicPartitionsResponseTopic(name=name, error_code=error)
+    session = request.session
+    return DescribeTopicPartitionsResponseTopic(
+        name=name,
+        topic_id=topic.topic_id,
+        is_internal=name in INTERNAL_TOPICS,
+        partitions=_partitions(broker, topic, first, count),
+        topic_authorized_operations=authorized_bits(
+            broker.authorizer, session.principal, session.client_host, ResourceType.TOPIC, name
+        ),
+    )
+
+
+def _partitions(
+    broker: Broker, topic: TopicView, first: int, count: int
+) -> list[DescribeTopicPartitionsResponsePartition]:
+    brokers = broker.cluster.brokers
+    return [
+        DescribeTopicPartitionsResponsePartition(
+            error_code=ErrorCode.NONE if view.leader in brokers else ErrorCode.LEADER_NOT_AVAILABLE,
+            partition_index=number,
+            leader_id=view.leader if view.leader in brokers else -1,
+            leader_epoch=view.leader_epoch,
+            replica_nodes=list(view.replicas),
+            isr_nodes=list(view.isr),
+            offline_replicas=[each for each in view.replicas if each not in brokers],
+        )
+        for number, view in enumerate(topic.partitions[first : first + count], first)
+    ]

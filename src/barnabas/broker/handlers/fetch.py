@@ -1,0 +1,286 @@
+"""Fetch: read record batches, now or when enough of them have come.
+
+v0-v1 get message format 0 and v2-v3 format 1, converted down. v3 bounds the whole answer, v4
+knows transactions, v7 sessions, v9 leader epochs, v11 racks, v12 diverging epochs, v13 topic ids,
+v16 the new leader behind an error. An answer takes bytes of one segment per partition, starts at
+a batch boundary and may end inside a batch, as all clients expect.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from barnabas.broker.fetch_sessions import Fetching, FetchItem
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import CorruptRecordError, RequestError, StorageError
+from barnabas.model.ids import TopicPartition, Uuid
+from barnabas.records.batch import read_headers
+from barnabas.records.legacy import down_convert
+from barnabas.replication.partition import READ_COMMITTED, Partition
+from barnabas.security.authorizer import CLUSTER_NAME, Operation, ResourceType
+from barnabas.timing.purgatory import DelayedOperation
+from barnabas.wire.messages.fetch import (
+    AbortedTransaction,
+    EpochEndOffset,
+    FetchableTopicResponse,
+    FetchRequest,
+    FetchResponse,
+    PartitionData,
+)
+
+if TYPE_CHECKING:
+    from barnabas.broker.broker import Broker
+    from barnabas.broker.request import Request
+
+FIRST_UNCONVERTED_VERSION = 4
+FIRST_ZSTD_VERSION = 10
+
+
+def handle(broker: Broker, request: Request[FetchRequest]) -> FetchResponse | None:
+    """Read each partition; answer when there is enough, an error, or no more time."""
+    body = request.body
+    now_ms = broker.alarm.now_ms()
+    fetching = broker.fetch_sessions.resolve(body, request.version, now_ms, broker.topic_name)
+    if fetching.error:
+        return FetchResponse(error_code=fetching.error)
+    fetch = _Fetch(broker, request, fetching)
+    if body.max_wait_ms <= 0 or not fetching.items or fetch.is_ready():
+        return fetch.read()
+    request.park(fetch)
+    keys = [TopicPartition(item.topic, item.partition) for item in fetching.items]
+    broker.fetch_purgatory.watch(fetch, keys, now_ms + body.max_wait_ms)
+    broker.alarm.set()
+    return None
+
+
+def refuse(request: FetchRequest, code: ErrorCode, message: str | None) -> FetchResponse:
+    """Answer every partition, and from v7 the whole request, with one error."""
+    return FetchResponse(
+        error_code=code,
+        responses=[
+            FetchableTopicResponse(
+                topic=topic.topic,
+                topic_id=topic.topic_id,
+                partitions=[
+                    PartitionData(
+                        partition_index=wanted.partition, error_code=code, high_watermark=-1
+                    )
+                    for wanted in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ],
+    )
+
+
+class _Fetch(DelayedOperation):
+    """One fetch, from its first look at the partitions to its answer."""
+
+    __slots__ = ("_broker", "_fetching", "_isolation", "_min_bytes", "_request")
+
+    def __init__(self, broker: Broker, request: Request[FetchRequest], fetching: Fetching) -> None:
+        super().__init__()
+        self._broker = broker
+        self._request = request
+        self._fetching = fetching
+        self._isolation = request.body.isolation_level
+        self._min_bytes = request.body.min_bytes
+
+    def is_ready(self) -> bool:
+        """Tell whether an answer would hold enough bytes, or an error."""
+        gathered = 0
+        min_bytes = self._min_bytes
+        if min_bytes <= 0:
+            return True
+        partitions = self._broker.partitions
+        isolation = self._isolation
+        for item in self._fetching.items:
+            partition = partitions.get((item.topic, item.partition))
+            if partition is None or not partition.is_leader:
+                return True
+            epoch = item.current_leader_epoch
+            if epoch != -1 and epoch != partition.leader_epoch:
+                return True
+            log = partition.log
+            offset = item.fetch_offset
+            end = log.high_watermark if isolation == 0 else log.last_stable_offset
+            if offset < end:
+                if offset < log.log_start_offset or item.last_fetched_epoch != -1:
+                    return True  # an error, or a divergence that only reading can tell
+                if min_bytes == 1:
+                    return True
+                gathered += _readable_bytes(partition, offset, end, item.max_bytes)
+                if gathered >= min_bytes:
+                    return True
+            elif offset > end and offset > log.log_end_offset:
+                return True
+        return False
+
+    try_complete = is_ready
+
+    def on_complete(self) -> None:
+        """Send what there is by now."""
+        self._request.answer(self.read())
+
+    def read(self) -> FetchResponse:
+        """Read every partition within the bounds of the request, and make the answer."""
+        body, version = self._request.body, self._request.version
+        left = min(body.max_bytes, self._broker.options.fetch_max_bytes)
+        results: list[tuple[FetchItem, PartitionData]] = []
+        first = True
+        for item in self._fetching.items:
+            try:
+                result, size = self._read_partition(item, max(left, 0), at_least_one=first)
+            except RequestError as refusal:
+                result, size = _failed(item, refusal.code), 0
+            except StorageError as failure:
+                self._broker.storage_failed_reading(item.topic, item.partition, failure)
+                result, size = _failed(item, ErrorCode.KAFKA_STORAGE_ERROR), 0
+            if size:
+                first = False
+                left -= size
+            results.append((item, result))
+        response = FetchResponse(session_id=self._fetching.session_id)
+        topics: dict[str | Uuid, FetchableTopicResponse] = {}
+        for item, result in self._fetching.select(results):
+            key = item.topic_id if version >= 13 else item.topic
+            topic = topics.get(key)
+            if topic is None:
+                topic = topics[key] = FetchableTopicResponse(
+                    topic=item.topic, topic_id=item.topic_id
+                )
+                response.responses.append(topic)
+            topic.partitions.append(result)
+        return response
+
+    def _read_partition(
+        self, item: FetchItem, left: int, at_least_one: bool
+    ) -> tuple[PartitionData, int]:
+        partition = self._partition(item)
+        log = partition.log
+        offset = item.fetch_offset
+        if offset < log.log_start_offset or offset > log.log_end_offset:
+            return _failed(item, ErrorCode.OFFSET_OUT_OF_RANGE), 0
+        result = PartitionData(
+            partition_index=item.partition,
+            high_watermark=log.high_watermark,
+            last_stable_offset=log.last_stable_offset,
+            log_start_offset=log.log_start_offset,
+        )
+        if item.last_fetched_epoch != -1:
+            diverging = _divergence(partition, item)
+            if diverging is not None:
+                result.diverging_epoch = diverging
+                return result, 0
+        end = partition.readable_end(self._isolation)
+        limit = min(left, item.max_bytes)
+        if offset < end and (limit > 0 or at_least_one):
+            self._read_records(partition, offset, end, limit, at_least_one, result)
+        if self._isolation == READ_COMMITTED and result.aborted_transactions is None:
+            result.aborted_transactions = []
+        size = len(result.records) if result.records is not None else 0
+        if result.records is None:
+            result.records = b""
+        return result, size
+
+    def _read_records(
+        self,
+        partition: Partition,
+        offset: int,
+        end: int,
+        limit: int,
+        at_least_one: bool,
+        result: PartitionData,
+    ) -> None:
+        version = self._request.version
+        log = partition.log
+        if version < FIRST_ZSTD_VERSION and log.options.compression_type == "zstd":
+            raise RequestError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
+        if version < FIRST_UNCONVERTED_VERSION:
+            result.records = self._converted(partition, offset, end, limit)
+            return
+        piece = log.read(offset, limit, max_offset=end, at_least_one=at_least_one and version >= 3)
+        if not piece.size:
+            return
+        if self._isolation == READ_COMMITTED:
+            result.aborted_transactions = [
+                AbortedTransaction(producer_id=each.producer_id, first_offset=each.first_offset)
+                for each in log.aborted_transactions(offset, log.upper_bound_offset(piece))
+            ]
+        if piece.size < self._broker.options.barnabas_sendfile_min_bytes:
+            result.records = piece.read()
+            piece.release()
+        else:
+            # The codec takes whatever has a length; the connection sends it from its file.
+            result.records = cast(bytes, piece)
+
+    def _converted(self, partition: Partition, offset: int, end: int, limit: int) -> bytes:
+        """Read in an old format; what has nothing for old readers is passed over, so that they move."""
+        log = partition.log
+        if not log.options.message_downconversion_enable:
+            raise RequestError(ErrorCode.UNSUPPORTED_VERSION)
+        magic = 0 if self._request.version < 2 else 1
+        position = offset
+        while position < end:
+            piece = log.read(position, limit, max_offset=end)
+            data = piece.read()
+            piece.release()
+            headers = read_headers(data)
+            if not headers:
+                break
+            try:
+                messages = down_convert(data, magic, from_offset=offset)
+            except CorruptRecordError as corrupt:
+                raise RequestError(corrupt.code, str(corrupt)) from corrupt
+            if messages:
+                return messages
+            position = headers[-1].last_offset + 1
+        return b""
+
+    def _partition(self, item: FetchItem) -> Partition:
+        broker, session = self._broker, self._request.session
+        if not item.topic:
+            raise RequestError(ErrorCode.UNKNOWN_TOPIC_ID)
+        if self._is_follower():
+            if not broker.allows(
+                session, Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME
+            ):
+                raise RequestError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+        elif not broker.allows(session, Operation.READ, ResourceType.TOPIC, item.topic):
+            raise RequestError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        partition = broker.partitions.get((item.topic, item.partition))
+        if partition is None:
+            raise broker.absent(item.topic, item.partition)
+        partition.check_leader(item.current_leader_epoch)
+        return partition
+
+    def _is_follower(self) -> bool:
+        body = self._request.body
+        state = body.replica_state
+        return (state.replica_id if state is not None else body.replica_id) >= 0
+
+
+def _divergence(partition: Partition, item: FetchItem) -> EpochEndOffset | None:
+    """Tell a reader whose last epoch ends before its offset where its log and ours part."""
+    log = partition.log
+    epoch, end_offset = log.leader_epochs.end_offset_of(item.last_fetched_epoch, log.log_end_offset)
+    if epoch == -1 or end_offset == -1:
+        raise RequestError(ErrorCode.OFFSET_OUT_OF_RANGE)
+    if epoch < item.last_fetched_epoch or end_offset < item.fetch_offset:
+        return EpochEndOffset(epoch=epoch, end_offset=end_offset)
+    return None
+
+
+def _readable_bytes(partition: Partition, offset: int, end: int, max_bytes: int) -> int:
+    """Count what a read would return; an older segment is as much as can be had at once."""
+    log = partition.log
+    piece = log.read(offset, max_bytes, max_offset=end)
+    size = piece.size
+    piece.release()
+    return max_bytes if piece.segment_base_offset != log.segments[-1].base_offset else size
+
+
+def _failed(item: FetchItem, code: ErrorCode) -> PartitionData:
+    return PartitionData(
+        partition_index=item.partition, error_code=code, high_watermark=-1, records=b""
+    )

@@ -1,0 +1,198 @@
+"""Metadata: brokers, topics and leaders; topics that do not exist yet may be created on the way.
+
+v0 asks for all topics by an empty list, later versions by null. v4 lets the client forbid
+creation, v10 brought topic ids, v12 asking by id, v13 an error for the whole answer.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from barnabas.controller.cluster import PartitionView, TopicView
+from barnabas.controller.topics import INTERNAL_TOPICS
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import RequestError
+from barnabas.model.ids import ZERO_UUID
+from barnabas.security.authorizer import CLUSTER_NAME, Operation, ResourceType, authorized_bits
+from barnabas.wire.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+    from typing import Any
+
+    from barnabas.broker.broker import Broker
+    from barnabas.broker.request import Request
+
+
+def handle(
+    broker: Broker, request: Request[MetadataRequest]
+) -> MetadataResponse | Coroutine[Any, Any, MetadataResponse]:
+    """Describe what was asked for; create what is missing and may be created."""
+    wanted = request.body.topics
+    if wanted is None or (request.version == 0 and not wanted):
+        return _answer(broker, request, _all(broker, request))
+    missing = _creatable(broker, request, wanted)
+    if missing:
+        return _create_and_answer(broker, request, wanted, missing)
+    return _answer(broker, request, [_describe(broker, request, topic) for topic in wanted])
+
+
+def refuse(request: MetadataRequest, code: ErrorCode, message: str | None) -> MetadataResponse:
+    """Answer every topic with one error."""
+    return MetadataResponse(
+        error_code=code,
+        topics=[
+            MetadataResponseTopic(error_code=code, name=topic.name or "", topic_id=topic.topic_id)
+            for topic in request.topics or ()
+        ],
+    )
+
+
+def _creatable(
+    broker: Broker, request: Request[MetadataRequest], wanted: list[MetadataRequestTopic]
+) -> list[str]:
+    if not (broker.options.auto_create_topics_enable and request.body.allow_auto_topic_creation):
+        return []
+    return [
+        topic.name
+        for topic in wanted
+        if topic.name
+        and broker.cluster.topic(topic.name) is None
+        and (
+            broker.allows(request.session, Operation.CREATE, ResourceType.CLUSTER, CLUSTER_NAME)
+            or broker.allows(request.session, Operation.CREATE, ResourceType.TOPIC, topic.name)
+        )
+    ]
+
+
+async def _create_and_answer(
+    broker: Broker,
+    request: Request[MetadataRequest],
+    wanted: list[MetadataRequestTopic],
+    missing: list[str],
+) -> MetadataResponse:
+    failures: dict[str, ErrorCode] = {}
+    for name in dict.fromkeys(missing):
+        try:
+            await broker.topics.create_automatically(name)
+        except RequestError as refusal:
+            failures[name] = refusal.code
+    described = []
+    for topic in wanted:
+        failure = failures.get(topic.name or "")
+        if failure is not None:
+            described.append(MetadataResponseTopic(error_code=failure, name=topic.name))
+        else:
+            described.append(_describe(broker, request, topic))
+    return _answer(broker, request, described)
+
+
+def _all(broker: Broker, request: Request[MetadataRequest]) -> list[MetadataResponseTopic]:
+    return [
+        _topic(broker, request, topic)
+        for topic in broker.cluster.topics
+        if broker.allows(request.session, Operation.DESCRIBE, ResourceType.TOPIC, topic.name)
+    ]
+
+
+def _describe(
+    broker: Broker, request: Request[MetadataRequest], wanted: MetadataRequestTopic
+) -> MetadataResponseTopic:
+    if wanted.name is None:
+        topic = broker.cluster.topic_by_id(wanted.topic_id)
+        absent = ErrorCode.UNKNOWN_TOPIC_ID
+    else:
+        topic = broker.cluster.topic(wanted.name)
+        absent = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if topic is None:
+            absent = broker.topics.name_error(wanted.name) or absent
+    name = topic.name if topic is not None else wanted.name
+    if name is not None and not broker.allows(
+        request.session, Operation.DESCRIBE, ResourceType.TOPIC, name
+    ):
+        absent, topic = ErrorCode.TOPIC_AUTHORIZATION_FAILED, None
+    if topic is None:
+        return MetadataResponseTopic(
+            error_code=absent,
+            name=wanted.name if wanted.name is not None or request.version >= 12 else "",
+            topic_id=wanted.topic_id,
+        )
+    return _topic(broker, request, topic)
+
+
+def _topic(
+    broker: Broker, request: Request[MetadataRequest], topic: TopicView
+) -> MetadataResponseTopic:
+    response = MetadataResponseTopic(
+        name=topic.name,
+        topic_id=topic.topic_id or ZERO_UUID,
+        is_internal=topic.name in INTERNAL_TOPICS,
+        partitions=[
+            _partition(broker, request, number, view)
+            for number, view in enumerate(topic.partitions)
+        ],
+    )
+    if request.body.include_topic_authorized_operations:
+        session = request.session
+        response.topic_authorized_operations = authorized_bits(
+            broker.authorizer,
+            session.principal,
+            session.client_host,
+            ResourceType.TOPIC,
+            topic.name,
+        )
+    return response
+
+
+def _partition(
+    broker: Broker, request: Request[MetadataRequest], number: int, view: PartitionView
+) -> MetadataResponsePartition:
+    error, leader = ErrorCode.NONE, view.leader
+    brokers = broker.cluster.brokers
+    if leader not in brokers:
+        error, leader = ErrorCode.LEADER_NOT_AVAILABLE, -1
+    elif request.session.listener not in brokers[leader].endpoints:
+        error = (
+            ErrorCode.LISTENER_NOT_FOUND if request.version >= 6 else ErrorCode.LEADER_NOT_AVAILABLE
+        )
+        leader = -1
+    return MetadataResponsePartition(
+        error_code=error,
+        partition_index=number,
+        leader_id=leader,
+        leader_epoch=view.leader_epoch,
+        replica_nodes=list(view.replicas),
+        isr_nodes=list(view.isr),
+        offline_replicas=[replica for replica in view.replicas if replica not in brokers],
+    )
+
+
+def _answer(
+    broker: Broker, request: Request[MetadataRequest], topics: list[MetadataResponseTopic]
+) -> MetadataResponse:
+    session = request.session
+    response = MetadataResponse(
+        cluster_id=broker.cluster.cluster_id,
+        controller_id=broker.cluster.controller_id,
+        brokers=[
+            MetadataResponseBroker(node_id=node, host=host, port=port, rack=rack)
+            for node, host, port, rack in broker.endpoints_for(session)
+        ],
+        topics=topics,
+    )
+    if request.body.include_cluster_authorized_operations:
+        response.cluster_authorized_operations = authorized_bits(
+            broker.authorizer,
+            session.principal,
+            session.client_host,
+            ResourceType.CLUSTER,
+            CLUSTER_NAME,
+        )
+    return response

@@ -1,0 +1,74 @@
+"""OffsetForLeaderEpoch: where an epoch ended, so that a reader can tell whether its log was cut."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import RequestError
+from barnabas.security.authorizer import Operation, ResourceType
+from barnabas.wire.messages.offset_for_leader_epoch import (
+    EpochEndOffset,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopicResult,
+)
+
+if TYPE_CHECKING:
+    from barnabas.broker.broker import Broker
+    from barnabas.broker.request import Request
+
+
+def handle(
+    broker: Broker, request: Request[OffsetForLeaderEpochRequest]
+) -> OffsetForLeaderEpochResponse:
+    """Look each partition's epoch up."""
+    response = OffsetForLeaderEpochResponse()
+    for topic in request.body.topics:
+        results = []
+        for wanted in topic.partitions:
+            result = EpochEndOffset(partition=wanted.partition)
+            try:
+                result.leader_epoch, result.end_offset = _look_up(
+                    broker, request, topic.topic, wanted
+                )
+            except RequestError as refusal:
+                result.error_code = refusal.code
+            results.append(result)
+        response.topics.append(OffsetForLeaderTopicResult(topic=topic.topic, partitions=results))
+    return response
+
+
+def refuse(
+    request: OffsetForLeaderEpochRequest, code: ErrorCode, message: str | None
+) -> OffsetForLeaderEpochResponse:
+    """Answer every partition with one error."""
+    return OffsetForLeaderEpochResponse(
+        topics=[
+            OffsetForLeaderTopicResult(
+                topic=topic.topic,
+                partitions=[
+                    EpochEndOffset(partition=each.partition, error_code=code)
+                    for each in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _look_up(
+    broker: Broker,
+    request: Request[OffsetForLeaderEpochRequest],
+    topic: str,
+    wanted: OffsetForLeaderPartition,
+) -> tuple[int, int]:
+    if not broker.allows(request.session, Operation.DESCRIBE, ResourceType.TOPIC, topic):
+        raise RequestError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    partition = broker.partitions.get((topic, wanted.partition))
+    if partition is None:
+        raise broker.absent(topic, wanted.partition)
+    partition.check_leader(wanted.current_leader_epoch)
+    log = partition.log
+    return log.leader_epochs.end_offset_of(wanted.leader_epoch, log.log_end_offset)

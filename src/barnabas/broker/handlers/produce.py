@@ -1,0 +1,216 @@
+"""Produce: append record batches to partitions that this broker leads.
+
+acks=0 has no answer (an error closes the connection, so that the producer notices); acks=1 is
+answered after the append; acks=-1 once the high watermark has passed it. A flush that the topic's
+policy demands is waited for with acks 1 and -1. v0-v2 carry the old message formats, which are
+converted. v8 added errors by record, v10 the new leader behind an error, v13 topic ids.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from barnabas.controller.topics import INTERNAL_TOPICS
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import CorruptRecordError, RequestError, StorageError
+from barnabas.replication.partition import Partition
+from barnabas.security.authorizer import Operation, ResourceType
+from barnabas.timing.purgatory import DelayedOperation
+from barnabas.wire.messages.produce import (
+    BatchIndexAndErrorMessage,
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+    TopicProduceResponse,
+)
+
+if TYPE_CHECKING:
+    from barnabas.broker.broker import Broker
+    from barnabas.broker.request import Request
+
+ADMIN_CLIENT = "__admin_client"
+"""The only client id that may write to internal topics."""
+
+Waiting = tuple[Partition, int, PartitionProduceResponse]
+"""A partition, the offset that the high watermark must reach, and the answer to spoil if it does
+not.
+"""
+
+
+def handle(broker: Broker, request: Request[ProduceRequest]) -> ProduceResponse | None:
+    """Append each partition's records; answer now, or when they are safe."""
+    body = request.body
+    acks = body.acks
+    response = ProduceResponse()
+    waiting: list[Waiting] = []
+    failed: PartitionProduceResponse | None = None
+    for topic in body.topic_data:
+        name, refusal = _resolve(broker, request, topic)
+        results = []
+        for data in topic.partition_data:
+            if refusal is not None:
+                result = _refused(data.index, refusal)
+            else:
+                result = _append(broker, request, name, data, waiting)
+            if result.error_code:
+                failed = result
+            results.append(result)
+        response.responses.append(
+            TopicProduceResponse(
+                name=topic.name, topic_id=topic.topic_id, partition_responses=results
+            )
+        )
+    if acks == 0:
+        if failed is not None:
+            reason = ErrorCode.of(failed.error_code).name
+            request.connection.close(f"a produce with acks=0 failed: {reason}")
+        else:
+            request.connection.skip_answer()
+        return None
+    if waiting:
+        deadline_ms = broker.alarm.now_ms() + max(body.timeout_ms, 0)
+        operation = DelayedProduce(request, response, waiting)
+        request.park(operation)
+        keys = [partition.topic_partition for partition, _, _ in waiting]
+        broker.produce_purgatory.watch(operation, keys, deadline_ms)
+        broker.alarm.set()
+        return None
+    return response
+
+
+def refuse(request: ProduceRequest, code: ErrorCode, message: str | None) -> ProduceResponse:
+    """Answer every partition with one error."""
+    return ProduceResponse(
+        responses=[
+            TopicProduceResponse(
+                name=topic.name,
+                topic_id=topic.topic_id,
+                partition_responses=[
+                    PartitionProduceResponse(
+                        index=data.index, error_code=code, base_offset=-1, error_message=message
+                    )
+                    for data in topic.partition_data
+                ],
+            )
+            for topic in request.topic_data
+        ]
+    )
+
+
+class DelayedProduce(DelayedOperation):
+    """An answer that waits until the high watermark has passed every append of its request."""
+
+    __slots__ = ("_request", "_response", "_waiting")
+
+    def __init__(
+        self, request: Request[ProduceRequest], response: ProduceResponse, waiting: list[Waiting]
+    ) -> None:
+        super().__init__()
+        self._request = request
+        self._response = response
+        self._waiting = waiting
+
+    def try_complete(self) -> bool:
+        """Answer once every partition is done or has failed."""
+        acks_all = self._request.body.acks == -1
+        still: list[Waiting] = []
+        for partition, required, result in self._waiting:
+            if not partition.is_leader:
+                result.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
+                result.base_offset = -1
+            elif partition.log.high_watermark < required:
+                still.append((partition, required, result))
+            elif acks_all and len(partition.isr) < partition.min_isr:
+                result.error_code = ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+        self._waiting = still
+        return not still
+
+    def on_expire(self) -> None:
+        """Tell that the data was appended but is not known to be safe."""
+        for _, _, result in self._waiting:
+            result.error_code = ErrorCode.REQUEST_TIMED_OUT
+
+    def on_complete(self) -> None:
+        """Send the answer."""
+        self._request.answer(self._response)
+
+
+def _resolve(
+    broker: Broker, request: Request[ProduceRequest], topic: TopicProduceData
+) -> tuple[str, RequestError | None]:
+    """Find a topic's name and what speaks against writing to it."""
+    name = topic.name
+    if request.version >= 13:
+        view = broker.cluster.topic_by_id(topic.topic_id)
+        if view is None:
+            return "", RequestError(ErrorCode.UNKNOWN_TOPIC_ID)
+        name = view.name
+    if request.body.acks not in (-1, 0, 1):
+        return name, RequestError(
+            ErrorCode.INVALID_REQUIRED_ACKS, f"acks={request.body.acks}: must be -1, 0 or 1"
+        )
+    if not broker.allows(request.session, Operation.WRITE, ResourceType.TOPIC, name):
+        return name, RequestError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    if name in INTERNAL_TOPICS and request.client_id != ADMIN_CLIENT:
+        return name, RequestError(
+            ErrorCode.INVALID_TOPIC_EXCEPTION, f"{name} is internal: clients cannot write to it"
+        )
+    return name, None
+
+
+def _append(
+    broker: Broker,
+    request: Request[ProduceRequest],
+    topic: str,
+    data: PartitionProduceData,
+    waiting: list[Waiting],
+) -> PartitionProduceResponse:
+    index = data.index
+    partition = broker.partitions.get((topic, index))
+    if partition is None:
+        return _refused(index, broker.absent(topic, index))
+    if data.records is None:
+        return _refused(index, RequestError(ErrorCode.INVALID_RECORD, "no records"))
+    acks = request.body.acks
+    try:
+        appended = partition.append(data.records, acks, request.version, broker.now_ms())
+    except RequestError as refusal:
+        return _refused(index, refusal)
+    except CorruptRecordError as corrupt:
+        return _refused(index, RequestError(corrupt.code, str(corrupt)))
+    except StorageError as failure:
+        broker.storage_failed(partition, failure)
+        return _refused(index, RequestError(ErrorCode.KAFKA_STORAGE_ERROR, str(failure)))
+    result = PartitionProduceResponse(
+        index=index,
+        base_offset=appended.first_offset,
+        log_append_time_ms=appended.append_time_ms,
+        log_start_offset=appended.log_start_offset,
+    )
+    if partition.flush_owed:
+        broker.flusher.request(partition)
+    else:
+        broker.appended(partition)
+    if (
+        acks
+        and partition.log.high_watermark <= appended.last_offset
+        and (acks == -1 or partition.flush_owed)
+    ):
+        waiting.append((partition, appended.last_offset + 1, result))
+    return result
+
+
+def _refused(index: int, refusal: RequestError) -> PartitionProduceResponse:
+    errors = getattr(refusal, "record_errors", ())
+    return PartitionProduceResponse(
+        index=index,
+        error_code=refusal.code,
+        base_offset=-1,
+        error_message=refusal.message,
+        record_errors=[
+            BatchIndexAndErrorMessage(batch_index=position, batch_index_error_message=reason)
+            for position, reason in errors
+        ],
+    )

@@ -1,0 +1,24 @@
+"""SaslHandshake on a listener without SASL: out of place, and told so."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from barnabas.model.error_codes import ErrorCode
+from barnabas.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+
+if TYPE_CHECKING:
+    from barnabas.broker.broker import Broker
+    from barnabas.broker.request import Request
+
+
+def handle(broker: Broker, request: Request[SaslHandshakeRequest]) -> SaslHandshakeResponse:
+    """Answer that this listener does not authenticate."""
+    return SaslHandshakeResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE)
+
+
+def refuse(
+    request: SaslHandshakeRequest, code: ErrorCode, message: str | None
+) -> SaslHandshakeResponse:
+    """Answer with an error."""
+    return SaslHandshakeResponse(error_code=code)

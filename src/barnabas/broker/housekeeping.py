@@ -1,0 +1,101 @@
+"""What a broker does on its own, by the clock: checkpoints, timed flushes, idle connections, old
+producers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any
+
+from barnabas.model.errors import StorageError
+
+if TYPE_CHECKING:
+    from barnabas.broker.broker import Broker
+
+logger = logging.getLogger("barnabas.housekeeping")
+
+SWEEP_MS_MAX = 10_000
+PRODUCER_EXPIRY_INTERVAL_MS = 600_000
+NEVER_MS = 2**63 - 1
+
+
+class Housekeeping:
+    """The periodic tasks of one broker."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._handles: dict[str, asyncio.TimerHandle] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._stopped = False
+
+    def start(self) -> None:
+        """Begin; every task waits for its first turn."""
+        options = self._broker.options
+        checkpoint_ms = min(
+            options.log_flush_offset_checkpoint_interval_ms,
+            options.log_flush_start_offset_checkpoint_interval_ms,
+            options.replica_high_watermark_checkpoint_interval_ms,
+        )
+        idle_ms = options.connections_max_idle_ms
+        sweep_ms = SWEEP_MS_MAX if idle_ms < 0 else min(max(idle_ms // 2, 10), SWEEP_MS_MAX)
+        self._every("checkpoints", checkpoint_ms, self._checkpoints)
+        self._every("sweep", sweep_ms, self._sweep)
+        self._every("flushes", self._flush_interval_ms(), self._timed_flushes)
+        self._every("producers", PRODUCER_EXPIRY_INTERVAL_MS, self._expire_producers)
+
+    def stop(self) -> None:
+        """Start nothing more."""
+        self._stopped = True
+        for handle in self._handles.values():
+            handle.cancel()
+
+    async def drain(self) -> None:
+        """Wait for what is under way."""
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+
+    def _every(
+        self, name: str, interval_ms: int, work: Callable[[], Coroutine[Any, Any, None] | None]
+    ) -> None:
+        loop = asyncio.get_running_loop()
+
+        def turn() -> None:
+            result = work()
+            if result is not None:
+                task = loop.create_task(result)
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
+            again()
+
+        def again() -> None:
+            if not self._stopped:
+                self._handles[name] = loop.call_later(interval_ms / 1000, turn)
+
+        again()
+
+    async def _checkpoints(self) -> None:
+        try:
+            await self._broker.logs.write_checkpoints()
+        except StorageError as failure:
+            logger.error("checkpoints could not be written: %s", failure)
+
+    def _sweep(self) -> None:
+        self._broker.sweep_connections()
+
+    def _flush_interval_ms(self) -> int:
+        return min(self._broker.options.log_flush_scheduler_interval_ms, 1000)
+
+    def _timed_flushes(self) -> None:
+        """Flush what has waited longer than `flush.ms` allows."""
+        now_ms = self._broker.now_ms()
+        for partition in self._broker.partitions.values():
+            if partition.log.options.flush_ms != NEVER_MS and partition.log.needs_flush(now_ms):
+                self._broker.flusher.request(partition)
+
+    def _expire_producers(self) -> None:
+        now_ms = self._broker.now_ms()
+        expiration_ms = self._broker.options.producer_id_expiration_ms
+        for partition in self._broker.partitions.values():
+            partition.log.producers.expire(now_ms, expiration_ms)

@@ -1,0 +1,128 @@
+"""A listener: one bound address, its connections and their limits."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from barnabas.broker.connection import Connection, Dispatcher
+from barnabas.broker.connection_limits import ConnectionLimits
+from barnabas.config.listeners import Endpoint
+from barnabas.model.errors import ConfigError
+
+logger = logging.getLogger("barnabas.listener")
+
+
+@dataclass(frozen=True, slots=True)
+class SocketOptions:
+    """What `socket.*` and `connections.*` options say of every connection."""
+
+    frame_bytes_max: int
+    send_buffer_bytes: int
+    receive_buffer_bytes: int
+    backlog: int
+    idle_ms_max: int
+
+
+class Listener:
+    """Accepts connections on one endpoint and hands their frames to a dispatcher."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        options: SocketOptions,
+        limits: ConnectionLimits,
+        dispatcher: Dispatcher,
+        now_ms: Callable[[], int],
+        *,
+        privileged: bool = False,
+    ) -> None:
+        self.endpoint = endpoint
+        self.name = endpoint.name
+        self.frame_bytes_max = options.frame_bytes_max
+        self.now_ms = now_ms
+        self.privileged = privileged
+        self.connections: dict[Connection, None] = {}
+        self._options = options
+        self._limits = limits
+        self._dispatcher = dispatcher
+        self._server: asyncio.Server | None = None
+        self._empty: asyncio.Future[None] | None = None
+
+    async def bind(self) -> None:
+        """Take the address; afterwards `endpoint.port` is the real one even if 0 was asked for."""
+        loop = asyncio.get_running_loop()
+        host = self.endpoint.host or None
+        try:
+            self._server = await loop.create_server(
+                lambda: Connection(self, self._dispatcher),
+                host,
+                self.endpoint.port,
+                backlog=self._options.backlog,
+                start_serving=False,
+            )
+        except OSError as failure:
+            raise ConfigError(
+                f"cannot listen on {self.endpoint}: {failure.strerror or failure}; "
+                "choose another port with --listen HOST:PORT"
+            ) from failure
+        port = self._server.sockets[0].getsockname()[1]
+        self.endpoint = self.endpoint._replace(port=port)
+
+    async def accept(self) -> None:
+        """Begin to take connections."""
+        assert self._server is not None, "bind first"
+        await self._server.start_serving()
+
+    def stop_accepting(self) -> None:
+        """Take no more connections; those that are open go on."""
+        if self._server is not None:
+            self._server.close()
+
+    async def close(self) -> None:
+        """Close every connection and wait until they are gone."""
+        self.stop_accepting()
+        for connection in list(self.connections):
+            connection.abort()
+        if self.connections:
+            self._empty = asyncio.get_running_loop().create_future()
+            await self._empty
+        self._server = None
+
+    def opened(self, connection: Connection) -> None:
+        """Admit a new connection, or close it with the reason."""
+        host = connection.session.client_host
+        now_ms = self.now_ms()
+        reason = self._limits.admit(host, now_ms)
+        if reason is not None:
+            connection.close(f"refused, {reason}")
+            return
+        self.connections[connection] = None
+        connection.session.privileged = self.privileged
+        connection.last_active_ms = now_ms
+        connection.set_socket_options(
+            self._options.send_buffer_bytes, self._options.receive_buffer_bytes
+        )
+
+    def lost(self, connection: Connection) -> None:
+        """Count a connection out."""
+        if connection in self.connections:
+            del self.connections[connection]
+            self._limits.release(connection.session.client_host)
+            if not self.connections and self._empty is not None and not self._empty.done():
+                self._empty.set_result(None)
+
+    def sweep(self) -> None:
+        """Close connections that were idle too long, and take back large buffers of quiet ones."""
+        now_ms = self.now_ms()
+        for connection in list(self.connections):
+            quiet_ms = now_ms - connection.last_active_ms
+            if connection.is_idle and quiet_ms > self._options.idle_ms_max:
+                connection.close(
+                    f"idle for {quiet_ms} ms (connections.max.idle.ms={self._options.idle_ms_max})",
+                    level=logging.DEBUG,
+                )
+            elif quiet_ms > 10_000:
+                connection.shrink()

@@ -1,0 +1,79 @@
+"""How a broker enters the coordination tree: the cluster's id, its own id, its registration."""
+
+from __future__ import annotations
+
+import logging
+import socket
+from collections.abc import Callable
+
+from barnabas.config.broker import BrokerOptions
+from barnabas.controller import nodes
+from barnabas.coordination.contract import Coordination, NodeExists, NoNode
+from barnabas.model.errors import ConfigError
+from barnabas.model.ids import new_uuid, uuid_text
+
+logger = logging.getLogger("barnabas.registration")
+
+
+class Registration:
+    """What a broker writes about itself."""
+
+    def __init__(self, coordination: Coordination, random_bytes: Callable[[int], bytes]) -> None:
+        self._tree = coordination
+        self._random_bytes = random_bytes
+
+    async def cluster_id(self, stored: str | None) -> str:
+        """Return the cluster's id, making one for a new cluster; it must be the stored one."""
+        for path in nodes.PERSISTENT_PATHS:
+            if await self._tree.exists(path) is None:
+                await self._create(path)
+        if await self._tree.exists(nodes.CLUSTER_ID) is None:
+            # A directory that knows its cluster keeps it when the coordination tree is new.
+            fresh = stored or uuid_text(new_uuid(self._random_bytes))
+            await self._create(nodes.CLUSTER_ID, nodes.encode_cluster_id(fresh))
+        data, _ = await self._tree.get(nodes.CLUSTER_ID)
+        cluster_id = nodes.decode_cluster_id(data)
+        if stored is not None and stored != cluster_id:
+            raise ConfigError(
+                f"the data directory belongs to cluster {stored}, not to {cluster_id}: "
+                "is --data-dir or --zookeeper the wrong one?"
+            )
+        return cluster_id
+
+    async def broker_id(self, options: BrokerOptions, stored: str | None) -> int:
+        """Return the configured id, the stored one, or a new one from the cluster's sequence."""
+        configured = options.broker_id
+        if stored is not None:
+            if configured >= 0 and int(stored) != configured:
+                raise ConfigError(
+                    f"broker.id={configured}: the data directory belongs to broker {stored}"
+                )
+            return int(stored)
+        if configured >= 0:
+            return configured
+        stat = await self._tree.set(nodes.BROKER_SEQUENCE, b"")
+        return stat.version + options.reserved_broker_max_id
+
+    async def register(self, broker_id: int, registration: nodes.BrokerRegistration) -> int:
+        """Create this broker's ephemeral node; return its epoch, the id of the node's creation."""
+        path = nodes.broker_path(broker_id)
+        try:
+            await self._tree.create(path, registration.encode(), ephemeral=True)
+        except NodeExists as taken:
+            raise ConfigError(
+                f"broker.id={broker_id}: another live broker has registered under this id"
+            ) from taken
+        stat = await self._tree.exists(path)
+        if stat is None:
+            raise NoNode(path, f"the registration {path} is gone again")
+        return stat.czxid
+
+    def default_host(self) -> str:
+        """Return a name under which other machines may find this one."""
+        return socket.gethostname()
+
+    async def _create(self, path: str, data: bytes = b"") -> None:
+        try:
+            await self._tree.create(path, data, make_parents=True)
+        except NodeExists:
+            logger.debug("%s was created by another broker meanwhile", path)

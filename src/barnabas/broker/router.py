@@ -1,0 +1,206 @@
+"""From a frame to its handler and back: the one place where exceptions become error codes.
+
+A handler returns its response (answered at once, on the fast path: no task, no queue), None (it
+has answered, or will by `request.answer`), or a coroutine, which is run as a task. At most
+`queued.max.requests` coroutines are under way in one plane; further requests wait, unread, in
+their connections. The control plane has a router of its own, so that a flood of clients cannot
+hold it up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from barnabas.broker.request import Request
+from barnabas.broker.zero_copy import BYTES
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import BarnabasError, RemoteProtocolError, RequestError
+from barnabas.wire.apis import API_VERSIONS_KEY, Api
+from barnabas.wire.codec import decode, join
+from barnabas.wire.frame import response_frame, response_parts
+from barnabas.wire.header import RequestHeader, decode_request_header
+from barnabas.wire.messages.api_versions import ApiVersion, ApiVersionsResponse
+from barnabas.wire.schema import Message
+
+if TYPE_CHECKING:
+    from barnabas.broker.broker import Broker
+    from barnabas.broker.connection import Connection
+    from barnabas.broker.request_metrics import RequestMetrics
+
+logger = logging.getLogger("barnabas.router")
+
+Result = Message | Coroutine[Any, Any, Message] | None
+Handle = Callable[["Broker", Request[Any]], Result]
+Refuse = Callable[[Any, ErrorCode, str | None], Message]
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """An API that this broker serves, in a range of versions."""
+
+    api: Api
+    first_version: int
+    last_version: int
+    handle: Handle
+    refuse: Refuse
+    """Makes the answer to a request that failed as a whole."""
+
+
+class Router:
+    """Hands frames to handlers and sends what they return."""
+
+    def __init__(
+        self,
+        broker: Broker,
+        served: Mapping[int, Served],
+        metrics: RequestMetrics,
+        queued_max: int,
+    ) -> None:
+        self._broker = broker
+        self._served = served
+        self._metrics = metrics
+        self._queued_max = queued_max
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._queue: deque[tuple[Served, Request[Any]]] = deque()
+
+    @property
+    def under_way(self) -> int:
+        """Return how many requests run as tasks or wait to."""
+        return len(self._tasks) + len(self._queue)
+
+    def dispatch(self, connection: Connection, frame: memoryview) -> None:
+        """Handle one frame; whatever it holds, only its own connection can suffer."""
+        received = perf_counter()
+        try:
+            header, position = decode_request_header(frame)
+            served = self._served.get(header.api_key)
+            if served is None or not (
+                served.first_version <= header.api_version <= served.last_version
+            ):
+                self._unsupported(connection, header, served)
+                return
+            body, _ = decode(served.api.request, frame, header.api_version, position)
+        except RemoteProtocolError as failure:
+            connection.close(f"unreadable request: {failure}")
+            return
+        request = Request(
+            body,
+            header.api_key,
+            header.api_version,
+            header.correlation_id,
+            header.client_id,
+            connection,
+            received,
+            self._reply,
+        )
+        self._handle(served, request)
+
+    async def drain(self) -> None:
+        """Wait for the requests that run as tasks."""
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+
+    def _handle(self, served: Served, request: Request[Any]) -> None:
+        try:
+            result = served.handle(self._broker, request)
+        except Exception as failure:  # noqa: BLE001 - answered and, if unexpected, logged
+            self._fail(served, request, failure)
+            return
+        if result is None:
+            return
+        if isinstance(result, Message):
+            self._reply(request, result)
+        elif len(self._tasks) < self._queued_max:
+            self._run(served, request, result)
+        else:
+            result.close()
+            self._queue.append((served, request))
+
+    def _run(
+        self, served: Served, request: Request[Any], answer: Coroutine[Any, Any, Message]
+    ) -> None:
+        task = asyncio.get_running_loop().create_task(self._complete(served, request, answer))
+        self._tasks.add(task)
+        task.add_done_callback(self._finished)
+
+    async def _complete(
+        self, served: Served, request: Request[Any], answer: Coroutine[Any, Any, Message]
+    ) -> None:
+        try:
+            response = await answer
+        except Exception as failure:  # noqa: BLE001 - answered and, if unexpected, logged
+            self._fail(served, request, failure)
+        else:
+            self._reply(request, response)
+
+    def _finished(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        while self._queue and len(self._tasks) < self._queued_max:
+            served, request = self._queue.popleft()
+            if request.connection.is_open:
+                self._handle(served, request)
+
+    def _fail(self, served: Served, request: Request[Any], failure: Exception) -> None:
+        """Turn an exception into the protocol's answer; a bug is logged with its trace."""
+        if isinstance(failure, RequestError):
+            code, message = failure.code, failure.message
+        else:
+            code, message = ErrorCode.UNKNOWN_SERVER_ERROR, None
+            if isinstance(failure, BarnabasError):
+                message = str(failure)
+            logger.error(
+                "%s v%d from %s failed",
+                served.api.name,
+                request.version,
+                request.session.client_host,
+                exc_info=failure,
+            )
+        try:
+            self._reply(request, served.refuse(request.body, code, message))
+        except Exception:
+            logger.exception("the error answer of %s could not be made", served.api.name)
+            request.connection.close(f"{served.api.name} failed")
+
+    def _reply(self, request: Request[Any], response: Message) -> None:
+        """Encode and send; large ranges of files leave without being copied."""
+        connection = request.connection
+        parts = response_parts(response, request.version, request.correlation_id)
+        for part in parts:
+            if not isinstance(part, BYTES):
+                connection.answer_parts(parts)
+                break
+        else:
+            connection.answer(join(parts))
+        self._metrics.answered(request.api_key, perf_counter() - request.received)
+
+    def _unsupported(
+        self, connection: Connection, header: RequestHeader, served: Served | None
+    ) -> None:
+        """Close the connection, or tell an ApiVersions client in v0 which versions we speak."""
+        if header.api_key == API_VERSIONS_KEY and served is not None:
+            response = ApiVersionsResponse(
+                error_code=ErrorCode.UNSUPPORTED_VERSION,
+                api_keys=[
+                    ApiVersion(
+                        api_key=API_VERSIONS_KEY,
+                        min_version=served.first_version,
+                        max_version=served.last_version,
+                    )
+                ],
+            )
+            connection.answer(response_frame(response, 0, header.correlation_id))
+            return
+        range_text = (
+            f"{served.first_version} to {served.last_version} are served"
+            if served
+            else "not served here"
+        )
+        connection.close(
+            f"API key {header.api_key} version {header.api_version} is not supported: {range_text}"
+        )

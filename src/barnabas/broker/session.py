@@ -1,0 +1,23 @@
+"""Who is at the other end of a connection, as every handler sees it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from barnabas.security.principal import ANONYMOUS, Principal
+
+
+@dataclass(slots=True)
+class Session:
+    """One connection's identity; the client's software is learned from its ApiVersions request."""
+
+    listener: str
+    """Name of the listener that accepted the connection."""
+    client_host: str
+    dialled_host: str
+    """The address that the client dialled: where it finds us if nothing else is advertised."""
+    principal: Principal = ANONYMOUS
+    privileged: bool = False
+    """True on the control-plane listener."""
+    software_name: str = "unknown"
+    software_version: str = "unknown"

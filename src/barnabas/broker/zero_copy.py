@@ -1,0 +1,125 @@
+"""Answers that go from a file to a socket without passing through this process.
+
+uvloop has no sendfile, so the bytes leave on a duplicate of the transport's descriptor. Nothing
+else is written meanwhile, because a connection has one request in handling; what the transport
+still holds is waited for first. `MSG_MORE` keeps a header and the data behind it in one packet.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
+
+
+class FileRange(Protocol):
+    """A range of an open file; it stays readable until it is released."""
+
+    position: int
+    size: int
+
+    def fileno(self) -> int | None:
+        """Return the descriptor, or None when the bytes are not in a real file."""
+
+    def read(self) -> bytes:
+        """Return the bytes."""
+
+    def release(self) -> None:
+        """Let go of the file."""
+
+
+Part = bytes | bytearray | memoryview | FileRange
+"""A piece of an answer: bytes, or a range of a file that may leave without being copied."""
+
+BYTES = (bytes, bytearray, memoryview)
+
+
+def release(parts: Iterable[Part]) -> None:
+    """Let go of every file range among the parts."""
+    for part in parts:
+        if not isinstance(part, BYTES):
+            part.release()
+
+
+class ZeroCopySend:
+    """The sending side of one connection for answers that hold file ranges."""
+
+    def __init__(
+        self,
+        transport: asyncio.Transport,
+        on_sent: Callable[[], None],
+        on_lost: Callable[[], None],
+    ) -> None:
+        self._transport = transport
+        self._on_sent = on_sent
+        self._on_lost = on_lost
+        self._loop = asyncio.get_running_loop()
+        descriptor = os.dup(transport.get_extra_info("socket").fileno())
+        self._socket = socket.socket(fileno=descriptor)
+        self._parts: deque[Part] = deque()
+        self._sent = 0  # bytes of the first part that have left
+        self._waiting = False
+
+    def send(self, parts: Sequence[Part]) -> None:
+        """Send the parts in order; call `on_sent` when the last byte is with the kernel."""
+        self._parts.extend(parts)
+        self._sent = 0
+        self._step()
+
+    def close(self) -> None:
+        """Stop, and release every range that did not leave."""
+        self._stop_waiting()
+        release(self._parts)
+        self._parts.clear()
+        self._socket.close()
+
+    def _step(self) -> None:
+        if self._transport.is_closing() or self._socket.fileno() < 0:
+            return
+        if self._transport.get_write_buffer_size():
+            # Earlier answers leave first; the transport flushes at the end of this iteration.
+            self._loop.call_soon(self._step)
+            return
+        try:
+            while self._parts:
+                self._send_first()
+        except (BlockingIOError, InterruptedError):
+            if not self._waiting:
+                self._waiting = True
+                self._loop.add_writer(self._socket.fileno(), self._step)
+            return
+        except OSError:
+            self._on_lost()
+            return
+        self._stop_waiting()
+        self._on_sent()
+
+    def _send_first(self) -> None:
+        part = self._parts[0]
+        if isinstance(part, BYTES):
+            left = len(part) - self._sent
+            more = socket.MSG_MORE if len(self._parts) > 1 else 0
+            count = self._socket.send(memoryview(part)[self._sent :], more)
+        else:
+            descriptor = part.fileno()
+            assert descriptor is not None, (
+                "file ranges without a descriptor are never sent zero-copy"
+            )
+            left = part.size - self._sent
+            count = os.sendfile(self._socket.fileno(), descriptor, part.position + self._sent, left)
+            if count == 0 and left:
+                raise OSError("a file became shorter while it was being sent")
+        self._sent += count
+        if count == left:
+            self._parts.popleft()
+            self._sent = 0
+            if not isinstance(part, BYTES):
+                part.release()
+
+    def _stop_waiting(self) -> None:
+        if self._waiting:
+            self._waiting = False
+            self._loop.remove_writer(self._socket.fileno())

@@ -1,0 +1,146 @@
+"""`barnabas start`: one broker in the foreground, from files and flags to a controlled shutdown."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import ctypes
+import gc
+import logging
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from barnabas.cli.arguments import assignment
+from barnabas.model.errors import ConfigError
+
+if TYPE_CHECKING:
+    from barnabas.config.broker import BrokerOptions
+
+EXAMPLES = """\
+examples:
+  barnabas start
+  barnabas start --data-dir /var/lib/barnabas --listen 0.0.0.0:9092
+  barnabas start --config server.properties --set log.retention.hours=24
+  barnabas start --set num.partitions=6 --set auto.create.topics.enable=false
+
+Names and values of options are Kafka's; the reference of all options is docs/reference/options.md.
+"""
+
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.epilog = EXAMPLES
+    parser.add_argument("--config", metavar="FILE", help="a server.properties file of Kafka's form")
+    parser.add_argument(
+        "--data-dir", metavar="DIR", help="where the logs are kept (log.dirs; default: data)"
+    )
+    parser.add_argument(
+        "--listen",
+        metavar="HOST:PORT",
+        help="address to listen on (listeners; default: 127.0.0.1:9092; port 0 takes a free one)",
+    )
+    parser.add_argument("--id", metavar="N", type=int, help="this broker's id (broker.id)")
+    parser.add_argument(
+        "--zookeeper", metavar="HOST:PORT[/CHROOT]", help="join a cluster (zookeeper.connect)"
+    )
+    parser.add_argument(
+        "--set",
+        metavar="NAME=VALUE",
+        dest="settings",
+        type=assignment,
+        action="append",
+        default=[],
+        help="any option by its name; may be repeated",
+    )
+    parser.add_argument(
+        "--log-level",
+        choices=("debug", "info", "warning", "error"),
+        default="info",
+        help="how much to tell on standard error (default: info)",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Start, say so in one line, serve until SIGTERM or SIGINT, stop cleanly."""
+    logging.basicConfig(
+        stream=sys.stderr,
+        level=arguments.log_level.upper(),
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+    )
+    options = _options(arguments)
+    for warning in options.warnings():
+        logging.getLogger("barnabas.config").warning(warning)
+    if options.zookeeper_connect is not None:
+        raise ConfigError(
+            f"zookeeper.connect={options.zookeeper_connect}: this release runs single brokers; "
+            "start without --zookeeper"
+        )
+    _keep_buffers()
+    try:
+        import uvloop
+    except ImportError:
+        logging.getLogger("barnabas").warning("uvloop is missing: using the slower standard loop")
+        asyncio.run(_serve(options))
+    else:
+        uvloop.run(_serve(options))
+    return 0
+
+
+def _options(arguments: argparse.Namespace) -> BrokerOptions:
+    from barnabas.config.broker import BrokerOptions
+    from barnabas.config.properties import read_properties
+
+    values: dict[str, str] = {"listeners": "PLAINTEXT://127.0.0.1:9092", "log.dirs": "data"}
+    if arguments.config is not None:
+        try:
+            text = Path(arguments.config).read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as failure:
+            raise ConfigError(f"--config {arguments.config} cannot be read: {failure}") from failure
+        values.update(read_properties(text))
+    if arguments.data_dir is not None:
+        values["log.dirs"] = arguments.data_dir
+    if arguments.listen is not None:
+        values["listeners"] = f"PLAINTEXT://{arguments.listen}"
+    if arguments.id is not None:
+        values["broker.id"] = str(arguments.id)
+    if arguments.zookeeper is not None:
+        values["zookeeper.connect"] = arguments.zookeeper
+    values.update(arguments.settings)
+    return BrokerOptions.parse(values)
+
+
+async def _serve(options: BrokerOptions) -> None:
+    from barnabas.broker.broker import Broker
+
+    loop = asyncio.get_running_loop()
+    stopped = asyncio.Event()
+    broker = Broker(options)
+    await broker.start()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopped.set)
+    # What exists now lives as long as the broker: the collector need not look at it again.
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 50)
+    places = ", ".join(str(endpoint) for endpoint in broker.endpoints)
+    print(
+        f"Barnabas broker {broker.broker_id} is ready on {places} "
+        f"(data in {', '.join(broker.logs.paths)})",
+        flush=True,
+    )
+    await stopped.wait()
+    await broker.stop()
+    print("Barnabas stopped cleanly", flush=True)
+
+
+def _keep_buffers() -> None:
+    """Have malloc keep freed megabytes: giving them back costs a page fault per 4 KiB next time."""
+    if sys.platform == "linux":
+        libc = ctypes.CDLL(None)
+        libc.mallopt(M_MMAP_THRESHOLD, 64 * 1024 * 1024)
+        libc.mallopt(M_TRIM_THRESHOLD, 128 * 1024 * 1024)

@@ -1,0 +1,91 @@
+"""What a broker knows of its cluster: live brokers, topics, leaders.
+
+Metadata answers come from here alone.
+
+The controller tells each broker of changes; a broker never decides anything from this view that
+needs to be current, and every lookup by name or id is one dictionary access.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from barnabas.model.ids import ZERO_UUID, Uuid
+
+NO_LEADER = -1
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionView:
+    """Who holds one partition."""
+
+    leader: int
+    leader_epoch: int
+    isr: Sequence[int]
+    replicas: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class TopicView:
+    """A topic, its partitions in order of their number."""
+
+    name: str
+    topic_id: Uuid
+    partitions: Sequence[PartitionView]
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerView:
+    """A live broker; endpoints by listener name, host None where the dialled address is to be
+    used.
+    """
+
+    broker_id: int
+    endpoints: Mapping[str, tuple[str | None, int]]
+    rack: str | None
+    epoch: int = -1
+
+
+class ClusterView:
+    """Live brokers, topics by name and by id, and who is the controller."""
+
+    def __init__(self, cluster_id: str = "") -> None:
+        self.cluster_id = cluster_id
+        self.controller_id = -1
+        self.brokers: dict[int, BrokerView] = {}
+        self._topics: dict[str, TopicView] = {}
+        self._by_id: dict[Uuid, TopicView] = {}
+
+    @property
+    def topic_names(self) -> Iterable[str]:
+        """Return the names of all topics, in order of their creation."""
+        return self._topics.keys()
+
+    @property
+    def topics(self) -> Iterable[TopicView]:
+        """Return all topics, in order of their creation."""
+        return self._topics.values()
+
+    def topic(self, name: str) -> TopicView | None:
+        """Find a topic by its name."""
+        return self._topics.get(name)
+
+    def topic_by_id(self, topic_id: Uuid) -> TopicView | None:
+        """Find a topic by its id."""
+        return self._by_id.get(topic_id)
+
+    def put_topic(self, topic: TopicView) -> None:
+        """Take over a topic, new or changed."""
+        known = self._topics.get(topic.name)
+        if known is not None and known.topic_id != topic.topic_id:
+            self._by_id.pop(known.topic_id, None)  # the name was deleted and made again
+        self._topics[topic.name] = topic
+        if topic.topic_id != ZERO_UUID:
+            self._by_id[topic.topic_id] = topic
+
+    def remove_topic(self, name: str) -> None:
+        """Forget a topic."""
+        topic = self._topics.pop(name, None)
+        if topic is not None:
+            self._by_id.pop(topic.topic_id, None)

@@ -1,0 +1,291 @@
+"""Paths and contents of the coordination tree, byte for byte as Kafka 3.9 writes them.
+
+Every reader accepts fields it does not know; every writer emits compact JSON in Kafka's field
+order, so that existing ZooKeeper tools can read our tree. Nothing here talks to a tree: paths and
+bytes only.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote_plus, unquote_plus
+
+from barnabas.model.errors import CorruptFileError
+from barnabas.model.ids import ZERO_UUID, Uuid, uuid_from_text, uuid_text
+
+CLUSTER_ID = "/cluster/id"
+BROKER_IDS = "/brokers/ids"
+BROKER_SEQUENCE = "/brokers/seqid"
+TOPICS = "/brokers/topics"
+CONTROLLER = "/controller"
+CONTROLLER_EPOCH = "/controller_epoch"
+DELETE_TOPICS = "/admin/delete_topics"
+CONFIG_CHANGES = "/config/changes"
+PRODUCER_ID_BLOCK = "/latest_producer_id_block"
+DEFAULT_ENTITY = "<default>"
+
+PERSISTENT_PATHS = (
+    "/consumers",
+    BROKER_IDS,
+    TOPICS,
+    CONFIG_CHANGES,
+    DELETE_TOPICS,
+    BROKER_SEQUENCE,
+    "/isr_change_notification",
+    PRODUCER_ID_BLOCK,
+    "/log_dir_event_notification",
+    "/config/topics",
+    "/config/clients",
+    "/config/users",
+    "/config/brokers",
+    "/config/ips",
+)
+"""Created by whichever broker comes first."""
+
+
+def broker_path(broker_id: int) -> str:
+    """Return where a broker registers itself."""
+    return f"{BROKER_IDS}/{broker_id}"
+
+
+def topic_path(topic: str) -> str:
+    """Return where a topic's assignment is kept."""
+    return f"{TOPICS}/{topic}"
+
+
+def partitions_path(topic: str) -> str:
+    """Return the parent of a topic's partition states."""
+    return f"{TOPICS}/{topic}/partitions"
+
+
+def partition_path(topic: str, partition: int) -> str:
+    """Return the parent of a partition's state."""
+    return f"{TOPICS}/{topic}/partitions/{partition}"
+
+
+def state_path(topic: str, partition: int) -> str:
+    """Return where a partition's leader and ISR are kept."""
+    return f"{TOPICS}/{topic}/partitions/{partition}/state"
+
+
+def config_path(entity_type: str, name: str) -> str:
+    """Return where the dynamic configs of an entity are kept (`topics`, `brokers`, …)."""
+    return f"/config/{entity_type}/{sanitized(name)}"
+
+
+def sanitized(name: str) -> str:
+    """Return an entity name as it stands in a path: URL-encoded, except the default entity."""
+    if name == DEFAULT_ENTITY:
+        return name
+    return quote_plus(name, safe="").replace("+", "%20").replace("*", "%2A").replace("%7E", "~")
+
+
+def desanitized(segment: str) -> str:
+    """Return the entity name behind a path segment."""
+    return segment if segment == DEFAULT_ENTITY else unquote_plus(segment)
+
+
+def compact(value: object) -> bytes:
+    """Encode JSON without spaces."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode("utf-8")
+
+
+def parsed(path: str, data: bytes) -> dict[str, Any]:
+    """Decode a node's JSON object; raise CorruptFileError naming the node."""
+    try:
+        value = json.loads(data)
+    except ValueError as failure:
+        raise CorruptFileError(f"node {path} does not hold JSON: {data[:80]!r}") from failure
+    if not isinstance(value, dict):
+        raise CorruptFileError(f"node {path} holds {type(value).__name__}, not an object")
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class TopicAssignment:
+    """The node of a topic: its id and who holds each partition."""
+
+    topic_id: Uuid
+    replicas: Mapping[int, Sequence[int]]
+    adding: Mapping[int, Sequence[int]] = field(default_factory=dict)
+    removing: Mapping[int, Sequence[int]] = field(default_factory=dict)
+
+    def encode(self) -> bytes:
+        """Return the node's bytes (version 3)."""
+        return compact(
+            {
+                "version": 3,
+                "topic_id": uuid_text(self.topic_id),
+                "partitions": _by_partition(self.replicas),
+                "adding_replicas": _by_partition(self.adding),
+                "removing_replicas": _by_partition(self.removing),
+            }
+        )
+
+    @classmethod
+    def decode(cls, path: str, data: bytes) -> TopicAssignment:
+        """Read a node of any version; before version 3 there is no id."""
+        value = parsed(path, data)
+        try:
+            text = value.get("topic_id")
+            return cls(
+                uuid_from_text(text) if text else ZERO_UUID,
+                _from_partitions(value["partitions"]),
+                _from_partitions(value.get("adding_replicas", {})),
+                _from_partitions(value.get("removing_replicas", {})),
+            )
+        except (KeyError, TypeError, ValueError, AttributeError) as failure:
+            raise CorruptFileError(f"node {path} is not a topic: {data[:80]!r}") from failure
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionState:
+    """The node of a partition: who leads it and who is in sync."""
+
+    leader: int
+    leader_epoch: int
+    isr: Sequence[int]
+    controller_epoch: int
+    recovering: bool = False
+
+    def encode(self) -> bytes:
+        """Return the node's bytes."""
+        value: dict[str, object] = {
+            "controller_epoch": self.controller_epoch,
+            "leader": self.leader,
+            "version": 1,
+            "leader_epoch": self.leader_epoch,
+            "isr": list(self.isr),
+        }
+        if self.recovering:
+            value["leader_recovery_state"] = 1
+        return compact(value)
+
+    @classmethod
+    def decode(cls, path: str, data: bytes) -> PartitionState:
+        """Read the node's bytes."""
+        value = parsed(path, data)
+        try:
+            return cls(
+                int(value["leader"]),
+                int(value["leader_epoch"]),
+                tuple(int(replica) for replica in value["isr"]),
+                int(value["controller_epoch"]),
+                value.get("leader_recovery_state", 0) == 1,
+            )
+        except (KeyError, TypeError, ValueError) as failure:
+            raise CorruptFileError(f"node {path} is no partition state: {data[:80]!r}") from failure
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerRegistration:
+    """The node of a live broker: where it listens."""
+
+    endpoints: Sequence[tuple[str, str, int]]
+    """Listener name, host, port."""
+    protocols: Mapping[str, str]
+    rack: str | None
+    timestamp_ms: int
+
+    def encode(self) -> bytes:
+        """Return the node's bytes (version 5)."""
+        plain = next(
+            (
+                (host, port)
+                for name, host, port in self.endpoints
+                if self.protocols.get(name) == "PLAINTEXT"
+            ),
+            (None, -1),
+        )
+        value: dict[str, object] = {
+            "version": 5,
+            "host": plain[0],
+            "port": plain[1],
+            "jmx_port": -1,
+            "timestamp": str(self.timestamp_ms),
+            "endpoints": [f"{name}://{_bracketed(h)}:{p}" for name, h, p in self.endpoints],
+            "listener_security_protocol_map": dict(self.protocols),
+            "features": {},
+        }
+        if self.rack is not None:
+            value["rack"] = self.rack
+        return compact(value)
+
+
+def encode_cluster_id(cluster_id: str) -> bytes:
+    """Return the node of the cluster's id; its version is a string, as in Kafka."""
+    return compact({"version": "1", "id": cluster_id})
+
+
+def decode_cluster_id(data: bytes) -> str:
+    """Read the cluster's id."""
+    value = parsed(CLUSTER_ID, data).get("id")
+    if not isinstance(value, str):
+        raise CorruptFileError(f"node {CLUSTER_ID} has no id: {data[:80]!r}")
+    return value
+
+
+def encode_controller(broker_id: int, timestamp_ms: int) -> bytes:
+    """Return the node that names the controller."""
+    return compact(
+        {
+            "version": 2,
+            "brokerid": broker_id,
+            "timestamp": str(timestamp_ms),
+            "kraftControllerEpoch": -1,
+        }
+    )
+
+
+def encode_config(values: Mapping[str, str]) -> bytes:
+    """Return the node of an entity's dynamic configs."""
+    return compact({"version": 1, "config": dict(values)})
+
+
+def decode_config(path: str, data: bytes) -> dict[str, str]:
+    """Read an entity's dynamic configs; an empty node has none."""
+    if not data:
+        return {}
+    config = parsed(path, data).get("config", {})
+    if not isinstance(config, dict):
+        raise CorruptFileError(f"node {path} has no config object: {data[:80]!r}")
+    return {str(name): str(value) for name, value in config.items()}
+
+
+def encode_config_change(entity_path: str) -> bytes:
+    """Return a notification that an entity's configs changed."""
+    return compact({"version": 2, "entity_path": entity_path})
+
+
+def encode_producer_ids(broker_id: int, first: int, last: int) -> bytes:
+    """Return the node of the newest block of producer ids (numbers as strings, last included)."""
+    return compact(
+        {"version": 1, "broker": broker_id, "block_start": str(first), "block_end": str(last)}
+    )
+
+
+def decode_producer_ids(data: bytes) -> int:
+    """Return the last id of the newest block, -1 when none was given out yet."""
+    if not data:
+        return -1
+    try:
+        return int(parsed(PRODUCER_ID_BLOCK, data)["block_end"])
+    except (KeyError, TypeError, ValueError) as failure:
+        raise CorruptFileError(
+            f"node {PRODUCER_ID_BLOCK} is no producer id block: {data[:80]!r}"
+        ) from failure
+
+
+def _by_partition(values: Mapping[int, Sequence[int]]) -> dict[str, list[int]]:
+    return {str(partition): list(values[partition]) for partition in sorted(values)}
+
+
+def _from_partitions(values: Mapping[str, Sequence[int]]) -> dict[int, tuple[int, ...]]:
+    return {int(partition): tuple(int(r) for r in values[partition]) for partition in values}
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

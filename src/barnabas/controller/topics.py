@@ -1,0 +1,128 @@
+"""Rules of topics: which names are legal, which collide, and where replicas go.
+
+Plain functions; the random start of an assignment is an argument.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import RequestError
+
+NAME_LENGTH_MAX = 249
+"""A directory name holds 255 characters, of which a partition number and a dash take up to six."""
+
+PARTITIONS_MAX = 100_000
+"""More partitions than this in one request are a mistake or an attack; Kafka has no bound and
+dies.
+"""
+
+_LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+", re.ASCII)
+
+INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state"})
+
+
+def check_name(topic: str) -> None:
+    """Raise INVALID_TOPIC_EXCEPTION, with the reason, unless the name is legal."""
+    if topic == "":
+        raise _illegal("a topic name cannot be empty")
+    if topic in (".", ".."):
+        raise _illegal(f"topic name {topic!r} is not allowed: it names a directory")
+    if len(topic) > NAME_LENGTH_MAX:
+        raise _illegal(
+            f"topic name of {len(topic)} characters is too long: at most {NAME_LENGTH_MAX}"
+        )
+    if _LEGAL_NAME.fullmatch(topic) is None:
+        raise _illegal(
+            f"topic name {topic!r} is not allowed: only letters, digits, '.', '_' and '-'"
+        )
+
+
+def check_collision(topic: str, existing: Iterable[str]) -> None:
+    """Refuse a name that equals another once '.' reads as '_': metrics could not tell them apart.
+    """
+    if "." not in topic and "_" not in topic:
+        return
+    folded = topic.replace(".", "_")
+    for other in existing:
+        if other != topic and other.replace(".", "_") == folded:
+            raise _illegal(f"topic name {topic!r} collides with the existing {other!r}")
+
+
+def check_counts(partitions: int, replication_factor: int, brokers: int) -> None:
+    """Raise unless the partition count and the replication factor can be met."""
+    if not 1 <= partitions <= PARTITIONS_MAX:
+        raise RequestError(
+            ErrorCode.INVALID_PARTITIONS,
+            f"{partitions} partitions: must be between 1 and {PARTITIONS_MAX}",
+        )
+    if replication_factor < 1:
+        raise RequestError(
+            ErrorCode.INVALID_REPLICATION_FACTOR,
+            f"replication factor {replication_factor}: must be at least 1",
+        )
+    if replication_factor > brokers:
+        raise RequestError(
+            ErrorCode.INVALID_REPLICATION_FACTOR,
+            f"replication factor {replication_factor} is larger than the {brokers} live brokers",
+        )
+
+
+def check_assignment(
+    assignment: Mapping[int, Sequence[int]], brokers: Sequence[int], first_partition: int = 0
+) -> None:
+    """Raise unless a hand-made assignment is consecutive, even and on live brokers."""
+    if not assignment:
+        raise _misassigned("an assignment needs at least one partition")
+    if sorted(assignment) != list(range(first_partition, first_partition + len(assignment))):
+        raise _misassigned(
+            f"partitions {sorted(assignment)} must be consecutive from {first_partition}"
+        )
+    width = len(next(iter(assignment.values())))
+    for partition, replicas in assignment.items():
+        if not replicas:
+            raise _misassigned(f"partition {partition} has no replica")
+        if len(set(replicas)) != len(replicas):
+            raise _misassigned(f"partition {partition} names a broker twice: {list(replicas)}")
+        if len(replicas) != width:
+            raise _misassigned(
+                f"partition {partition} has {len(replicas)} replicas, others {width}"
+            )
+        unknown = [broker for broker in replicas if broker not in brokers]
+        if unknown:
+            raise _misassigned(f"partition {partition} names brokers {unknown} that are not alive")
+
+
+def assign_replicas(
+    brokers: Sequence[int],
+    partitions: range,
+    replication_factor: int,
+    *,
+    start: int,
+    shift: int,
+) -> dict[int, tuple[int, ...]]:
+    """Spread replicas over brokers: leaders round robin, followers shifted once each round."""
+    ordered = sorted(brokers)
+    count = len(ordered)
+    assignment: dict[int, tuple[int, ...]] = {}
+    for partition in partitions:
+        if partition > 0 and partition % count == 0:
+            shift += 1
+        first = (partition + start) % count
+        replicas = [ordered[first]]
+        replicas += [
+            ordered[(first + 1 + (shift + other) % (count - 1)) % count]
+            for other in range(replication_factor - 1)
+        ]
+        assignment[partition] = tuple(replicas)
+    return assignment
+
+
+def _illegal(reason: str) -> RequestError:
+    return RequestError(ErrorCode.INVALID_TOPIC_EXCEPTION, reason)
+
+
+def _misassigned(reason: str) -> RequestError:
+    return RequestError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, reason)
