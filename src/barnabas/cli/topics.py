@@ -341,7 +341,7 @@ def _delete_records(arguments: argparse.Namespace) -> int:
     elif rows:
         print_table(["partition", "earliest"], rows)
     for failure in failures:
-        _complain("delete-records", arguments.topic, failure)
+        print(f"barnabas topics delete-records: {failure} ({failure.code.name})", file=sys.stderr)
     return 1 if failures else 0
 
 

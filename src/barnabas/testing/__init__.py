@@ -1,0 +1,9 @@
+"""Real brokers for tests: `with Cluster() as cluster: connect(cluster.bootstrap)`.
+
+The pytest plugin of this package is loaded by every pytest run of an environment that has Barnabas
+installed, so importing it must cost next to nothing: the broker is imported when a cluster starts.
+"""
+
+from barnabas.testing.cluster import Cluster
+
+__all__ = ["Cluster"]

@@ -1,0 +1,92 @@
+"""Runs a broker as a process of its own, by the command that users type.
+
+The broker is ready when it has printed a line with its address. What it prints goes to a file
+beside its data, and into the error when it does not become ready.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+
+from barnabas.model.errors import BarnabasError
+
+_DEADLINE_S = 30.0
+_ADDRESS = re.compile(rb"([\w.\-]+):(\d+)")
+
+
+class NotReadyError(BarnabasError):
+    """The process ended, or time was up, before the broker said that it was ready."""
+
+
+class ProcessRunner:
+    """One broker in one process."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self, options: Mapping[str, str]) -> tuple[str, int]:
+        """Start the process and wait for its ready line."""
+        settings = dict(options)
+        data_dir = Path(settings.pop("log.dirs"))
+        data_dir.mkdir(parents=True, exist_ok=True)
+        listen = settings.pop("listeners").rpartition("//")[2]
+        errors = data_dir.with_name(f"{data_dir.name}.err")
+        command = [sys.executable, "-m", "barnabas.cli", "start"]
+        command += ["--data-dir", str(data_dir), "--listen", listen]
+        command += ["--id", settings.pop("broker.id")]
+        for name, value in settings.items():
+            command += ["--set", f"{name}={value}"]
+        with errors.open("ab") as stderr:
+            self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr)
+        return self._await_ready(self._process, errors)
+
+    def stop(self) -> None:
+        """Ask for a controlled shutdown, and wait."""
+        assert self._process is not None
+        self._process.terminate()
+        self._wait(self._process)
+
+    def kill(self) -> None:
+        """Kill the process."""
+        assert self._process is not None
+        self._process.kill()
+        self._wait(self._process)
+
+    def _await_ready(self, process: subprocess.Popen[bytes], errors: Path) -> tuple[str, int]:
+        assert process.stdout is not None
+        # A timer that kills turns "nothing is printed" into the end of the output.
+        deadline = threading.Timer(_DEADLINE_S, process.kill)
+        deadline.start()
+        try:
+            for line in process.stdout:
+                found = _ADDRESS.search(line)
+                if found is not None:
+                    self._drain(process)
+                    return found[1].decode(), int(found[2])
+        finally:
+            deadline.cancel()
+        code = self._wait(process)
+        said = " ".join(errors.read_text(errors="replace").split()[-60:])
+        raise NotReadyError(f"the broker ended with exit code {code} before it was ready: {said}")
+
+    def _drain(self, process: subprocess.Popen[bytes]) -> None:
+        """Keep reading what the broker prints, so that a full pipe never stops it."""
+        assert process.stdout is not None
+        threading.Thread(
+            target=lambda stream: [None for _ in stream], args=(process.stdout,), daemon=True
+        ).start()
+
+    def _wait(self, process: subprocess.Popen[bytes]) -> int:
+        try:
+            return process.wait(_DEADLINE_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            return process.wait()
+        finally:
+            if process.stdout is not None:
+                process.stdout.close()

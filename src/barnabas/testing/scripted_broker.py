@@ -1,0 +1,132 @@
+"""A peer that speaks the protocol and answers from a script: for tests of clients.
+
+    answers = {MetadataRequest: lambda request, version: MetadataResponse(...)}
+    async with ScriptedBroker(answers) as broker:
+        ...  # connect to broker.address
+
+It serves every API that it has an answer for, in the versions of our tables or of `versions`;
+`requests` lists what it was asked. An answer is a function of request and version, and gives a
+response, raw bytes (to break the protocol), None (silence) or `CLOSE`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from enum import Enum
+from typing import Any, NamedTuple
+
+from barnabas.client.addresses import Address
+from barnabas.wire.apis import API_VERSIONS_KEY, api, api_of
+from barnabas.wire.codec import decode
+from barnabas.wire.frame import response_frame
+from barnabas.wire.header import decode_request_header
+from barnabas.wire.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
+from barnabas.wire.schema import Message
+
+
+class Closing(Enum):
+    """The type of `CLOSE`."""
+
+    CLOSE = "close the connection instead of answering"
+
+
+CLOSE = Closing.CLOSE
+
+Answer = Message | bytes | Closing | None
+Script = Mapping[type[Message], Callable[[Any, int], Answer]]
+
+
+class Asked(NamedTuple):
+    """One request as it came in."""
+
+    version: int
+    correlation_id: int
+    client_id: str
+    message: Message
+
+
+class ScriptedBroker:
+    """A server on a free port of the loopback interface, on the running loop."""
+
+    def __init__(
+        self, script: Script, versions: Mapping[type[Message], tuple[int, int]] | None = None
+    ) -> None:
+        self.requests: list[Asked] = []
+        self.connections = 0
+        self._script: Script = {ApiVersionsRequest: self._tell_versions, **script}
+        self._versions = dict(versions or {})
+        self._server: asyncio.Server | None = None
+        self._writers: list[asyncio.StreamWriter] = []
+
+    @property
+    def address(self) -> Address:
+        """Return where it listens."""
+        assert self._server is not None
+        host, port = self._server.sockets[0].getsockname()[:2]
+        return Address(host, port)
+
+    def asked(self, kind: type[Message]) -> list[Asked]:
+        """Return the requests of one class."""
+        return [request for request in self.requests if type(request.message) is kind]
+
+    async def __aenter__(self) -> ScriptedBroker:
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        assert self._server is not None
+        self._server.close()
+        for writer in self._writers:
+            writer.close()
+        await self._server.wait_closed()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        self._writers.append(writer)
+        try:
+            while True:
+                size = int.from_bytes(await reader.readexactly(4), "big")
+                answer = self._answer(await reader.readexactly(size))
+                if answer is CLOSE:
+                    break
+                if isinstance(answer, bytes):
+                    writer.write(answer)
+                    await writer.drain()
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass  # the client has gone
+        finally:
+            writer.close()
+
+    def _answer(self, frame: bytes) -> bytes | Closing | None:
+        header, position = decode_request_header(frame)
+        kind = api(header.api_key).request
+        lowest, highest = self._range(kind)
+        if not lowest <= header.api_version <= highest:
+            if header.api_key != API_VERSIONS_KEY:
+                return CLOSE
+            refusal = ApiVersionsResponse(
+                error_code=35,
+                api_keys=[
+                    ApiVersion(api_key=API_VERSIONS_KEY, min_version=lowest, max_version=highest)
+                ],
+            )
+            return response_frame(refusal, 0, header.correlation_id)
+        message, _ = decode(kind, frame, header.api_version, position)
+        asked = Asked(header.api_version, header.correlation_id, header.client_id, message)
+        self.requests.append(asked)
+        answer = self._script[kind](message, header.api_version)
+        if isinstance(answer, Message):
+            return response_frame(answer, header.api_version, header.correlation_id)
+        return answer
+
+    def _range(self, kind: type[Message]) -> tuple[int, int]:
+        return self._versions.get(kind) or api_of(kind).stable_versions
+
+    def _tell_versions(self, request: ApiVersionsRequest, version: int) -> ApiVersionsResponse:
+        entries = []
+        for kind in self._script:
+            lowest, highest = self._range(kind)
+            key = api_of(kind).key
+            entries.append(ApiVersion(api_key=key, min_version=lowest, max_version=highest))
+        return ApiVersionsResponse(api_keys=entries)

@@ -1,0 +1,150 @@
+"""Options are described with their sources and changed one by one, also at brokers that cannot."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from barnabas.admin.configs import (
+    Change,
+    ConfigSource,
+    Operation,
+    Resource,
+    ResourceType,
+    alter_configs,
+    changed,
+    describe_configs,
+)
+from barnabas.client.switchboard import ANY, Switchboard
+from barnabas.model.errors import RequestError
+from barnabas.testing.scripted_broker import Script, ScriptedBroker
+from barnabas.wire.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
+from barnabas.wire.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+)
+from barnabas.wire.messages.incremental_alter_configs import (
+    AlterConfigsResourceResponse,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+
+TOPIC = Resource(ResourceType.TOPIC, "t")
+CHANGES = [
+    Change(Operation.SET, "retention.ms", "5"),
+    Change(Operation.APPEND, "cleanup.policy", "compact"),
+    Change(Operation.DELETE, "segment.ms"),
+]
+
+
+def converse(
+    script: Script, client: Callable[[Switchboard, ScriptedBroker], Awaitable[Any]]
+) -> Any:
+    async def conversation() -> Any:
+        async with ScriptedBroker(script) as broker, Switchboard([broker.address]) as board:
+            return await client(board, broker)
+
+    return asyncio.run(conversation())
+
+
+def described(request: DescribeConfigsRequest, version: int) -> DescribeConfigsResponse:
+    entries = [
+        ("segment.ms", "7", 1),
+        ("cleanup.policy", "delete", 1),
+        ("retention.bytes", "-1", 5),
+        ("strange", "1", 99),
+    ]
+    return DescribeConfigsResponse(
+        results=[
+            DescribeConfigsResult(
+                configs=[
+                    DescribeConfigsResourceResult(name=name, value=value, config_source=source)
+                    for name, value, source in entries
+                ]
+            )
+        ]
+    )
+
+
+def test_options_come_sorted_with_their_sources() -> None:
+    entries = converse(
+        {DescribeConfigsRequest: described}, lambda board, broker: describe_configs(board, TOPIC)
+    )
+    assert [(entry.name, entry.value, entry.source) for entry in entries] == [
+        ("cleanup.policy", "delete", ConfigSource.TOPIC),
+        ("retention.bytes", "-1", ConfigSource.DEFAULT),
+        ("segment.ms", "7", ConfigSource.TOPIC),
+        ("strange", "1", ConfigSource.UNKNOWN),
+    ]
+
+
+def test_changes_go_out_one_by_one_where_the_broker_knows_them() -> None:
+    script: Script = {
+        IncrementalAlterConfigsRequest: lambda request, version: IncrementalAlterConfigsResponse()
+    }
+
+    async def client(board: Switchboard, broker: ScriptedBroker) -> Any:
+        await alter_configs(board, TOPIC, CHANGES, validate_only=True)
+        return broker.asked(IncrementalAlterConfigsRequest)[0].message
+
+    request = converse(script, client)
+    assert request.validate_only
+    [resource] = request.resources
+    assert (resource.resource_type, resource.resource_name) == (2, "t")
+    assert [(c.name, c.config_operation, c.value) for c in resource.configs] == [
+        ("retention.ms", 0, "5"),
+        ("cleanup.policy", 2, "compact"),
+        ("segment.ms", 1, None),
+    ]
+
+
+def test_an_old_broker_gets_the_whole_set_with_the_changes_in_it() -> None:
+    script: Script = {
+        DescribeConfigsRequest: described,
+        AlterConfigsRequest: lambda request, version: AlterConfigsResponse(),
+    }
+
+    async def client(board: Switchboard, broker: ScriptedBroker) -> Any:
+        await alter_configs(board, TOPIC, CHANGES)
+        return broker.asked(AlterConfigsRequest)[0].message
+
+    [resource] = converse(script, client).resources
+    assert {entry.name: entry.value for entry in resource.configs} == {
+        "cleanup.policy": "delete,compact",
+        "retention.ms": "5",
+    }
+
+
+def test_a_refusal_is_raised_with_the_brokers_words() -> None:
+    refusal = AlterConfigsResourceResponse(error_code=40, error_message="no such option")
+    script: Script = {
+        IncrementalAlterConfigsRequest: lambda request, version: IncrementalAlterConfigsResponse(
+            responses=[refusal]
+        )
+    }
+    with pytest.raises(RequestError, match="no such option"):
+        converse(script, lambda board, broker: alter_configs(board, TOPIC, CHANGES))
+
+
+def test_list_changes_keep_order_and_do_not_repeat() -> None:
+    present = {"a": "x,y", "b": "1"}
+    assert changed(
+        present,
+        [
+            Change(Operation.APPEND, "a", "y,z"),
+            Change(Operation.SUBTRACT, "a", "x"),
+            Change(Operation.APPEND, "c", "new"),
+            Change(Operation.DELETE, "missing"),
+        ],
+    ) == {"a": "y,z", "b": "1", "c": "new"}
+
+
+def test_a_broker_answers_for_itself_alone() -> None:
+    assert Resource(ResourceType.BROKER, "3").destination == 3
+    assert Resource(ResourceType.BROKER, "").destination is ANY
+    assert TOPIC.destination is ANY

@@ -1,0 +1,106 @@
+"""The cluster view takes over news and never goes back to an older leader epoch."""
+
+from __future__ import annotations
+
+from barnabas.client.cluster import BrokerAddress, ClusterView
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.ids import ZERO_UUID, TopicPartition
+from barnabas.wire.messages.metadata import (
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+
+ID = bytes(range(16))
+
+
+def metadata(
+    leader: int = 1, epoch: int = 5, *, name: str = "t", topic_id: bytes = ID, controller: int = 2
+) -> MetadataResponse:
+    return MetadataResponse(
+        brokers=[MetadataResponseBroker(node_id=n, host=f"h{n}", port=9000 + n) for n in (1, 2)],
+        cluster_id="c",
+        controller_id=controller,
+        topics=[
+            MetadataResponseTopic(
+                name=name,
+                topic_id=topic_id,
+                partitions=[
+                    MetadataResponsePartition(
+                        partition_index=0,
+                        leader_id=leader,
+                        leader_epoch=epoch,
+                        replica_nodes=[1, 2],
+                        isr_nodes=[leader],
+                    )
+                ],
+            )
+        ],
+    )
+
+
+def view(*responses: MetadataResponse) -> ClusterView:
+    cluster = ClusterView()
+    for now_ms, response in enumerate(responses):
+        cluster.apply(response, now_ms)
+    return cluster
+
+
+T0 = TopicPartition("t", 0)
+
+
+def test_a_response_tells_brokers_controller_and_leaders() -> None:
+    cluster = view(metadata())
+    assert cluster.brokers[2] == BrokerAddress(2, "h2", 9002)
+    assert (cluster.cluster_id, cluster.controller_id) == ("c", 2)
+    assert cluster.leader(T0) == 1
+    assert cluster.topic_id("t") == ID
+    assert cluster.topic_id("unknown") == ZERO_UUID
+    partition = cluster.partition(T0)
+    assert partition is not None
+    assert (partition.replicas, partition.isr, partition.error) == ((1, 2), (1,), ErrorCode.NONE)
+
+
+def test_no_controller_is_none() -> None:
+    assert view(metadata(controller=-1)).controller_id is None
+
+
+def test_an_older_epoch_is_not_believed() -> None:
+    assert view(metadata(leader=1, epoch=5), metadata(leader=2, epoch=4)).leader(T0) == 1
+    assert view(metadata(leader=1, epoch=5), metadata(leader=2, epoch=6)).leader(T0) == 2
+
+
+def test_epochs_of_another_topic_of_the_same_name_do_not_count() -> None:
+    recreated = metadata(leader=2, epoch=0, topic_id=bytes(15) + b"\7")
+    assert view(metadata(leader=1, epoch=5), recreated).leader(T0) == 2
+
+
+def test_without_epochs_the_last_word_counts() -> None:
+    assert view(metadata(leader=1, epoch=5), metadata(leader=2, epoch=-1)).leader(T0) == 2
+
+
+def test_a_leader_that_is_not_listed_is_no_leader() -> None:
+    led, leaderless = view(metadata(leader=7)).by_leader([T0, TopicPartition("x", 0)])
+    assert (led, leaderless) == ({}, [T0, TopicPartition("x", 0)])
+
+
+def test_partitions_are_grouped_under_their_leaders() -> None:
+    cluster = view(metadata(leader=1), metadata(leader=2, name="u"))
+    u0 = TopicPartition("u", 0)
+    assert cluster.by_leader([u0, T0]) == ({2: [u0], 1: [T0]}, [])
+
+
+def test_only_a_full_answer_removes_topics() -> None:
+    cluster = view(metadata(), metadata(name="u"))
+    assert sorted(cluster.topics) == ["t", "u"]
+    cluster.apply(metadata(name="u"), 9, all_topics=True)
+    assert sorted(cluster.topics) == ["u"]
+
+
+def test_the_view_grows_stale() -> None:
+    cluster = ClusterView()
+    assert cluster.is_stale(0, 1000)
+    cluster.apply(metadata(), 500)
+    assert not cluster.is_stale(1500, 1000)
+    assert cluster.is_stale(1501, 1000)

@@ -1,0 +1,264 @@
+"""The switchboard finds brokers, keeps connections, and repeats what is worth repeating."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from barnabas.client.addresses import Address
+from barnabas.client.errors import ConnectError
+from barnabas.client.switchboard import CONTROLLER, Switchboard
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import RequestError
+from barnabas.model.ids import TopicPartition
+from barnabas.testing.scripted_broker import CLOSE, Closing, ScriptedBroker
+from barnabas.wire.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
+from barnabas.wire.messages.metadata import (
+    MetadataRequest,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+
+T0 = TopicPartition("t", 0)
+
+
+class Pair:
+    """Two scripted brokers, 1 and 2, that tell the same story about topic `t`."""
+
+    def __init__(self) -> None:
+        self.brokers = [
+            ScriptedBroker({MetadataRequest: self.metadata, DescribeClusterRequest: self.who(n)})
+            for n in (1, 2)
+        ]
+        self.leader, self.controller = 2, 2
+        self.topic_error = ErrorCode.NONE
+        self.before_answering: Callable[[], Closing | None] = lambda: None
+
+    def metadata(self, request: MetadataRequest, version: int) -> MetadataResponse:
+        return MetadataResponse(
+            brokers=[
+                MetadataResponseBroker(
+                    node_id=n, host=broker.address.host, port=broker.address.port
+                )
+                for n, broker in enumerate(self.brokers, 1)
+            ],
+            controller_id=self.controller,
+            topics=[
+                MetadataResponseTopic(
+                    name="t",
+                    error_code=self.topic_error,
+                    partitions=[
+                        MetadataResponsePartition(partition_index=0, leader_id=self.leader)
+                    ],
+                )
+            ],
+        )
+
+    def who(self, n: int) -> Callable[[Any, int], DescribeClusterResponse | Closing]:
+        def answer(request: Any, version: int) -> DescribeClusterResponse | Closing:
+            return self.before_answering() or DescribeClusterResponse(controller_id=n)
+
+        return answer
+
+
+def converse(client: Callable[[Switchboard, Pair], Awaitable[Any]], **options: Any) -> Any:
+    async def conversation() -> Any:
+        pair = Pair()
+        async with pair.brokers[0], pair.brokers[1]:
+            bootstrap = [pair.brokers[0].address]
+            options.setdefault("retry_backoff_ms", (1, 2))
+            async with Switchboard(bootstrap, **options) as board:
+                return await client(board, pair)
+
+    return asyncio.run(conversation())
+
+
+async def asked(board: Switchboard, to: Any) -> int:
+    response = await board.send(DescribeClusterRequest(), to)
+    answered_by: int = response.controller_id
+    return answered_by
+
+
+def test_requests_reach_the_broker_they_are_for() -> None:
+    async def client(board: Switchboard, pair: Pair) -> list[int]:
+        return [await asked(board, to) for to in (1, 2, CONTROLLER, T0)]
+
+    assert converse(client) == [1, 2, 2, 2]
+
+
+def test_connections_are_opened_when_needed_and_used_again() -> None:
+    async def client(board: Switchboard, pair: Pair) -> list[list[int]]:
+        opened = []
+        for to in (1, 2, 2, 1):
+            await asked(board, to)
+            opened.append([broker.connections for broker in pair.brokers])
+        return opened
+
+    assert converse(client) == [[1, 0], [1, 1], [1, 1], [1, 1]]
+
+
+def test_simultaneous_callers_share_one_connection() -> None:
+    async def client(board: Switchboard, pair: Pair) -> int:
+        await asyncio.gather(*(asked(board, 2) for _ in range(5)))
+        return pair.brokers[1].connections
+
+    assert converse(client) == 1
+
+
+def test_a_lost_connection_is_opened_again() -> None:
+    async def client(board: Switchboard, pair: Pair) -> int:
+        await asked(board, 2)
+        (await board.connection(2)).close()
+        await asked(board, 2)
+        return pair.brokers[1].connections
+
+    assert converse(client) == 2
+
+
+def test_any_of_several_bootstrap_addresses_will_do() -> None:
+    async def conversation() -> int:
+        async with ScriptedBroker({}) as gone:
+            dead = gone.address
+        pair = Pair()
+        async with (
+            pair.brokers[0],
+            pair.brokers[1],
+            Switchboard([dead, pair.brokers[0].address]) as board,
+        ):
+            return len((await board.refresh()).brokers)
+
+    assert asyncio.run(conversation()) == 2
+
+
+def test_no_bootstrap_address_that_answers_names_them_all() -> None:
+    async def conversation() -> None:
+        async with ScriptedBroker({}) as one, ScriptedBroker({}) as two:
+            dead = [one.address, two.address]
+        async with Switchboard(dead, reconnect_backoff_ms=(1, 1)) as board:
+            with pytest.raises(ConnectError) as failure:
+                await board.refresh()
+        assert all(f"cannot connect to {address}" in str(failure.value) for address in dead)
+
+    asyncio.run(conversation())
+
+
+def test_a_broker_that_refuses_is_not_tried_again_at_once() -> None:
+    async def conversation() -> float:
+        loop = asyncio.get_running_loop()
+        async with ScriptedBroker({}) as gone:
+            dead = gone.address
+        async with Switchboard([dead], reconnect_backoff_ms=(30, 30)) as board:
+            with pytest.raises(ConnectError):
+                await board.refresh()
+            started = loop.time()
+            with pytest.raises(ConnectError):
+                await board.refresh()
+            return loop.time() - started
+
+    assert asyncio.run(conversation()) >= 0.8 * 0.030 - 0.002  # jitter; timers may round down
+
+
+@pytest.mark.parametrize(
+    ("leader", "topic_error", "to", "code", "message"),
+    [
+        (-1, ErrorCode.NONE, T0, ErrorCode.LEADER_NOT_AVAILABLE, "t-0 has no leader"),
+        (
+            -1,
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+            T0,
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+            "topic 't'",
+        ),
+        (
+            1,
+            ErrorCode.NONE,
+            TopicPartition("t", 9),
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+            "'t' has no partition 9",
+        ),
+        (1, ErrorCode.NONE, 7, ErrorCode.BROKER_NOT_AVAILABLE, r"broker 7 is not .* \[1, 2\]"),
+    ],
+)
+def test_a_destination_that_is_not_there_is_named(
+    leader: int, topic_error: ErrorCode, to: Any, code: ErrorCode, message: str
+) -> None:
+    async def client(board: Switchboard, pair: Pair) -> RequestError:
+        pair.leader, pair.topic_error = leader, topic_error
+        with pytest.raises(RequestError, match=message) as failure:
+            await asked(board, to)
+        return failure.value
+
+    assert converse(client).code is code
+
+
+def test_retrying_follows_a_leader_that_moved() -> None:
+    async def client(board: Switchboard, pair: Pair) -> tuple[int, int]:
+        pair.leader = 1
+        await board.refresh(["t"])
+        attempts = 0
+
+        async def attempt() -> int:
+            nonlocal attempts
+            attempts += 1
+            answered_by = await asked(board, T0)
+            if answered_by == 1:
+                pair.leader = 2
+                raise RequestError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+            return answered_by
+
+        return await board.retrying(attempt, topics=["t"]), attempts
+
+    assert converse(client) == (2, 2)
+
+
+def test_retrying_survives_lost_connections() -> None:
+    closings = [CLOSE, CLOSE]
+
+    async def client(board: Switchboard, pair: Pair) -> int:
+        pair.before_answering = lambda: closings.pop() if closings else None
+        return await board.retrying(lambda: asked(board, 2))
+
+    assert converse(client) == 2
+    assert closings == []
+
+
+def test_retrying_stops_at_a_final_failure() -> None:
+    async def client(board: Switchboard, pair: Pair) -> int:
+        attempts = 0
+
+        async def attempt() -> None:
+            nonlocal attempts
+            attempts += 1
+            raise RequestError(ErrorCode.INVALID_CONFIG, "no such option")
+
+        with pytest.raises(RequestError, match="no such option"):
+            await board.retrying(attempt)
+        return attempts
+
+    assert converse(client) == 1
+
+
+def test_retrying_gives_up_when_time_is_up() -> None:
+    async def client(board: Switchboard, pair: Pair) -> int:
+        attempts = 0
+
+        async def attempt() -> None:
+            nonlocal attempts
+            attempts += 1
+            raise RequestError(ErrorCode.REQUEST_TIMED_OUT)
+
+        with pytest.raises(RequestError):
+            await board.retrying(attempt, timeout_ms=30)
+        return attempts
+
+    assert converse(client) > 2
+
+
+def test_bootstrap_addresses_may_be_text() -> None:
+    board = Switchboard("a:1,b:2")
+    assert board._bootstrap == [Address("a", 1), Address("b", 2)]
