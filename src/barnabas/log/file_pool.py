@@ -28,8 +28,11 @@ class PooledFile:
 
     def get(self) -> File:
         """Return the open file; it stays open at least until another one is asked for."""
+        file = self._file
+        if file is None:
+            return self._pool._open(self)
         self._touched = True
-        return self._file or self._pool._open(self)
+        return file
 
     def pin(self) -> File:
         """Return the file and keep it open until `unpin`."""

@@ -99,7 +99,7 @@ class Recovery:
         """Start a log in an empty directory."""
         start = self._log_start_offset
         segment = self._segment(start)
-        segment.create(preallocate_bytes)
+        segment.create(preallocate_bytes, in_new_directory=True)
         return Found([segment], start, start, start, self._epochs, self._producers)
 
     def load(self) -> Found:

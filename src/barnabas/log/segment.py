@@ -110,18 +110,15 @@ class Segment:
         """Return the paths of the index files, there or not."""
         return [self.path(suffix) for suffix in SUFFIXES[1:]]
 
-    def create(self, preallocate_bytes: int = 0) -> None:
+    def create(self, preallocate_bytes: int = 0, *, in_new_directory: bool = False) -> None:
         """Make the empty file; leftovers of the same name are replaced."""
         files = self.pool.files
-        for path in self.side_files():
-            files.unlink(path)
-        file = files.open(self.file.path, create=True)
-        try:
-            if preallocate_bytes or file.size():
-                file.truncate(0)
-                file.truncate(preallocate_bytes)
-        finally:
-            file.close()
+        if not in_new_directory:
+            for path in self.side_files():
+                files.unlink(path)
+        files.write(self.file.path, b"")
+        if preallocate_bytes:
+            self.file.get().truncate(preallocate_bytes)
         self.overlong = preallocate_bytes > 0
 
     def attach(self, size_bytes: int) -> None:
