@@ -24,7 +24,7 @@ class InProcessBroker(Protocol):
     @property
     def endpoints(self) -> Sequence[Endpoint]: ...
     async def stop(self) -> None: ...
-    def kill(self) -> None: ...
+    async def kill(self) -> None: ...
 
 
 def broker_of(options: Mapping[str, str]) -> InProcessBroker:
@@ -92,7 +92,7 @@ class ThreadRunner:
         if await wanted:
             await broker.stop()
         else:
-            broker.kill()
+            await broker.kill()
 
 
 def _new_loop() -> asyncio.AbstractEventLoop:

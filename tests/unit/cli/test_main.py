@@ -51,7 +51,7 @@ def test_a_command_imports_itself_alone_and_no_drawing() -> None:
     modules = imported_by("from barnabas.cli.main import *; parser(COMMANDS[1])")
     assert "barnabas.cli.topics" in modules
     others = {command.module for command in COMMANDS} - {"barnabas.cli.topics"}
-    heavy = {"rich", "uvloop", "cramjam", "pyarrow", "barnabas.kernels", "barnabas.records"}
+    heavy = {"rich", "uvloop", "cramjam", "pyarrow", "barnabas.records"}
     heavy |= {"barnabas.broker", "barnabas.log", "barnabas.config"}
     assert modules.isdisjoint(others | heavy)
 
