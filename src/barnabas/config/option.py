@@ -281,7 +281,7 @@ class Section:
 
     def __init_subclass__(cls) -> None:
         collected: dict[str, Option] = {}
-        for parent in reversed(cls.__mro__[1:]):
+        for parent in cls.__bases__:
             collected.update(parent.__dict__.get("options", {}))
         for attribute, declared in list(vars(cls).items()):
             if isinstance(declared, Option):

@@ -17,7 +17,7 @@ from typing import Any
 from barnabas.config.aliases import aliases, to_ms
 from barnabas.config.broker import BrokerOptions
 from barnabas.config.option import Section, attribute_name, option, suggest
-from barnabas.config.reasons import REPLICATION, TIERED
+from barnabas.config.reasons import COMPACTION, REPLICATION, RETENTION, TIERED
 from barnabas.model.errors import ConfigError
 
 
@@ -80,6 +80,7 @@ class TopicOptions(Section):
         at_least=0,
         synonym="log.cleaner.delete.retention.ms",
         dynamic="cluster",
+        reserved=COMPACTION,
         doc="How long the marker of a deleted key stays.",
     )
     file_delete_delay_ms: int = option(
@@ -141,6 +142,7 @@ class TopicOptions(Section):
         at_least=1,
         synonym="log.cleaner.max.compaction.lag.ms",
         dynamic="cluster",
+        reserved=COMPACTION,
         doc="Time after which a record must become compactable.",
     )
     max_message_bytes: int = option(
@@ -187,6 +189,7 @@ class TopicOptions(Section):
         at_most=1,
         synonym="log.cleaner.min.cleanable.ratio",
         dynamic="cluster",
+        reserved=COMPACTION,
         doc="Share of uncompacted bytes at which a log is compacted.",
     )
     min_compaction_lag_ms: int = option(
@@ -196,6 +199,7 @@ class TopicOptions(Section):
         at_least=0,
         synonym="log.cleaner.min.compaction.lag.ms",
         dynamic="cluster",
+        reserved=COMPACTION,
         doc="Time for which a record is safe from compaction.",
     )
     min_insync_replicas: int = option(
@@ -221,6 +225,7 @@ class TopicOptions(Section):
         default=-1,
         synonym="log.retention.bytes",
         dynamic="cluster",
+        reserved=RETENTION,
         doc="Size of a partition above which its oldest segments go; -1 sets no bound.",
     )
     retention_ms: int = option(
@@ -230,6 +235,7 @@ class TopicOptions(Section):
         at_least=-1,
         synonym="log.retention.ms",
         dynamic="cluster",
+        reserved=RETENTION,
         doc="How long records are kept; -1 for ever.",
     )
     segment_bytes: int = option(
@@ -274,6 +280,7 @@ class TopicOptions(Section):
         default=False,
         synonym="unclean.leader.election.enable",
         dynamic="cluster",
+        reserved=REPLICATION,
         doc="Whether a replica that lags may lead when no other is left, losing records.",
     )
     message_downconversion_enable: bool = option(

@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from barnabas.config.option import Section, option
-from barnabas.config.reasons import EAGER, EVENT_LOOP, KRAFT, REPLICATION, SECURITY
+from barnabas.config.reasons import (
+    EAGER,
+    EVENT_LOOP,
+    IO_THREADS,
+    KRAFT,
+    REPLICATION,
+    REQUEST_COUNT,
+    SECURITY,
+)
 
 
 class NetworkOptions(Section):
@@ -47,7 +55,6 @@ class NetworkOptions(Section):
         "control.plane.listener.name",
         "string",
         default=None,
-        reserved=REPLICATION,
         doc="Listener that only the controller uses, with a queue of its own.",
     )
     early_start_listeners: str | None = option(
@@ -80,6 +87,7 @@ class NetworkOptions(Section):
         default=10,
         at_least=1,
         dynamic="cluster",
+        reserved=IO_THREADS,
         doc="Threads for housekeeping, such as deleting and compacting.",
     )
     queued_max_requests: int = option(
@@ -95,6 +103,7 @@ class NetworkOptions(Section):
         default=-1,
         at_least=1,
         besides=(-1,),
+        reserved=REQUEST_COUNT,
         doc="Bytes of requests that may wait; -1 sets no bound.",
     )
     request_timeout_ms: int = option(
@@ -102,6 +111,7 @@ class NetworkOptions(Section):
         "int",
         default=30_000,
         at_least=1,
+        reserved=REPLICATION,
         doc="Longest wait of this broker for an answer of another one.",
     )
     socket_request_max_bytes: int = option(
@@ -139,6 +149,7 @@ class NetworkOptions(Section):
         "long",
         default=10_000,
         at_least=1,
+        reserved=REPLICATION,
         doc="First bound on opening a connection to another broker; it grows with failures.",
     )
     socket_connection_setup_timeout_max_ms: int = option(
@@ -146,6 +157,7 @@ class NetworkOptions(Section):
         "long",
         default=30_000,
         at_least=1,
+        reserved=REPLICATION,
         doc="Largest bound on opening a connection to another broker.",
     )
     connections_max_idle_ms: int = option(

@@ -106,6 +106,7 @@ class ReplicationOptions(Section):
         "controlled.shutdown.enable",
         "boolean",
         default=True,
+        reserved=REPLICATION,
         doc="Whether a stopping broker hands its partitions over first.",
     )
     controlled_shutdown_max_retries: int = option(

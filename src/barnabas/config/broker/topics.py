@@ -48,6 +48,7 @@ class TopicsOptions(Section):
         "boolean",
         default=False,
         dynamic="cluster",
+        reserved=REPLICATION,
         doc="Whether a replica that lags may lead when no other is left, losing records.",
     )
     auto_leader_rebalance_enable: bool = option(
