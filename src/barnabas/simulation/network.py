@@ -47,14 +47,12 @@ class Channel:
         self._source = source
         self._target = target
         self._queue: deque[tuple[float, Callable[[], None]]] = deque()
-        self._last_due = 0.0
         self._timer: asyncio.TimerHandle | None = None
 
     def send(self, act: Callable[[], None]) -> None:
         """Run `act` at the other side."""
         latency = self._network.draw_latency(self._source, self._target)
-        self._last_due = max(self._last_due, self._network.loop.time() + latency)
-        self._queue.append((self._last_due, act))
+        self._queue.append((self._network.loop.time() + latency, act))
         self.wake()
 
     def wake(self) -> None:
@@ -68,6 +66,7 @@ class Channel:
             self._timer = self._network.loop.call_at(due, self._deliver, context=self.context)
 
     def _deliver(self) -> None:
+        """Run what has arrived; something faster waits behind what was sent before it."""
         self._timer = None
         cut = self._network.is_cut(self._source, self._target)
         now = self._network.loop.time()

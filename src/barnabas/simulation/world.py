@@ -6,7 +6,7 @@
         world.run(scenario(world), until=60)                      # virtual seconds
 
 A host runs one process at a time. `pause` stops it as SIGSTOP does, `kill` ends it as SIGKILL
-does, `crash` takes the power: what was not flushed is lost. `start` begins the next life, on the
+does, `crash` takes the power: what was not flushed is lost. `restart` begins the next life, on the
 same disk. The world also has a coordination service, which hosts reach through the network like
 anything else.
 
@@ -22,7 +22,7 @@ import math
 from collections.abc import Callable, Coroutine
 from random import Random
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from barnabas.coordination.memory import MemoryCoordination, MemoryStore
 from barnabas.model.errors import BarnabasError
@@ -35,6 +35,9 @@ T = TypeVar("T")
 
 START_MS = 1_700_000_000_000
 """The wall clock when a world begins."""
+
+Program: TypeAlias = Callable[["Host"], Coroutine[Any, Any, Any]]
+"""What a process runs, on the host that it is given."""
 
 COORDINATION = "coordination"
 """The host of the coordination service."""
@@ -53,6 +56,8 @@ class Host:
         self.random = Random(f"{world.seed}/{name}")
         self.disk = SimulatedDisk(Random(f"{world.seed}/{name}/disk"), self.now_ms)
         self.process: Process | None = None
+        self.program: Program | None = None
+        """What the present or last process runs."""
         self._world = world
 
     def now_ms(self) -> int:
@@ -134,7 +139,7 @@ class World:
     def start(
         self, name: str, program: Callable[[Host], Coroutine[Any, Any, T]]
     ) -> asyncio.Task[T]:
-        """Begin a process on a host that has none (also: restart it); return its main task.
+        """Begin a process on a host that has none; return its main task.
 
         The program failing is a failure of the run, unless somebody awaited the task.
         """
@@ -142,12 +147,19 @@ class World:
         assert host.process is None, f"{name} is running"
         self.trace.note("start", name)
         self.network.set_down(name, False)
+        host.program = program
         host.process = Process(name)
         context = host.process.context()
         coroutine = context.run(program, host)
         main = self.loop.create_task(coroutine, name=f"{name}/main", context=context)
         self._mains.append(main)
         return main
+
+    def restart(self, name: str) -> asyncio.Task[Any]:
+        """Begin the next life of a killed or crashed host, with the program of the last."""
+        program = self.hosts[name].program
+        assert program is not None, f"{name} never ran"
+        return self.start(name, program)
 
     def kill(self, name: str) -> None:
         """End the host's process; its disk keeps every byte that was written."""

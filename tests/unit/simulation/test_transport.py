@@ -252,6 +252,21 @@ def test_abort_drops_what_was_not_sent(loop):
     loop.run_until_complete(main())
 
 
+def test_closing_with_bytes_unread_resets_the_connection(loop):
+    async def main() -> None:
+        pair = await Pair.open()
+        pair.server.transport.pause_reading()
+        pair.client.transport.write(b"never read")
+        if isinstance(loop, SimulatedLoop):
+            await asyncio.sleep(1)  # Virtual; on a real loopback the bytes are there already.
+        pair.server.transport.close()
+        await pair.client.lost
+        assert isinstance(pair.client.error, ConnectionResetError)
+        await pair.close()
+
+    loop.run_until_complete(main())
+
+
 def test_writing_to_an_end_that_is_gone_loses_the_connection(loop):
     async def main() -> None:
         pair = await Pair.open(keep_open=True)

@@ -77,7 +77,7 @@ def run_story(seed: int) -> tuple[str, list[int], bytes]:
                     case "crash":
                         world.crash("server", silent=world.random.random() < 0.5)
                         await asyncio.sleep(0.05)
-                        world.start("server", serve)
+                        world.restart("server")
                     case "pause":
                         world.pause("server")
                         await asyncio.sleep(0.5)
@@ -188,7 +188,7 @@ def test_connections_of_a_crashed_host_are_reset_now_or_when_it_is_back():
                 reader, writer = await asyncio.open_connection("one", 1)
                 await asyncio.sleep(1)
                 world.crash("one", silent=silent)
-                world.loop.call_later(20, world.start, "one", serve)
+                world.loop.call_later(20, world.restart, "one")
                 if not silent:
                     with pytest.raises(ConnectionRefusedError):
                         await asyncio.open_connection("one", 1)

@@ -1,0 +1,54 @@
+"""A store forgets its sessions when they end, and outlives the ones that are killed."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from barnabas.coordination.contract import SessionExpired, SessionState
+from barnabas.coordination.embedded import EmbeddedCoordination, EmbeddedStore
+from barnabas.coordination.memory import MemoryCoordination, MemoryStore
+
+
+async def test_ended_sessions_are_forgotten():
+    store = MemoryStore()
+    one, two = MemoryCoordination(store), MemoryCoordination(store)
+    await one.start()
+    await two.start()
+    assert list(store.subscribers) == list(store.tree.sessions) == [one.session_id, two.session_id]
+    await one.close()
+    store.expire(two.session_id)
+    assert not store.subscribers
+    assert not store.tree.sessions
+    await asyncio.sleep(0)
+    assert two.state is SessionState.EXPIRED
+
+
+async def test_a_heartbeat_of_an_ended_session_is_told_so():
+    store = MemoryStore()
+    one = MemoryCoordination(store)
+    await one.start()
+    store.tree.end_session(one.session_id)
+    store.hear(one.session_id, one)
+    await asyncio.sleep(0)
+    assert one.state is SessionState.EXPIRED
+    with pytest.raises(SessionExpired):
+        await one.exists("/")
+
+
+async def test_a_killed_broker_is_expired_and_the_others_go_on(tmp_path: Path):
+    store = EmbeddedStore(tmp_path / "coordination.db")
+    killed, other = EmbeddedCoordination(store), EmbeddedCoordination(store)
+    await killed.start()
+    await other.start()
+    await killed.create("/live", ephemeral=True)
+    store.expire(killed.session_id)
+    await killed.close()
+    assert await other.children("/") == []
+    await other.close()
+    # The last one closed the file: it can be taken by another store.
+    again = EmbeddedCoordination(EmbeddedStore(store.path))
+    await again.start()
+    await again.close()
