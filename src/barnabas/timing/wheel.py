@@ -179,7 +179,6 @@ class TimingWheel:
         now_tick = now_ms // self.tick_ms
         while queue and queue[0][0] <= now_tick:
             tick, level, bucket = heappop(queue)
-            bucket.due_tick = -1
             if not bucket:
                 continue
             self._now_tick = tick  # step by step, so that a long jump keeps the order

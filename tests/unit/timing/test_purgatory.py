@@ -122,6 +122,19 @@ def test_an_answer_that_checks_its_own_and_other_keys(purgatory: Purgatory) -> N
     assert all(operation.events == ["complete"] for operation in operations)
 
 
+def test_an_answer_that_cancels_one_that_waits_for_the_same_key(purgatory: Purgatory) -> None:
+    """A connection that closes while its neighbour is answered."""
+    second = Operation()
+    first = Operation(then=second.cancel)
+    for operation in (first, second):
+        purgatory.watch(operation, ["a"], 100)
+        operation.ready = True
+    tried: list[str] = []
+    second.try_complete = lambda: bool(tried.append("second"))  # type: ignore[method-assign]
+    assert purgatory.check("a") == 1
+    assert (tried, second.events) == ([], [])
+
+
 def test_a_long_chain_of_answers_does_not_grow_the_stack(purgatory: Purgatory) -> None:
     """Each answer lets the next request run: as deep as there are connections, were it nested."""
     length = sys.getrecursionlimit() * 3

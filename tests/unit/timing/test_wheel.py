@@ -87,6 +87,17 @@ def test_waking_up_only_at_the_next_deadline_misses_nothing() -> None:
     assert fired == [(deadline_ms, deadline_ms) for deadline_ms in deadlines]
 
 
+def test_a_coarse_bucket_that_comes_due_together_with_a_fine_one_passes_nothing_into_it() -> None:
+    """The far timer is a whole turn of the lowest wheel away, so it has the near one's slot."""
+    wheel = TimingWheel(tick_ms=1, wheel_size=4)
+    wheel.add(20, "far")
+    assert wheel.advance(14) == []
+    wheel.add(16, "near")
+    assert wheel.advance(16) == ["near"]
+    assert wheel.advance(19) == []
+    assert wheel.advance(20) == ["far"]
+
+
 def test_a_coarse_tick_is_late_rather_than_early() -> None:
     wheel = TimingWheel(tick_ms=10, wheel_size=4)
     wheel.add(11, "item")
