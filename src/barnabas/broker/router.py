@@ -20,7 +20,12 @@ from typing import TYPE_CHECKING, Any
 from barnabas.broker.request import Request
 from barnabas.broker.zero_copy import BYTES
 from barnabas.model.error_codes import ErrorCode
-from barnabas.model.errors import BarnabasError, RemoteProtocolError, RequestError
+from barnabas.model.errors import (
+    BarnabasError,
+    LocalProtocolError,
+    RemoteProtocolError,
+    RequestError,
+)
 from barnabas.wire.apis import API_VERSIONS_KEY, Api
 from barnabas.wire.codec import decode, join
 from barnabas.wire.frame import response_frame, response_parts
@@ -161,16 +166,17 @@ class Router:
                 request.session.client_host,
                 exc_info=failure,
             )
-        try:
-            self._reply(request, served.refuse(request.body, code, message))
-        except Exception:
-            logger.exception("the error answer of %s could not be made", served.api.name)
-            request.connection.close(f"{served.api.name} failed")
+        self._reply(request, served.refuse(request.body, code, message))
 
     def _reply(self, request: Request[Any], response: Message) -> None:
         """Encode and send; large ranges of files leave without being copied."""
         connection = request.connection
-        parts = response_parts(response, request.version, request.correlation_id)
+        try:
+            parts = response_parts(response, request.version, request.correlation_id)
+        except LocalProtocolError:
+            logger.exception("an answer cannot be encoded: %r", response)
+            connection.close("our answer cannot be encoded")
+            return
         for part in parts:
             if not isinstance(part, BYTES):
                 connection.answer_parts(parts)

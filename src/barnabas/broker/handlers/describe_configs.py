@@ -79,7 +79,7 @@ def _config(
         value=None if entry.sensitive else entry.value,
         read_only=entry.read_only,
         config_source=entry.source,
-        is_default=entry.source == Source.DEFAULT,
+        is_default=request.version == 0 and entry.source == Source.DEFAULT,
         is_sensitive=entry.sensitive,
         config_type=entry.kind,
         documentation=entry.doc if request.body.include_documentation else None,

@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 def handle(broker: Broker, request: Request[ElectLeadersRequest]) -> ElectLeadersResponse:
     """Tell of each named partition why no election took place; null names all, which need none."""
     if not broker.allows(request.session, Operation.ALTER, ResourceType.CLUSTER, CLUSTER_NAME):
-        raise RequestError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+        response = refuse(request.body, ErrorCode.CLUSTER_AUTHORIZATION_FAILED, None)
+        if request.version == 0:
+            response.error_code = ErrorCode.NONE  # v0 tells errors by partition alone
+        return response
     if request.body.election_type not in (0, 1):
         raise RequestError(
             ErrorCode.INVALID_REQUEST, f"election type {request.body.election_type} is not 0 or 1"

@@ -215,7 +215,7 @@ class _Fetch(DelayedOperation):
             result.records = cast(bytes, piece)
 
     def _converted(self, partition: Partition, offset: int, end: int, limit: int) -> bytes:
-        """Read in an old format; what has nothing for old readers is passed over, so that they move."""
+        """Read in an old format; batches with nothing for old readers are passed over."""
         log = partition.log
         if not log.options.message_downconversion_enable:
             raise RequestError(ErrorCode.UNSUPPORTED_VERSION)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED = -1, -2, -3, -4, -5
 FIRST_VERSION_OF = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9}
+FIRST_EPOCH_VERSION = 4
 DEBUGGING_REPLICA = -2
 CONSUMER = -1
 
@@ -87,9 +88,11 @@ def _look_up(
     if request.version < FIRST_VERSION_OF.get(wanted.timestamp, 0):
         raise RequestError(ErrorCode.UNSUPPORTED_VERSION)
     timestamp, offset = _offset_at(partition, request, wanted.timestamp)
-    epoch = partition.log.leader_epochs.epoch_of(offset) if offset >= 0 else -1
-    if wanted.timestamp == LATEST:
-        epoch = partition.leader_epoch
+    epoch = -1
+    if request.version >= FIRST_EPOCH_VERSION and offset >= 0:
+        latest = wanted.timestamp == LATEST
+        epochs = partition.log.leader_epochs
+        epoch = partition.leader_epoch if latest else epochs.epoch_of(offset)
     return ListOffsetsPartitionResponse(
         partition_index=wanted.partition_index,
         timestamp=timestamp,
