@@ -223,7 +223,7 @@ class _TreeFile:
                 raise CorruptFileError(f"{self._path}: {verdict}")
             [(zxid,)] = run("SELECT zxid FROM last_transaction")
             rows = run("SELECT path, data, version, czxid, mzxid, 0, children_created FROM node")
-            return Tree(((row[0], Node(*row[1:])) for row in rows), zxid)
+            return Tree(((row[0], Node._make(row[1:])) for row in rows), zxid)
         except sqlite3.OperationalError as failure:
             raise StorageError(f"cannot use {self._path}: {failure}") from failure
         except sqlite3.DatabaseError as failure:

@@ -98,18 +98,18 @@ class Tree:
         self.zxid = zxid
         self.sessions: dict[int, Session] = {}
         self._nodes: dict[str, Node] = {"/": Node(b"", 0, 0, 0)}
-        self._children: dict[str, set[str]] = {"/": set()}
+        # Paths of the children of those nodes that have some: most nodes are leaves.
+        self._children: dict[str, set[str]] = {}
         self._node_watches: _Watches = {}
         self._children_watches: _Watches = {}
         self._last_session_id = 0
         for path, node in nodes:
             self._nodes[path] = node
-            self._children.setdefault(path, set())
-        for path in self._nodes:
             if path != "/":
-                if parent_of(path) not in self._nodes:
-                    raise NoNode(path, f"{path} has no parent")
-                self._children[parent_of(path)].add(path)
+                self._children.setdefault(parent_of(path), set()).add(path)
+        for path in self._children:
+            if path not in self._nodes:
+                raise NoNode(path, f"{path} is missing above {min(self._children[path])}")
 
     def __len__(self) -> int:
         return len(self._nodes)
@@ -218,7 +218,7 @@ class Tree:
         if watch is not None:
             self._children_watches.setdefault(path, {})[session_id, watch] = None
         prefix = 1 if path == "/" else len(path) + 1
-        return sorted(child[prefix:] for child in self._children[path])
+        return sorted(child[prefix:] for child in self._children.get(path, ()))
 
     # Inside
 
@@ -244,8 +244,8 @@ class Tree:
         return node
 
     def _stat(self, path: str, node: Node) -> Stat:
-        children = len(self._children[path])
-        return Stat(node.version, node.czxid, node.mzxid, node.ephemeral_owner, children)
+        children = self._children.get(path, ())
+        return Stat(node.version, node.czxid, node.mzxid, node.ephemeral_owner, len(children))
 
     def _apply(self, operation: Operation, session_id: int, outcome: Outcome) -> Result:
         if isinstance(operation, Create):
@@ -289,7 +289,7 @@ class Tree:
         self._checked(path, operation.version)
         if path == "/":
             raise InvalidValueError("the root cannot be deleted")
-        if self._children[path]:
+        if path in self._children:
             raise NotEmpty(path, f"{path} has {len(self._children[path])} children")
         self._change(path, None, outcome)
 
@@ -303,14 +303,15 @@ class Tree:
         if node is not None:
             self._nodes[path] = node
             if before is None:
-                self._children[path] = set()
-                self._children[parent_of(path)].add(path)
+                self._children.setdefault(parent_of(path), set()).add(path)
                 if node.ephemeral_owner:
                     self.sessions[node.ephemeral_owner].ephemerals[path] = None
         elif before is not None:
             del self._nodes[path]
-            del self._children[path]
-            self._children[parent_of(path)].discard(path)
+            siblings = self._children[parent_of(path)]
+            siblings.remove(path)
+            if not siblings:
+                del self._children[parent_of(path)]
             if before.ephemeral_owner in self.sessions:
                 del self.sessions[before.ephemeral_owner].ephemerals[path]
 
