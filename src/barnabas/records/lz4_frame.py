@@ -19,20 +19,21 @@ _BLOCK = 64 * 1024
 _STORED = 1 << 31
 _BLOCK_SIZES = {4: 1 << 16, 5: 1 << 18, 6: 1 << 20, 7: 1 << 22}
 _EXPANSION_MAX = 255  # a length byte of an lz4 sequence adds at most this much
-_FAST_LEVEL = 9  # Kafka's default level stands for the fast compressor, not for a ninth degree
+_FAST_LEVEL = 9  # Kafka's default stands for the fast compressor; all other levels are lz4hc's
 
 
 def write(data: memoryview, level: int) -> bytes:
-    """Return the data as one frame; levels above 9 spend time to save space."""
+    """Return the data as one frame; other levels than 9 spend time to save space."""
+    if level != _FAST_LEVEL:
+        packer = cramjam.lz4.Compressor(
+            level=min(max(level, 3), 12), content_checksum=False, block_linked=False
+        )
+        packer.compress(bytes(data))
+        return bytes(packer.finish())
     out = bytearray(_HEADER)
     for start in range(0, len(data), _BLOCK):
         block: Buffer = data[start : start + _BLOCK]
-        if level > _FAST_LEVEL:
-            packed = cramjam.lz4.compress_block(
-                block, mode="high_compression", compression=min(level, 12), store_size=False
-            )
-        else:
-            packed = cramjam.lz4.compress_block(block, store_size=False)
+        packed = cramjam.lz4.compress_block(block, store_size=False)
         size = len(packed)
         if size < len(block):
             block = bytes(packed)

@@ -127,7 +127,19 @@ def test_compress_gets_the_records_and_gives_their_place_to_its_answer(kernels: 
     batch = builder.finish(codec=3, compress=compress, attributes=0x10)
     assert kernels.check_batch(batch)[5] == 0x13
     assert batch[HEADER_SIZE:] == b"packed"
+    assert len(seen) == 1
     assert kernels.validate_records(seen[0], 0, len(seen[0]), 1, T0) == (T0, 0, ())
+
+
+@pytest.mark.parametrize("size", [0, 1, 30, 500, 100_000])
+@pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
+def test_the_compressors_answer_may_be_the_only_reference_to_it(
+    kernels: Kernels, size: int, kind: type
+) -> None:
+    builder = kernels.BatchBuilder()
+    builder.append(T0, None, b"v" * 100)
+    batch = builder.finish(codec=3, compress=lambda data: kind(bytearray([7]) * size))
+    assert batch[HEADER_SIZE:] == b"\7" * size
 
 
 def test_a_failing_compressor_leaves_the_builder_usable(kernels: Kernels) -> None:

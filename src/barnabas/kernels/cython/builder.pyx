@@ -37,7 +37,8 @@ cdef enum:
 
 
 cdef struct Field:
-    # Borrowed bytes; a size of -1 is null. `held` says that the view must be given back.
+    # Borrowed bytes; a size of -1 is null. `held` says that the view must be given back; bytes
+    # objects are not held, so whoever borrows keeps a reference to the object meanwhile.
     const uint8_t* data
     Py_ssize_t size
     Py_buffer view
@@ -110,13 +111,16 @@ cdef struct Cells:
 
 
 cdef int borrow_cells(object column, Cells* cells) except -1:
+    cdef tuple buffers
     cells.present = column is not None
     cells.validity.held = cells.offsets.held = cells.data.held = False
     if cells.present:
-        validity, offsets, data = column
-        borrow(validity, &cells.validity)
-        borrow(offsets, &cells.offsets)
-        borrow(data, &cells.data)
+        buffers = <tuple?>column  # which keeps its parts alive, as its caller keeps it
+        if len(buffers) != 3:
+            raise TypeError("a column is (validity, offsets, data)")
+        borrow(buffers[0], &cells.validity)
+        borrow(buffers[1], &cells.offsets)
+        borrow(buffers[2], &cells.data)
     return 0
 
 
@@ -338,6 +342,7 @@ cdef class BatchBuilder:
         of offsets.
         """
         cdef bytearray batch
+        cdef object answer  # lives as long as its bytes are borrowed
         cdef Field packed
         cdef uint8_t* p
         cdef int64_t size
@@ -348,7 +353,8 @@ cdef class BatchBuilder:
         if last_offset_delta < 0:
             raise nothing_appended()
         if codec and compress is not None:
-            borrow(compress(memoryview(self.buffer)[HEADER_SIZE:self.used]), &packed)
+            answer = compress(memoryview(self.buffer)[HEADER_SIZE:self.used])
+            borrow(answer, &packed)
             try:
                 if packed.size < 0:
                     raise TypeError("compress must return bytes, not None")
