@@ -1,0 +1,60 @@
+"""Commands against a real broker: run one, get its exit code and what it printed."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from barnabas.cli.main import main
+
+_numbers = itertools.count()
+
+
+class Run(NamedTuple):
+    """What a command did."""
+
+    code: int
+    out: str
+    err: str
+
+
+Barnabas = Callable[..., Run]
+Produce = Callable[..., Run]
+
+
+@pytest.fixture
+def barnabas(
+    barnabas_bootstrap: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Barnabas:
+    monkeypatch.setenv("BARNABAS_BOOTSTRAP", barnabas_bootstrap)
+
+    def run(*words: str) -> Run:
+        code = main(words)
+        captured = capsys.readouterr()
+        return Run(code, captured.out, captured.err)
+
+    return run
+
+
+@pytest.fixture
+def topic(barnabas: Barnabas) -> str:
+    """A topic of three partitions that no other test uses."""
+    name = f"topic-{next(_numbers)}"
+    assert barnabas("topics", "create", name, "--partitions", "3").code == 0
+    return name
+
+
+@pytest.fixture
+def produce(barnabas: Barnabas, tmp_path: Path) -> Produce:
+    """Send text to a topic as a file."""
+
+    def run(topic: str, text: str, *words: str) -> Run:
+        path = tmp_path / "lines"
+        path.write_text(text)
+        return barnabas("produce", topic, "--file", str(path), *words)
+
+    return run

@@ -1,0 +1,80 @@
+"""`barnabas consume` against a real broker: where it starts, where it stops, what it prints."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture
+def letters(topic: str, produce: Any) -> str:
+    """A topic with a, b, c at offsets 0 to 2 of partition 0, one hour apart, c being new."""
+    for value, age in (("a", "2h"), ("b", "1h"), ("c", "0s")):
+        assert produce(topic, f"{value}\n", "--partition", "0", "--timestamp", age).code == 0
+    return topic
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ([], "a b c"),
+        (["--from", "beginning"], "a b c"),
+        (["--from", "1"], "b c"),
+        (["--from", "90m"], "b c"),
+        (["--from", "end"], ""),
+        (["--from", "@99999999999999"], ""),
+        (["--max-messages", "2"], "a b"),
+        (["--partition", "1"], ""),
+        (["--isolation", "committed"], "a b c"),
+    ],
+)
+def test_where_it_starts_and_stops(
+    barnabas: Any, letters: str, words: list[str], expected: str
+) -> None:
+    run = barnabas("consume", letters, "--exit-at-end", *words)
+    assert (run.code, run.out.split(), run.err) == (0, expected.split(), "")
+
+
+def test_a_format_is_followed(barnabas: Any, letters: str) -> None:
+    words = ("--format", r"%t/%p/%o:%k=%v\t%V%%\n", "--null-marker", "NULL", "--max-messages", "1")
+    run = barnabas("consume", letters, "--exit-at-end", *words)
+    assert run.out == f"{letters}/0/0:NULL=a\t1%\n"
+
+
+def test_a_wrong_format_is_misuse(barnabas: Any, letters: str) -> None:
+    run = barnabas("consume", letters, "--format", "%q")
+    assert run.code == 2
+    assert "unknown %q" in run.err
+
+
+def test_an_offset_outside_of_the_log_is_moved_and_told(barnabas: Any, letters: str) -> None:
+    barnabas("topics", "delete-records", letters, "--before", "2", "--partition", "0")
+    run = barnabas("consume", letters, "--exit-at-end", "--from", "0", "--partition", "0")
+    assert run.out == "c\n"
+    assert run.err == f"barnabas consume: {letters}-0 has no offset 0; going on from 2\n"
+
+
+def test_following_prints_what_comes_later(barnabas: Any, letters: str, produce: Any) -> None:
+    late = threading.Timer(0.05, lambda: produce(letters, "d\n", "--partition", "0"))
+    late.start()
+    run = barnabas("consume", letters, "--from", "2", "--partition", "0", "--max-messages", "2")
+    late.join()
+    assert run.out.split() == ["c", "d"]
+
+
+def test_all_partitions_are_read(barnabas: Any, topic: str, produce: Any) -> None:
+    for partition in "012":
+        produce(topic, f"{partition}\n", "--partition", partition)
+    run = barnabas("consume", topic, "--exit-at-end")
+    assert sorted(run.out.split()) == ["0", "1", "2"]
+
+
+def test_a_missing_topic_is_told_with_the_next_step(barnabas: Any) -> None:
+    run = barnabas("consume", "not-there")
+    assert run.code == 1
+    assert run.err == (
+        "barnabas consume: there is no topic 'not-there' (UNKNOWN_TOPIC_OR_PARTITION); "
+        "create it with: barnabas topics create not-there\n"
+    )
