@@ -140,9 +140,7 @@ class Recovery:
 
     def _attach(self, base: int) -> Segment:
         segment = self._segment(base)
-        size = self._files.size(segment.path(LOG)) or 0
-        if size:
-            segment.attach(size)
+        segment.attach(self._files.size(segment.path(LOG)) or 0)
         return segment
 
     def _recover_segments(self) -> int:

@@ -12,6 +12,7 @@ its last batches are kept.
 
 from __future__ import annotations
 
+import logging
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
@@ -29,6 +30,8 @@ from barnabas.model.errors import CorruptFileError
 LOG, INDEX, TIME_INDEX, TRANSACTION_INDEX = ".log", ".index", ".timeindex", ".txnindex"
 SUFFIXES = (LOG, INDEX, TIME_INDEX, TRANSACTION_INDEX)
 DELETED = ".deleted"
+
+_logger = logging.getLogger(__name__)
 
 TAIL_ENTRIES_MAX = 256
 
@@ -123,6 +126,8 @@ class Segment:
 
     def attach(self, size_bytes: int) -> None:
         """Take over an existing file of that size, whose index files are loaded when needed."""
+        if not size_bytes:
+            return
         self.size_bytes = size_bytes
         self.indexes_changed = False
         self._offset_index = self._time_index = self._aborted = None
@@ -142,10 +147,12 @@ class Segment:
         """Offsets to positions, read from its file when it is not in memory."""
         index = self._offset_index
         if index is None:
-            data = self.pool.files.read(self.path(INDEX))
-            if data is None:
-                raise CorruptFileError(f"{self.path(INDEX)} is missing")
-            index = OffsetIndex.decode(self.base_offset, data, self.size_bytes)
+            try:
+                data = self._read_side_file(INDEX)
+                index = OffsetIndex.decode(self.base_offset, data, self.size_bytes)
+            except CorruptFileError as failure:
+                self._rebuild_indexes(failure)
+                return self.offset_index
             self._offset_index = index
         return index
 
@@ -154,14 +161,31 @@ class Segment:
         """Timestamps to offsets, read from its file when it is not in memory."""
         index = self._time_index
         if index is None:
-            data = self.pool.files.read(self.path(TIME_INDEX))
-            if data is None:
-                raise CorruptFileError(f"{self.path(TIME_INDEX)} is missing")
-            index = self._time_index = TimeIndex.decode(self.base_offset, data)
+            try:
+                index = TimeIndex.decode(self.base_offset, self._read_side_file(TIME_INDEX))
+            except CorruptFileError as failure:
+                self._rebuild_indexes(failure)
+                return self.time_index
+            self._time_index = index
             timestamp, offset = index.last()
             if timestamp > self.max_timestamp:
                 self.max_timestamp, self.max_timestamp_offset = timestamp, offset
         return index
+
+    def _read_side_file(self, suffix: str) -> bytes:
+        data = self.pool.files.read(self.path(suffix))
+        if data is None:
+            raise CorruptFileError(f"{self.path(suffix)} is missing")
+        return data
+
+    def _rebuild_indexes(self, failure: CorruptFileError) -> None:
+        """Make offset and time index from the batches, whose bytes are the truth."""
+        _logger.warning("indexes of %s are rebuilt: %s", self.path(LOG), failure)
+        aborted = self.aborted
+        self.reset_indexes()
+        for position, fields in self.headers():
+            self.index_batch(position, fields)
+        self._aborted = aborted
 
     def newest(self) -> tuple[int, int]:
         """Return (greatest timestamp, last offset of the first batch that has it); (-1, …)

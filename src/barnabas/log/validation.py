@@ -32,6 +32,7 @@ from barnabas.model.errors import CorruptRecordError, RequestError
 from barnabas.records.batch import BatchHeader, read_batch, unpack
 from barnabas.records.builder import build_batch, recompress
 from barnabas.records.compression import Codec
+from barnabas.records.legacy import up_convert
 
 Origin: TypeAlias = Literal["client", "coordinator"]
 
@@ -109,9 +110,10 @@ def validate(
                 ErrorCode.INVALID_RECORD,
                 f"Produce version {version} needs magic 2, not {records[_MAGIC_AT]}",
             )
-        from barnabas.records.legacy import up_convert  # rare: clients older than 0.11 only
-
-        records = up_convert(records, rules.message_bytes_max)
+        try:
+            records = up_convert(records, codec=rules.codec)
+        except CorruptRecordError as failure:
+            raise RequestError(failure.code, str(failure)) from failure
         version = NEWEST_VERSION
     low, high = rules.timestamp_bounds(now_ms)
     try:

@@ -1,4 +1,4 @@
-"""What the tests of the log share: options by Kafka's names, batches, logs in a temporary directory."""
+"""What the tests of the log share: options by Kafka's names, batches, logs, a disk that fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The disk: positions, atomic replacement, missing files as answers, refusals that name the path."""
+"""The disk: positions, atomic replacement, missing files, refusals that name the path."""
 
 import os
 
@@ -49,10 +49,10 @@ def test_a_missing_file_is_an_answer(files, tmp_path):
 
 
 def test_opening_what_is_not_there_names_operation_and_path(files, tmp_path):
-    with pytest.raises(StorageError, match="open .*none") as caught:
+    with pytest.raises(StorageError, match=r"open .*none") as caught:
         files.open(f"{tmp_path}/none")
     assert isinstance(caught.value.__cause__, OSError)
-    with pytest.raises(StorageError, match="list .*none"):
+    with pytest.raises(StorageError, match=r"list .*none"):
         files.list(f"{tmp_path}/none")
     with pytest.raises(StorageError, match="rename"):
         files.rename(f"{tmp_path}/none", f"{tmp_path}/other")

@@ -35,7 +35,15 @@ def test_assignments_that_contradict_replace(assigned, kept):
 
 @pytest.mark.parametrize(
     ("epoch", "answer"),
-    [(0, (0, 5)), (2, (2, 20)), (3, (2, 20)), (4, (4, 30)), (7, (7, 99)), (8, (-1, -1)), (-1, (-1, -1))],
+    [
+        (0, (0, 5)),
+        (2, (2, 20)),
+        (3, (2, 20)),
+        (4, (4, 30)),
+        (7, (7, 99)),
+        (8, (-1, -1)),
+        (-1, (-1, -1)),
+    ],
 )
 def test_end_offset_of_an_epoch(epoch, answer):
     cache = epochs((2, 5), (4, 20), (7, 30))

@@ -1,4 +1,4 @@
-"""Who may write what next: duplicates, sequences, epochs, transactions and the first unstable offset."""
+"""Who may write what next: duplicates, sequences, epochs, transactions, stable offsets."""
 
 import pytest
 

@@ -6,9 +6,10 @@ from barnabas.kernels import crc32c
 from barnabas.log.validation import NEWEST_VERSION, InvalidRecords, Rules, validate
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
-from barnabas.records.batch import iterate, read_header
+from barnabas.records.batch import Record, iterate, read_header
 from barnabas.records.builder import build_batch, recompress
 from barnabas.records.control import ControlType, build_control_batch
+from barnabas.records.legacy import encode_message
 
 NOW = 1_700_000_000_000
 CODECS = ["gzip", "snappy", "lz4", "zstd"]
@@ -238,6 +239,24 @@ def test_coordinators_may_write_markers_which_stay_uncompressed(check):
         check(bytearray(marker))
     records, _ = check(bytearray(marker), origin="coordinator", compression_type="zstd")
     assert bytes(records) == marker
+
+
+def test_old_formats_become_one_batch(check):
+    for magic, timestamps in ((0, [-1, -1]), (1, [NOW, NOW + 1])):
+        messages = b"".join(
+            encode_message(Record(i, NOW + i, b"k", b"v%d" % i, ()), magic) for i in range(2)
+        )
+        records, fields = check(messages, version=2)
+        found = list(iterate(records))
+        assert [(r.offset, r.timestamp, r.value) for r in found] == [
+            (0, timestamps[0], b"v0"),
+            (1, timestamps[1], b"v1"),
+        ]
+        assert fields[12] == 2
+        with refused(ErrorCode.CORRUPT_MESSAGE):
+            check(messages[:-1] + b"x", version=2)
+        with refused(ErrorCode.INVALID_RECORD):
+            check(messages, version=3)
 
 
 def test_read_only_bytes_are_copied_when_they_must_change(check, batch):

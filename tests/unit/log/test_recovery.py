@@ -1,0 +1,262 @@
+"""After a crash the log is what was whole on the disk: torn tails cut, everything else rebuilt."""
+
+import logging
+
+import pytest
+
+from barnabas.log.producer_snapshot import snapshot_path
+from barnabas.log.segment import INDEX, TIME_INDEX, TRANSACTION_INDEX
+from barnabas.records.control import ControlType, build_control_batch
+
+NOW = 1_700_000_000_000
+
+
+def fill(log, batch, count, start=0, **identity):
+    for index in range(start, start + count):
+        extra = {**identity, "base_sequence": index} if identity else {}
+        log.append_as_leader(batch(size=index % 7, at=NOW + index, **extra), 1, NOW)
+
+
+def values(count):
+    return [(index, b"v" * (index % 7)) for index in range(count)]
+
+
+def test_a_tail_torn_at_any_byte_is_cut_at_the_last_whole_batch(open_log, batch, read_all, disk):
+    log = open_log()
+    fill(log, batch, 3)
+    path, whole = log.segments[0].path(".log"), log.size_bytes
+    fill(log, batch, 1, start=3)
+    data = disk.read(path)
+    log.release()
+    for size in range(whole, len(data)):
+        disk.write(path, data[:size])
+        again = open_log(clean=False)
+        assert again.log_end_offset == 3
+        assert disk.size(path) == whole
+        assert read_all(again) == values(3)
+        again.release()
+    disk.write(path, data)
+    assert open_log(clean=False).log_end_offset == 4
+
+
+@pytest.mark.parametrize("junk", [b"\0", bytes(5000), b"\xff" * 300])
+def test_junk_after_the_last_batch_is_cut_also_after_a_clean_stop(open_log, batch, disk, junk):
+    log = open_log()
+    fill(log, batch, 3)
+    log.close(NOW)
+    path, whole = log.segments[0].path(".log"), log.size_bytes
+    for clean in (True, False):
+        disk.write(path, disk.read(path) + junk)
+        again = open_log(clean=clean)
+        assert again.log_end_offset == 3
+        assert disk.size(path) == whole
+        again.close(NOW)
+
+
+def test_a_flipped_byte_in_the_middle_cuts_there_and_drops_later_segments(
+    open_log, batch, read_all, disk, caplog
+):
+    log = open_log(segment_bytes=300)
+    fill(log, batch, 20, producer_id=7, producer_epoch=0)
+    segments = log.segments
+    assert len(segments) > 4
+    victim = segments[2]
+    log.release()
+    data = bytearray(disk.read(victim.path(".log")))
+    data[-1] ^= 1
+    disk.write(victim.path(".log"), data)
+    with caplog.at_level(logging.WARNING):
+        again = open_log(clean=False, segment_bytes=300)
+    end = segments[3].base_offset - 1
+    assert again.log_end_offset == end
+    assert read_all(again) == values(end)
+    assert again.producers.get(7).last_sequence == end - 1
+    assert len(again.segments) == 3
+    assert not disk.exists(segments[3].path(".log"))
+    lines = [record.getMessage() for record in caplog.records]
+    assert len(lines) == 1
+    assert f"{len(segments) - 3} segments dropped" in lines[0]
+    assert "CRC" in lines[0]
+
+
+def test_segments_below_the_recovery_point_are_not_walked(open_log, batch, disk, read_all):
+    log = open_log(segment_bytes=400)
+    fill(log, batch, 20)
+    log.flush(NOW)
+    first, last = log.segments[0], log.segments[-1]
+    log.release()
+    data = bytearray(disk.read(first.path(".log")))
+    data[-1] ^= 1
+    disk.write(first.path(".log"), data)
+    point = last.base_offset
+    assert open_log(clean=False, recovery_point=point, segment_bytes=400).log_end_offset == 20
+    assert open_log(clean=False, recovery_point=0, segment_bytes=400).log_end_offset < 5
+
+
+def test_recovery_restores_epochs_producers_and_aborted_transactions(open_log, batch, disk):
+    log = open_log(segment_bytes=500)
+    identity = {"producer_id": 7, "producer_epoch": 0, "transactional": True}
+    log.append_as_leader(batch(2, **identity, base_sequence=0), 1, NOW)
+    for index in range(8):
+        log.append_as_leader(batch(size=100), 1 + index // 4, NOW)
+    marker = build_control_batch(
+        ControlType.ABORT, producer_id=7, producer_epoch=0, coordinator_epoch=3, now_ms=NOW
+    )
+    log.append_as_leader(bytearray(marker), 5, NOW, origin="coordinator")
+    log.append_as_leader(batch(1, **identity, base_sequence=2), 6, NOW)
+    aborted = log.aborted_transactions(0, 100)
+    assert len(aborted) == 1
+    epochs = list(log.leader_epochs)
+    assert [epoch for epoch, _ in epochs] == [1, 2, 5, 6]
+    log.release()
+    for segment in log.segments:
+        for path in segment.side_files():
+            disk.unlink(path)
+    again = open_log(clean=False, segment_bytes=500)
+    assert list(again.leader_epochs) == epochs
+    assert again.aborted_transactions(0, 100) == aborted
+    entry = again.producers.get(7)
+    assert (entry.last_sequence, entry.coordinator_epoch) == (2, 3)
+    again.set_high_watermark(again.log_end_offset)
+    assert again.last_stable_offset == again.log_end_offset - 1
+
+
+@pytest.mark.parametrize("suffix", [INDEX, TIME_INDEX, TRANSACTION_INDEX])
+@pytest.mark.parametrize("damage", [None, b"\1" * 7, b"\1" * 34 * 6])
+def test_damaged_index_files_are_replaced_after_a_clean_stop(
+    open_log, batch, disk, read_all, suffix, damage
+):
+    settings = {"segment_bytes": 500, "index_interval_bytes": 50}
+    log = open_log(**settings)
+    fill(log, batch, 20)
+    log.close(NOW)
+    path = log.segments[1].path(suffix)
+    if damage is None:
+        disk.unlink(path)
+    else:
+        disk.write(path, damage)
+    again = open_log(**settings)
+    assert read_all(again) == values(20)
+    assert again.find_timestamp(NOW + 9).offset == 9
+    assert again.aborted_transactions(0, 100) == []
+
+
+@pytest.mark.parametrize("damage", [None, b"damaged"])
+def test_lost_snapshots_are_replaced_by_replay(open_log, batch, disk, damage):
+    log = open_log(segment_bytes=400)
+    fill(log, batch, 20, producer_id=7, producer_epoch=0)
+    log.close(NOW)
+    for offset in [*(s.base_offset for s in log.segments), 20]:
+        path = snapshot_path(log.directory, offset)
+        if damage is None:
+            disk.unlink(path)
+        else:
+            disk.write(path, damage)
+    again = open_log(segment_bytes=400)
+    assert [b.last_sequence for b in again.producers.get(7).batches] == [15, 16, 17, 18, 19]
+
+
+def test_a_clean_start_restores_the_window_of_one_batch(open_log, batch):
+    log = open_log()
+    fill(log, batch, 6, producer_id=7, producer_epoch=0)
+    log.close(NOW)
+    again = open_log()
+    assert [b.last_sequence for b in again.producers.get(7).batches] == [5]
+    duplicate = again.append_as_leader(
+        batch(size=5, at=NOW + 5, producer_id=7, producer_epoch=0, base_sequence=5), 1, NOW
+    )
+    assert (duplicate.duplicate, duplicate.first_offset) == (True, 5)
+
+
+def test_stray_snapshots_go(open_log, batch, disk):
+    log = open_log()
+    fill(log, batch, 3, producer_id=7, producer_epoch=0)
+    log.close(NOW)
+    data = disk.read(snapshot_path(log.directory, 3))
+    for offset in (1, 2, 99):
+        disk.write(snapshot_path(log.directory, offset), data)
+    open_log()
+    kept = [name for name in disk.list(log.directory) if name.endswith(".snapshot")]
+    assert [int(name[:20]) for name in kept] == [3]
+
+
+def test_a_damaged_epoch_file_is_rebuilt_from_the_batches(open_log, batch, disk):
+    log = open_log()
+    log.append_as_leader(batch(2), 3, NOW)
+    log.append_as_leader(batch(2), 5, NOW)
+    log.close(NOW)
+    disk.write(f"{log.directory}/leader-epoch-checkpoint", b"0\n7\n")
+    assert list(open_log().leader_epochs) == [(3, 0), (5, 2)]
+
+
+def test_epochs_beyond_the_end_are_dropped_and_cut_at_the_start(open_log, batch, disk):
+    log = open_log()
+    for epoch in (1, 2, 3):
+        log.append_as_leader(batch(4), epoch, NOW)
+    log.close(NOW)
+    disk.write(f"{log.directory}/leader-epoch-checkpoint", b"0\n4\n1 0\n2 4\n3 8\n9 12\n")
+    assert list(open_log(log_start_offset=5).leader_epochs) == [(2, 5), (3, 8)]
+
+
+def test_a_log_that_ends_below_its_start_begins_again_there(open_log, batch):
+    log = open_log()
+    fill(log, batch, 3)
+    log.close(NOW)
+    again = open_log(log_start_offset=10)
+    assert (again.log_start_offset, again.log_end_offset) == (10, 10)
+    assert [segment.base_offset for segment in again.segments] == [10]
+    assert again.append_as_leader(batch(), 1, NOW).first_offset == 10
+
+
+def test_an_empty_directory_and_one_without_segments(open_log, disk):
+    log = open_log(log_start_offset=7)
+    assert (log.log_start_offset, log.log_end_offset) == (7, 7)
+    disk.unlink(log.segments[0].path(".log"))
+    log.release()
+    assert open_log(log_start_offset=7).log_end_offset == 7
+
+
+def test_leftovers_of_deletion_and_cleaning_go(open_log, batch, disk, read_all):
+    log = open_log()
+    fill(log, batch, 3)
+    log.close(NOW)
+    directory = log.directory
+    for name in ("5.log.deleted", "5.index.deleted", "0.log.cleaned", "0.timeindex.cleaned"):
+        number, rest = name.split(".", 1)
+        disk.write(f"{directory}/{int(number):020d}.{rest}", b"junk")
+    disk.write(f"{directory}/{9:020d}.index", b"")
+    disk.write(f"{directory}/{9:020d}.snapshot.deleted", b"")
+    again = open_log()
+    assert read_all(again) == values(3)
+    names = disk.list(directory)
+    assert not [
+        n for n in names if n.endswith((".deleted", ".cleaned")) or n.startswith(f"{9:020d}")
+    ]
+
+
+def test_a_finished_swap_is_completed_and_an_unfinished_one_undone(open_log, batch, disk, read_all):
+    log = open_log(segment_bytes=200)
+    fill(log, batch, 8)
+    log.close(NOW)
+    assert [s.base_offset for s in log.segments] == [0, 2, 4, 6]
+    directory = log.directory
+    # The first two segments were merged into one that keeps all batches.
+    merged = b"".join(disk.read(log.segments[i].path(".log")) for i in range(2))
+    disk.write(f"{directory}/{0:020d}.log.swap", merged)
+    disk.write(f"{directory}/{4:020d}.log.swap", b"undone: a cleaned file below it exists")
+    disk.write(f"{directory}/{3:020d}.log.cleaned", b"")
+    again = open_log(segment_bytes=200)
+    assert [s.base_offset for s in again.segments] == [0, 4, 6]
+    assert read_all(again) == values(8)
+    assert not [n for n in disk.list(directory) if n.endswith((".swap", ".cleaned"))]
+
+
+def test_offsets_that_go_back_are_damage(open_log, batch, disk):
+    log = open_log()
+    fill(log, batch, 3)
+    path = log.segments[0].path(".log")
+    data = disk.read(path)
+    log.release()
+    disk.write(path, data + data)
+    assert open_log(clean=False).log_end_offset == 3
+    assert disk.size(path) == len(data)
