@@ -14,7 +14,8 @@ file whose name was not flushed is lost with its name.
 of the past are dead: they raise StorageError, so that a forgotten one cannot write into the next
 life.
 
-`inject()` makes operations on chosen paths fail; a write that fails leaves a prefix of its bytes.
+`inject()` makes operations on chosen paths fail, and a disk can be full; a write that fails leaves
+a prefix of its bytes.
 """
 
 from __future__ import annotations
@@ -148,6 +149,9 @@ class SimulatedFile:
         written = bytes(data)
         try:
             self._check("pwrite")
+            growth = max(position + len(written) - len(self._inode.data), 0)
+            if self._disk.used_bytes + growth > self._disk.capacity_bytes:
+                raise _refused("pwrite", self.path, errno.ENOSPC)
         except StorageError:
             if self._life == self._disk.life:
                 self._write(written[: self._disk.random.randint(0, len(written))], position)
@@ -156,8 +160,13 @@ class SimulatedFile:
 
     def _write(self, data: bytes, position: int) -> None:
         if data:
-            self._inode.edit(_Write(position, data))
-            self._inode.mtime_ms = self._disk.now_ms()
+            self._edit(_Write(position, data))
+
+    def _edit(self, edit: _Edit) -> None:
+        before = len(self._inode.data)
+        self._inode.edit(edit)
+        self._inode.mtime_ms = self._disk.now_ms()
+        self._disk.used_bytes += len(self._inode.data) - before
 
     def size(self) -> int:
         self._check("size")
@@ -165,8 +174,7 @@ class SimulatedFile:
 
     def truncate(self, size: int) -> None:
         self._check("truncate")
-        self._inode.edit(_Truncate(size))
-        self._inode.mtime_ms = self._disk.now_ms()
+        self._edit(_Truncate(size))
 
     def flush(self) -> None:
         self._check("flush")
@@ -200,9 +208,15 @@ class SimulatedLock:
 class SimulatedDisk:
     """The file system of one simulated host; implements `Files`."""
 
-    def __init__(self, random: Random, now_ms: Callable[[], int]) -> None:
+    def __init__(
+        self, random: Random, now_ms: Callable[[], int], capacity_bytes: int = 1 << 40
+    ) -> None:
+        """Make an empty disk; a write that would grow it beyond `capacity_bytes` finds it full."""
         self.random = random
         self.now_ms = now_ms
+        self.capacity_bytes = capacity_bytes
+        self.used_bytes = 0
+        """What the files with names hold; what only an open file still holds is not counted."""
         self.life = 0
         """Counts kills and crashes; open files and locks belong to one life."""
         self.faults: list[Fault] = []
@@ -239,8 +253,10 @@ class SimulatedDisk:
             change.apply(durable=True)
         self._changes.clear()
         # In the order of the walk, which is that of names: one seed, one outcome.
-        for inode in _settle_names(self._root):
+        _settle_names(self._root)
+        for inode in _files_below(self._root):
             inode.crash(self.random)
+        self.used_bytes = self._measure()
 
     def check(self, operation: str, path: str) -> None:
         """Raise StorageError if a fault strikes."""
@@ -396,7 +412,16 @@ class SimulatedDisk:
         kept = {id(change.entries) for change in flushed}
         self._changes = [change for change in self._changes if id(change.entries) not in kept]
 
+    def space(self, path: str) -> tuple[int, int]:
+        """Return the size of the disk and how much of it is free."""
+        self.check("space", path)
+        self._directory("space", path)
+        return self.capacity_bytes, max(self.capacity_bytes - self.used_bytes, 0)
+
     # Inside
+
+    def _measure(self) -> int:
+        return sum(len(inode.data) for inode in _files_below(self._root))
 
     def _open(self, path: str, create: bool) -> SimulatedFile:
         inode = self._inode("open", path)
@@ -435,6 +460,8 @@ class SimulatedDisk:
         change = _NameChange(entries)
         change.apply(durable=False)
         self._changes.append(change)
+        if any(node is None for _, _, node in entries):
+            self.used_bytes = self._measure()
 
 
 def _apply(data: bytearray, edit: _Edit) -> None:
@@ -478,19 +505,21 @@ def _surviving_names(changes: Sequence[_NameChange], random: Random) -> list[_Na
     return kept
 
 
-def _settle_names(directory: _Directory) -> Iterator[_Inode]:
-    """Make the names on the platter the ones that are seen; yield the files, each once."""
-    found: dict[_Inode, None] = {}
-    waiting = [directory]
-    while waiting:
-        here = waiting.pop()
-        here.names = dict(here.durable)
-        for _, node in sorted(here.names.items()):
-            if isinstance(node, _Directory):
-                waiting.append(node)
-            else:
-                found[node] = None
-    yield from found
+def _settle_names(directory: _Directory) -> None:
+    """Make the names on the platter the ones that are seen."""
+    directory.names = dict(directory.durable)
+    for node in directory.names.values():
+        if isinstance(node, _Directory):
+            _settle_names(node)
+
+
+def _files_below(directory: _Directory) -> Iterator[_Inode]:
+    """Walk the files in the order of their names."""
+    for _, node in sorted(directory.names.items()):
+        if isinstance(node, _Directory):
+            yield from _files_below(node)
+        else:
+            yield node
 
 
 def _names(path: str) -> list[str]:

@@ -42,7 +42,7 @@ class Connector(Protocol):
     """Where the loop's connections go; see `network.py`."""
 
     def listen(self, factory: ProtocolFactory, host: str, port: int) -> asyncio.AbstractServer:
-        """Accept connections to an address of the running process's host."""
+        """Take an address of the running process's host; connections come once it serves."""
 
     async def connect(
         self, factory: ProtocolFactory, host: str, port: int
@@ -356,10 +356,15 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         *,
         ssl: Any = None,
         sock: Any = None,
+        start_serving: bool = True,
         **options: Any,
     ) -> asyncio.AbstractServer:
         """Listen on the simulated network; options of real sockets (backlog, reuse) are ignored."""
-        return self._connector(ssl, sock).listen(protocol_factory, host or "", port or 0)
+        connector = self._connector(ssl, sock)
+        server = connector.listen(protocol_factory, host or "", port or 0)
+        if start_serving:
+            await server.start_serving()
+        return server
 
     async def create_connection(  # type: ignore[override]
         self,

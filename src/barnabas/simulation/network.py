@@ -101,6 +101,7 @@ class SimulatedServer(asyncio.AbstractServer):
         self.address = address
         self.context = context
         self._network = network
+        self._serving = False
         self._closed = network.loop.create_future()
 
     @property
@@ -113,15 +114,16 @@ class SimulatedServer(asyncio.AbstractServer):
             self._network.forget_server(self)
 
     def is_serving(self) -> bool:
-        return not self._closed.done()
+        return self._serving and not self._closed.done()
 
     def get_loop(self) -> asyncio.AbstractEventLoop:
         return self._network.loop
 
     async def start_serving(self) -> None:
-        """Do nothing: it accepts from the start."""
+        self._serving = True
 
     async def serve_forever(self) -> None:
+        await self.start_serving()
         try:
             await asyncio.shield(self._closed)
         finally:
@@ -244,7 +246,7 @@ class Network:
     # Listening and connecting
 
     def listen(self, factory: ProtocolFactory, host: str, port: int) -> SimulatedServer:
-        """Accept connections to a port of the running process's host; port 0 takes a free one."""
+        """Take a port of the running process's host (0: a free one); it serves when it is told."""
         context = contextvars.copy_context()
         name = _host_of(context.get(CURRENT))
         if host not in LOCAL_NAMES and host != name:
@@ -278,7 +280,7 @@ class Network:
     def accept(self, attempt: _Attempt) -> bool:
         """Open the server's end of a connection, if somebody listens."""
         server = self._servers.get(attempt.target)
-        if server is None:
+        if server is None or not server.is_serving():
             return False
         context = server.context.copy()
         attempt.forward.context = context

@@ -376,6 +376,27 @@ def test_a_full_disk_may_leave_a_part_of_the_write():
     assert sizes == {0, 1, 2, 3, 4}
 
 
+def test_a_disk_has_a_size():
+    disk = SimulatedDisk(Random(1), lambda: 0, capacity_bytes=100)
+    disk.make_dirs("/a")
+    assert disk.space("/a") == (100, 100)
+    file = disk.open("/a/f", create=True)
+    file.pwrite(bytes(60), 0)
+    file.pwrite(bytes(60), 0)
+    assert disk.space("/a") == (100, 40)
+    with pytest.raises(StorageError, match="No space left"):
+        file.pwrite(bytes(60), 50)
+    file.truncate(10)
+    assert disk.space("/") == (100, 90)
+    disk.write("/a/g", bytes(50))
+    disk.unlink("/a/f")
+    assert disk.space("/") == (100, 50)
+    disk.crash()
+    assert disk.space("/") == (100, 100 - (disk.size("/a/f") or 0) - (disk.size("/a/g") or 0))
+    with pytest.raises(StorageError, match="nowhere"):
+        disk.space("/nowhere")
+
+
 def test_a_failed_flush_promises_nothing():
     outcomes = set()
     for seed in SEEDS:

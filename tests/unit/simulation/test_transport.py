@@ -379,6 +379,27 @@ def test_a_port_is_refused_when_nobody_listens_and_taken_when_somebody_does(loop
     loop.run_until_complete(main())
 
 
+def test_a_port_is_refused_until_it_serves(loop):
+    async def main() -> None:
+        listener = await loop.create_server(Recorder, "127.0.0.1", 0, start_serving=False)
+        port = listener.sockets[0].getsockname()[1]
+        assert not listener.is_serving()
+        with pytest.raises(ConnectionRefusedError):
+            await loop.create_connection(Recorder, "127.0.0.1", port)
+        serving = asyncio.ensure_future(listener.serve_forever())
+        await asyncio.sleep(0)
+        assert listener.is_serving()
+        _, protocol = await loop.create_connection(Recorder, "127.0.0.1", port)
+        protocol.transport.close()
+        await protocol.lost
+        serving.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await serving
+        assert not listener.is_serving()
+
+    loop.run_until_complete(main())
+
+
 def test_streams_work_on_top(loop):
     echoed = loop.create_future()
 
