@@ -75,11 +75,6 @@ def run(arguments: argparse.Namespace) -> int:
     options = _options(arguments)
     for warning in options.warnings():
         logging.getLogger("barnabas.config").warning(warning)
-    if options.zookeeper_connect is not None:
-        raise ConfigError(
-            f"zookeeper.connect={options.zookeeper_connect}: this release runs single brokers; "
-            "start without --zookeeper"
-        )
     _keep_buffers()
     try:
         import uvloop
