@@ -134,8 +134,8 @@ cdef int require_range(Py_ssize_t position, Py_ssize_t* end, Py_ssize_t size) ex
     return 0
 
 
-cdef tuple scan(const uint8_t* p, Py_ssize_t available):
-    """Return the header fields at p."""
+cdef int64_t batch_size(const uint8_t* p, Py_ssize_t available) except -1:
+    """Return the size of the batch whose header is at p."""
     if available < HEADER_SIZE:
         raise cut_header(available)
     cdef int64_t size = <int64_t><int32_t>load32(p + 8) + PREFIX_SIZE
@@ -143,6 +143,19 @@ cdef tuple scan(const uint8_t* p, Py_ssize_t available):
         raise wrong_magic(<int8_t>p[16])
     if size < HEADER_SIZE:
         raise wrong_size(size)
+    return size
+
+
+cdef int64_t whole_size(const uint8_t* p, Py_ssize_t available) except -1:
+    """Return the size of the batch at p, all of which must be there."""
+    cdef int64_t size = batch_size(p, available)
+    if size > available:
+        raise cut_batch(size, available)
+    return size
+
+
+cdef tuple fields_of(const uint8_t* p, int64_t size):
+    """Return the header fields at p."""
     return (
         <int64_t>load64(p),
         size,
@@ -162,11 +175,8 @@ cdef tuple scan(const uint8_t* p, Py_ssize_t available):
 
 cdef tuple check(const uint8_t* p, Py_ssize_t available):
     """Return the header fields of a whole batch whose CRC and counts are right."""
-    cdef tuple fields = scan(p, available)
-    cdef int64_t size = <int64_t><int32_t>load32(p + 8) + PREFIX_SIZE
+    cdef int64_t size = whole_size(p, available)
     cdef uint32_t computed
-    if size > available:
-        raise cut_batch(size, available)
     if size >= RELEASE_FROM:
         with nogil:
             computed = checksum(p + SEALED_FROM, size - SEALED_FROM, 0)
@@ -179,16 +189,18 @@ cdef tuple check(const uint8_t* p, Py_ssize_t available):
     # Compaction may leave fewer records than offsets (even none), never more.
     if not (0 <= count <= last_offset_delta + 1):
         raise wrong_counts(count, last_offset_delta)
-    return fields
+    return fields_of(p, size)
 
 
 def scan_batch(buffer, Py_ssize_t position=0, Py_ssize_t end=-1):
     """Return the header fields at position; the rest of the batch need not be there."""
     cdef Py_buffer view
+    cdef const uint8_t* p
     PyObject_GetBuffer(buffer, &view, PyBUF_SIMPLE)
     try:
         require_range(position, &end, view.len)
-        return scan(<const uint8_t*>view.buf + position, end - position)
+        p = <const uint8_t*>view.buf + position
+        return fields_of(p, batch_size(p, end - position))
     finally:
         PyBuffer_Release(&view)
 
@@ -197,7 +209,6 @@ def scan_batches(buffer, Py_ssize_t position=0, Py_ssize_t end=-1):
     """Return the header fields of every whole batch; a cut one at the end is left out."""
     cdef Py_buffer view
     cdef list found = []
-    cdef tuple fields
     cdef int64_t size
     cdef const uint8_t* p
     PyObject_GetBuffer(buffer, &view, PyBUF_SIMPLE)
@@ -205,11 +216,10 @@ def scan_batches(buffer, Py_ssize_t position=0, Py_ssize_t end=-1):
         require_range(position, &end, view.len)
         while end - position >= HEADER_SIZE:
             p = <const uint8_t*>view.buf + position
-            fields = scan(p, end - position)
-            size = <int64_t><int32_t>load32(p + 8) + PREFIX_SIZE
+            size = batch_size(p, end - position)
             if size > end - position:
                 break
-            found.append(fields)
+            found.append(fields_of(p, size))
             position += size
         return found
     finally:
@@ -296,16 +306,11 @@ def validate_records(
         PyBuffer_Release(&view)
 
 
-cdef int64_t whole_size(Py_buffer* view, Py_ssize_t position) except -1:
-    """Return the size of the batch at position, all of which must be there."""
+cdef int64_t patched_size(Py_buffer* view, Py_ssize_t position) except -1:
+    """Return the size of the batch at position, which must be whole to be patched."""
     cdef Py_ssize_t end = -1
     require_range(position, &end, view.len)
-    cdef const uint8_t* p = <const uint8_t*>view.buf + position
-    scan(p, end - position)
-    cdef int64_t size = <int64_t><int32_t>load32(p + 8) + PREFIX_SIZE
-    if size > end - position:
-        raise cut_batch(size, end - position)
-    return size
+    return whole_size(<const uint8_t*>view.buf + position, end - position)
 
 
 cdef uint32_t seal(uint8_t* p, int64_t size) noexcept:
@@ -320,7 +325,7 @@ def assign_offsets(buffer, Py_ssize_t position, int64_t base_offset, int32_t lea
     cdef uint8_t* p
     PyObject_GetBuffer(buffer, &view, PyBUF_WRITABLE)
     try:
-        whole_size(&view, position)
+        patched_size(&view, position)
         p = <uint8_t*>view.buf + position
         store64(p, <uint64_t>base_offset)
         store32(p + 12, <uint32_t>leader_epoch)
@@ -336,7 +341,7 @@ def stamp_timestamp(buffer, Py_ssize_t position, bint append_time, int64_t max_t
     cdef uint16_t attributes
     PyObject_GetBuffer(buffer, &view, PyBUF_WRITABLE)
     try:
-        size = whole_size(&view, position)
+        size = patched_size(&view, position)
         p = <uint8_t*>view.buf + position
         attributes = load16(p + 21) & ~<uint16_t>APPEND_TIME_BIT
         store16(p + 21, attributes | (APPEND_TIME_BIT if append_time else 0))
@@ -361,7 +366,7 @@ def stamp_producer(
     cdef uint16_t attributes
     PyObject_GetBuffer(buffer, &view, PyBUF_WRITABLE)
     try:
-        size = whole_size(&view, position)
+        size = patched_size(&view, position)
         p = <uint8_t*>view.buf + position
         attributes = load16(p + 21) & ~<uint16_t>TRANSACTIONAL_BIT
         store16(p + 21, attributes | (TRANSACTIONAL_BIT if transactional else 0))
