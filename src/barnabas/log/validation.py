@@ -134,10 +134,10 @@ def validate(
         return _validate_slowly(records, fields, rules, now_ms, max_timestamp, faults)
     if rules.codec and not attributes & CONTROL_BIT:
         return _repack(records, fields, rules, now_ms)
-    if max_timestamp != fields[8]:
-        return _stamp(records, False, max_timestamp)
     if size > rules.segment_bytes:
         raise _larger_than_segment(size, rules)
+    if max_timestamp != fields[8]:
+        return _stamp(records, False, max_timestamp)
     return records, fields
 
 

@@ -411,8 +411,8 @@ def test_truncating_below_the_first_segment_starts_anew(open_log, batch, read_al
 
 operations = st.lists(
     st.one_of(
-        st.tuples(st.just("append"), st.integers(1, 4), st.integers(0, 300)),
-        st.tuples(st.just("append"), st.integers(1, 4), st.integers(0, 300)),
+        st.tuples(st.just("append"), st.integers(1, 4), st.integers(0, 200)),
+        st.tuples(st.just("append"), st.integers(1, 4), st.integers(0, 200)),
         st.tuples(st.just("roll"), st.just(0), st.just(0)),
         st.tuples(st.just("stop"), st.just(0), st.just(0)),
         st.tuples(st.just("crash"), st.just(0), st.just(0)),
