@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+from barnabas.cli import consume
+from barnabas.cli.main import main
 
 
 @pytest.fixture
@@ -56,11 +60,23 @@ def test_an_offset_outside_of_the_log_is_moved_and_told(barnabas: Any, letters: 
     assert run.err == f"barnabas consume: {letters}-0 has no offset 0; going on from 2\n"
 
 
-def test_following_prints_what_comes_later(barnabas: Any, letters: str, produce: Any) -> None:
-    late = threading.Timer(0.05, lambda: produce(letters, "d\n", "--partition", "0"))
-    late.start()
+def test_following_prints_what_comes_later(
+    barnabas: Any, letters: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    more = tmp_path / "more"
+    more.write_text("d\n")
+    words = ["produce", letters, "--file", str(more), "--partition", "0"]
+    later = threading.Thread(target=main, args=(words,))
+    print_delivery = consume._print
+
+    def print_then_produce(*arguments: Any) -> int | None:
+        if not later.ident:
+            later.start()
+        return print_delivery(*arguments)
+
+    monkeypatch.setattr(consume, "_print", print_then_produce)
     run = barnabas("consume", letters, "--from", "2", "--partition", "0", "--max-messages", "2")
-    late.join()
+    later.join()
     assert run.out.split() == ["c", "d"]
 
 

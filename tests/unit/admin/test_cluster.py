@@ -1,0 +1,97 @@
+"""The cluster describes itself: to us by a real broker, and by one too old for DescribeCluster."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from barnabas.admin.cluster import (
+    api_versions,
+    describe_cluster,
+    describe_log_dirs,
+    describe_producers,
+)
+from barnabas.admin.offsets import EARLIEST, LATEST, delete_records, list_offsets
+from barnabas.admin.topics import NewTopic, create_topics, describe_topics
+from barnabas.client.cluster import BrokerAddress
+from barnabas.client.switchboard import Switchboard
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import RequestError
+from barnabas.model.ids import TopicPartition
+from barnabas.testing.scripted_broker import ScriptedBroker
+from barnabas.wire.messages.metadata import (
+    MetadataRequest,
+    MetadataResponse,
+    MetadataResponseBroker,
+)
+
+
+def ask(bootstrap: str, client: Callable[[Switchboard], Awaitable[Any]]) -> Any:
+    async def conversation() -> Any:
+        async with Switchboard(bootstrap) as board:
+            return await client(board)
+
+    return asyncio.run(conversation())
+
+
+def test_a_real_broker_describes_its_cluster(barnabas_bootstrap: str) -> None:
+    described = ask(barnabas_bootstrap, describe_cluster)
+    host, _, port = barnabas_bootstrap.partition(":")
+    assert described.brokers == (BrokerAddress(0, host, int(port)),)
+    assert described.controller_id == 0
+    assert len(described.cluster_id) == 22
+
+
+def test_without_describe_cluster_metadata_tells_the_same() -> None:
+    def metadata(request: MetadataRequest, version: int) -> MetadataResponse:
+        return MetadataResponse(
+            brokers=[MetadataResponseBroker(node_id=n, host="h", port=n) for n in (2, 1)],
+            cluster_id="c",
+            controller_id=2,
+        )
+
+    async def conversation() -> Any:
+        async with (
+            ScriptedBroker({MetadataRequest: metadata}) as broker,
+            Switchboard([broker.address]) as board,
+        ):
+            return await describe_cluster(board)
+
+    described = asyncio.run(conversation())
+    assert (described.cluster_id, described.controller_id) == ("c", 2)
+    assert [broker.node_id for broker in described.brokers] == [1, 2]
+
+
+def test_versions_log_directories_and_producers(barnabas_bootstrap: str) -> None:
+    partition = TopicPartition("described", 0)
+
+    async def client(board: Switchboard) -> None:
+        [created] = await create_topics(board, [NewTopic("described", 1, 1)])
+        assert created.error is None
+        versions = await api_versions(board, 0)
+        assert versions.ranges[18].highest == 4
+        [directory] = await describe_log_dirs(board, 0, [partition])
+        [replica] = directory.replicas
+        assert (replica.partition, replica.size_bytes) == (partition, 0)
+        assert directory.error is None
+        assert await describe_producers(board, [partition]) == {partition: []}
+
+    ask(barnabas_bootstrap, client)
+
+
+def test_offsets_of_an_empty_log_and_records_that_are_not_there(barnabas_bootstrap: str) -> None:
+    partition = TopicPartition("empty", 0)
+
+    async def client(board: Switchboard) -> None:
+        await create_topics(board, [NewTopic("empty", 1, 1)])
+        [view] = await describe_topics(board, ["empty"])
+        assert view.error is ErrorCode.NONE
+        for timestamp, offset in ((EARLIEST, 0), (LATEST, 0), (1, -1)):
+            found = await list_offsets(board, {partition: timestamp})
+            assert found[partition].offset == offset
+        outcome = (await delete_records(board, {partition: 5}))[partition]
+        assert isinstance(outcome, RequestError)
+        assert outcome.code is ErrorCode.OFFSET_OUT_OF_RANGE
+
+    ask(barnabas_bootstrap, client)
