@@ -10,7 +10,7 @@ until then.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import pytest
@@ -30,18 +30,23 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def options_of(texts: Iterable[str]) -> dict[str, str]:
+    """Read options as they are typed after `--barnabas-option`."""
+    options: dict[str, str] = {}
+    for text in texts:
+        name, separator, value = text.partition("=")
+        if not separator or not name:
+            raise pytest.UsageError(f"--barnabas-option {text!r} is not of the form NAME=VALUE")
+        options[name] = value
+    return options
+
+
 @pytest.fixture(scope="session")
 def barnabas_cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     """A running cluster, one for the whole session."""
     from barnabas.testing.cluster import Cluster
 
-    options: dict[str, str] = {}
-    for text in request.config.getoption("--barnabas-option"):
-        name, separator, value = text.partition("=")
-        if not separator or not name:
-            raise pytest.UsageError(f"--barnabas-option {text!r} is not of the form NAME=VALUE")
-        options[name] = value
-    with Cluster(options=options) as cluster:
+    with Cluster(options=options_of(request.config.getoption("--barnabas-option"))) as cluster:
         yield cluster
 
 

@@ -1,0 +1,134 @@
+"""A cluster for tests: up fast, back with its data, gone without a trace."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+
+import pytest
+
+from barnabas.admin.topics import NewTopic, create_topics, describe_topics
+from barnabas.client.errors import ConnectError
+from barnabas.client.switchboard import Switchboard
+from barnabas.model.errors import ConfigError, InvalidValueError
+from barnabas.testing import Cluster
+
+
+def topics_of(bootstrap: str) -> list[str]:
+    async def ask() -> list[str]:
+        async with Switchboard(bootstrap) as board:
+            return [view.name for view in await describe_topics(board, None)]
+
+    return asyncio.run(ask())
+
+
+def answers(bootstrap: str) -> bool:
+    async def ask() -> bool:
+        async with Switchboard(bootstrap) as board:
+            try:
+                await board.refresh()
+            except ConnectError:
+                return False
+            return True
+
+    return asyncio.run(ask())
+
+
+def create(bootstrap: str, name: str) -> None:
+    async def ask() -> None:
+        async with Switchboard(bootstrap) as board:
+            [created] = await create_topics(board, [NewTopic(name)])
+            assert created.error is None
+
+    asyncio.run(ask())
+
+
+@pytest.mark.parametrize("process", [False, True], ids=["thread", "process"])
+def test_a_cluster_comes_back_on_its_port_with_its_data(process: bool) -> None:
+    with Cluster(process=process) as cluster:
+        bootstrap, directory = cluster.bootstrap, cluster.data_dir
+        create(bootstrap, "kept")
+        cluster.stop()
+        assert not answers(bootstrap)
+        cluster.start()
+        assert cluster.bootstrap == bootstrap
+        assert topics_of(bootstrap) == ["kept"]
+        cluster.kill()
+        assert not answers(bootstrap)
+        cluster.start()
+        assert topics_of(bootstrap) == ["kept"]
+        assert directory.is_dir()
+    assert not directory.exists()
+
+
+def test_two_clusters_live_side_by_side() -> None:
+    with Cluster() as one, Cluster() as two:
+        create(one.bootstrap, "one")
+        assert topics_of(one.bootstrap) == ["one"]
+        assert topics_of(two.bootstrap) == []
+
+
+@pytest.mark.parametrize("process", [False, True], ids=["thread", "process"])
+def test_options_reach_the_broker(process: bool) -> None:
+    with Cluster(options={"num.partitions": 4}, process=process) as cluster:
+        create(cluster.bootstrap, "four")
+
+        async def ask() -> int:
+            async with Switchboard(cluster.bootstrap) as board:
+                [view] = await describe_topics(board, ["four"])
+                return len(view.partitions)
+
+        assert asyncio.run(ask()) == 4
+
+
+def test_a_wrong_option_is_told_and_leaves_nothing_behind() -> None:
+    cluster = Cluster(options={"num.partitions": "many"})
+    with pytest.raises(ConfigError, match=r"num\.partitions"), cluster:
+        pass
+    assert cluster._directory is None
+
+
+def test_a_process_that_cannot_start_says_why() -> None:
+    from barnabas.testing.process import NotReadyError
+
+    with (
+        pytest.raises(NotReadyError, match=r"exit code 1 before it was ready: .*num\.partitions"),
+        Cluster(options={"num.partitions": "many"}, process=True),
+    ):
+        pass
+
+
+def test_what_was_not_started_has_no_address() -> None:
+    with pytest.raises(InvalidValueError, match="not started"):
+        _ = Cluster().bootstrap
+    with pytest.raises(InvalidValueError, match="brokers=3"):
+        Cluster(brokers=3)
+
+
+def test_stopping_twice_is_stopping_once() -> None:
+    calls: list[str] = []
+
+    class Recorder:
+        def start(self, options: Mapping[str, str]) -> tuple[str, int]:
+            calls.append(f"start {options['listeners']} {options['log.dirs'] != ''}")
+            return "127.0.0.1", 77
+
+        def stop(self) -> None:
+            calls.append("stop")
+
+        def kill(self) -> None:
+            calls.append("kill")
+
+    with Cluster(runner=Recorder()) as cluster:
+        assert cluster.bootstrap == "127.0.0.1:77"
+        cluster.kill()
+        cluster.stop()
+        cluster.start()
+        cluster.stop()
+        cluster.stop()
+    assert calls == [
+        "start PLAINTEXT://127.0.0.1:0 True",
+        "kill",
+        "start PLAINTEXT://127.0.0.1:77 True",
+        "stop",
+    ]
