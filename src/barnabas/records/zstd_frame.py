@@ -38,13 +38,21 @@ def walk(data: memoryview) -> list[tuple[int, int, int]]:
 
 
 def _walk_frame(data: memoryview, start: int) -> tuple[int, int]:
-    """Return the end of the frame and the most that its blocks can unpack to."""
+    """Return the end of the frame and the most that its blocks can unpack to.
+
+    A stated content size lowers the bound; the decoder refuses a frame that does not keep to it.
+    """
     if start + 5 > len(data):
         raise _damaged("a frame header is cut")
     descriptor = data[start + 4]
     single_segment = descriptor & 0x20
     position = start + 5 + (0 if single_segment else 1) + (0, 1, 2, 4)[descriptor & 3]
+    size_at = position
     position += (1 if single_segment else 0, 2, 4, 8)[descriptor >> 6]
+    content_size = int.from_bytes(data[size_at:position], "little")
+    if position - size_at == 2:
+        content_size += 256
+    has_content_size = position > size_at
     bound = last = 0
     while not last:
         if position + 3 > len(data):
@@ -58,6 +66,8 @@ def _walk_frame(data: memoryview, start: int) -> tuple[int, int]:
             bound += size
         else:
             raise _damaged("a block has the reserved type")
+    if has_content_size:
+        bound = min(bound, content_size)
     return position + (4 if descriptor & 0x04 else 0), bound
 
 

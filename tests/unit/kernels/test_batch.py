@@ -124,8 +124,10 @@ def test_offset_deltas_with_gaps_are_named(kernels: Kernels) -> None:
     builder = kernels.BatchBuilder()
     builder.append(T0, None, b"a")
     builder.append(T0, None, b"b", offset_delta=5)
-    *_, faults = kernels.inspect_batch(builder.finish())
-    assert faults == ((1, Fault.OFFSET),)
+    batch = builder.finish()
+    assert kernels.inspect_batch(batch)[3] == ((1, Fault.OFFSET),)
+    *_, faults = kernels.inspect_batch(batch, require_key=True)
+    assert faults == ((0, Fault.KEY), (1, Fault.KEY))
 
 
 RECORD = "0e 00 00 00 01 02 61 00"  # length 7, attributes, deltas 0 and 0, no key, value "a"

@@ -38,6 +38,16 @@ def test_a_streamed_frame_has_no_content_size_and_is_read() -> None:
     assert decompress("zstd", frame) == SAMPLE
 
 
+@pytest.mark.parametrize("size", [0, 200, 256, 60_000, 70_000, 1_000_000])
+def test_a_stated_content_size_is_the_bound_and_must_be_kept(size: int) -> None:
+    """One, two and four bytes of it, the two counted from 256 on."""
+    frame = bytearray(compress("zstd", SAMPLE[:100] + bytes(size)))
+    assert bound_of(frame) == 100 + size
+    frame[5] ^= 1
+    with pytest.raises(CorruptRecordError):
+        decompress("zstd", frame)
+
+
 def test_skippable_frames_are_passed_over() -> None:
     skipped = b"\x53\x2a\x4d\x18" + (3).to_bytes(4, "little") + b"any"
     assert decompress("zstd", skipped + compress("zstd", b"a") + skipped) == b"a"

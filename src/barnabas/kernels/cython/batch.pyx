@@ -85,12 +85,12 @@ cdef int advance(Walk* walk, bint* readable) noexcept nogil:
         if timestamp > walk.max_timestamp:
             walk.max_timestamp = timestamp
             walk.offset_of_max = record.offset_delta
-        if record.offset_delta != walk.index:
-            return FAULT_OFFSET
         if walk.require_key and record.key_length < 0:
             return FAULT_KEY
         if timestamp != -1 and not (walk.timestamp_min <= timestamp <= walk.timestamp_max):
             return FAULT_TIMESTAMP
+        if record.offset_delta != walk.index:
+            return FAULT_OFFSET
         walk.index += 1
     if walk.cursor != walk.end:
         readable[0] = False
@@ -287,6 +287,7 @@ def validate_records(
     """Walk over uncompressed records and return (max timestamp, its first offset delta, faults).
 
     A record that cannot be read ends the walk; other faults are gathered, one for each record.
+    A wrong offset delta is named only where nothing else is wrong, because it can be mended.
     Timestamp -1 (none) is always inside the bounds.
     """
     cdef Py_buffer view

@@ -128,6 +128,7 @@ def validate_records(
     """Walk over uncompressed records and return (max timestamp, its first offset delta, faults).
 
     A record that cannot be read ends the walk; other faults are gathered, one for each record.
+    A wrong offset delta is named only where nothing else is wrong, because it can be mended.
     Timestamp -1 (none) is always inside the bounds.
     """
     end = _end(buffer, start, end)
@@ -146,12 +147,12 @@ def validate_records(
         timestamp = wrap64(base_timestamp + record.timestamp_delta)
         if timestamp > greatest:
             greatest, offset_of_greatest = timestamp, record.offset_delta
-        if record.offset_delta != index:
-            faults.append((index, Fault.OFFSET))
-        elif require_key and record.key_length < 0:
+        if require_key and record.key_length < 0:
             faults.append((index, Fault.KEY))
         elif timestamp != NO_TIMESTAMP and not timestamp_min <= timestamp <= timestamp_max:
             faults.append((index, Fault.TIMESTAMP))
+        elif record.offset_delta != index:
+            faults.append((index, Fault.OFFSET))
     if position != end:
         faults.append((count, Fault.LEFTOVER))
     return greatest, offset_of_greatest, tuple(faults)
