@@ -1,7 +1,8 @@
 """One entry of `log.dirs`: who owns it, how it was left, and the partition logs in it.
 
     .lock  meta.properties  .kafka_cleanshutdown
-    recovery-point-offset-checkpoint  replication-offset-checkpoint  log-start-offset-checkpoint
+    recovery-point-offset-checkpoint  replication-offset-checkpoint
+    log-start-offset-checkpoint  cleaner-offset-checkpoint
     <topic>-<partition>/   <topic>-<partition>.<32 hex>-delete/
 
 The lock is held while the object lives. The marker of a clean stop is removed before anything is
@@ -20,6 +21,7 @@ from barnabas.config.properties import read_properties, write_properties
 from barnabas.config.topic import TopicOptions
 from barnabas.log.checkpoints import read_offsets, write_offsets
 from barnabas.log.file_pool import FilePool
+from barnabas.log.files import Files
 from barnabas.log.partition_log import PartitionLog
 from barnabas.model.errors import ConfigError, CorruptFileError, StorageError
 from barnabas.model.ids import TopicPartition, Uuid
@@ -30,6 +32,7 @@ CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 HIGH_WATERMARKS = "replication-offset-checkpoint"
 LOG_STARTS = "log-start-offset-checkpoint"
+CLEANED = "cleaner-offset-checkpoint"
 
 NAME_BYTES_MAX = 255
 _MOVED = re.compile(r"^(.+)\.[0-9a-f]{32}-(delete|future|stray)$")
@@ -50,6 +53,17 @@ def parse_name(name: str) -> TopicPartition | None:
     return TopicPartition(match[1], int(match[2]))
 
 
+def _make_durable_dirs(files: Files, path: str) -> None:
+    """Create a directory with its missing parents, so that a crash does not take them back."""
+    missing = []
+    while not files.is_dir(path):
+        missing.append(path)
+        path = path.rpartition("/")[0] or "/"
+    for directory in reversed(missing):
+        files.make_dirs(directory)
+        files.flush_dir(directory.rpartition("/")[0] or "/")
+
+
 class LogDirectory:
     """The partition logs of one disk."""
 
@@ -60,7 +74,7 @@ class LogDirectory:
         self.pool = pool
         self.logs: dict[TopicPartition, PartitionLog] = {}
         self._files = files
-        files.make_dirs(self.path)
+        _make_durable_dirs(files, self.path)
         self._lock = files.lock(self._at(LOCK))
         self.clean = files.exists(self._at(CLEAN_SHUTDOWN))
         if self.clean:
@@ -68,6 +82,7 @@ class LogDirectory:
             files.flush_dir(self.path)
         self._recovery_points = self._read_checkpoint(RECOVERY_POINTS)
         self._log_starts = self._read_checkpoint(LOG_STARTS)
+        self._cleaned = self._read_checkpoint(CLEANED)
         self.high_watermarks = self._read_checkpoint(HIGH_WATERMARKS)
 
     def _at(self, name: str) -> str:
@@ -148,6 +163,8 @@ class LogDirectory:
         if log is None:
             log = self._open(partition, options, now_ms, topic_id=topic_id, random=random)
             self.logs[partition] = log
+        elif log.topic_id is None and topic_id is not None:
+            log.set_topic_id(topic_id)
         return log
 
     def _open(
@@ -168,6 +185,7 @@ class LogDirectory:
             clean=self.clean,
             recovery_point=self._recovery_points.get(partition, 0),
             log_start_offset=self._log_starts.get(partition, 0),
+            cleaned_offset=self._cleaned.get(partition, 0),
             topic_id=topic_id,
             random=random,
         )
@@ -183,8 +201,8 @@ class LogDirectory:
         target = self._at(topic + suffix)
         log.mark_deleted(target)
         del self.logs[partition]
-        for checkpoint in (self._recovery_points, self._log_starts, self.high_watermarks):
-            checkpoint.pop(partition, None)
+        for known in (self._recovery_points, self._log_starts, self._cleaned, self.high_watermarks):
+            known.pop(partition, None)
         return target
 
     def purge(self, path: str) -> None:

@@ -65,7 +65,7 @@ class PartitionLog:
         found: Found,
         *,
         topic_id: Uuid | None,
-        created: bool,
+        settled: bool,
         now_ms: int,
         random: Callable[[], float],
     ) -> None:
@@ -84,8 +84,8 @@ class PartitionLog:
         self._random = random
         self._segments = Segments(found.segments)
         # Directories whose new names are not flushed, and how often the log was truncated.
-        self._directories_changed = {directory, _parent(directory)} if created else set()
-        self._metadata_changed = created
+        self._directories_changed = set() if settled else {directory, _parent(directory)}
+        self._metadata_changed = not settled
         self._truncations = 0
         self.configure(options)
         self._segments.active.jitter_ms = self._draw_jitter()
@@ -102,6 +102,7 @@ class PartitionLog:
         clean: bool = True,
         recovery_point: int = 0,
         log_start_offset: int = 0,
+        cleaned_offset: int = 0,
         topic_id: Uuid | None = None,
         random: Callable[[], float] = lambda: 0.0,
     ) -> PartitionLog:
@@ -125,6 +126,7 @@ class PartitionLog:
             clean=clean or created,
             recovery_point=recovery_point,
             log_start_offset=log_start_offset,
+            cleaned_offset=cleaned_offset,
             index_interval_bytes=options.index_interval_bytes,
             now_ms=now_ms,
         )
@@ -138,7 +140,8 @@ class PartitionLog:
             options,
             found,
             topic_id=topic_id,
-            created=created,
+            # What another life left behind may be as unflushed as what is new.
+            settled=clean and not created,
             now_ms=now_ms,
             random=random,
         )
@@ -292,7 +295,7 @@ class PartitionLog:
             self._segment_ms,
             self._index_bytes,
         ):
-            segment = self.roll(now_ms, batches[0][0])
+            segment = self.roll(now_ms)
         segment.append_batches(data, batches)
         position = 0
         for fields in batches:
@@ -304,9 +307,9 @@ class PartitionLog:
         self.log_end_offset = last_offset + 1
         return len(batches)
 
-    def roll(self, now_ms: int, base_offset: int | None = None) -> Segment:
-        """Finish the active segment and start a new one at the log end (or further on)."""
-        base = self.log_end_offset if base_offset is None else base_offset
+    def roll(self, now_ms: int) -> Segment:
+        """Finish the active segment and start a new one at the log end."""
+        base = self.log_end_offset
         finished = self._segments.active
         if base == finished.base_offset:
             return finished
@@ -418,7 +421,8 @@ class PartitionLog:
     def begin_flush(self, up_to: int | None = None) -> Flush | None:
         """Gather what must be flushed for the recovery point to reach an offset (the log end)."""
         target = self.log_end_offset if up_to is None else min(up_to, self.log_end_offset)
-        if target <= self.recovery_point and not self.leader_epochs.changed:
+        unsaved = self.leader_epochs.changed or self._directories_changed
+        if target <= self.recovery_point and not unsaved:
             return None
         segments = self._segments.starting_at(self.recovery_point)
         segments = [segment for segment in segments if segment.base_offset < target]
@@ -494,6 +498,9 @@ class PartitionLog:
         located = active.locate(offset)
         if located is not None:
             active.truncate(located[0])
+        # What is gone must not come back after a crash, between batches that are written next.
+        active.file.get().flush()
+        self._files.flush_dir(self.directory)
         self.log_end_offset = self._end_of(active)
         self._after_truncation(offset)
 

@@ -6,9 +6,13 @@ topic_id: vPeOCWypqUOSepEvx0cbog
 
 from __future__ import annotations
 
+import logging
+
 from barnabas.log.files import Files
 from barnabas.model.errors import CorruptFileError, InvalidValueError
 from barnabas.model.ids import Uuid, uuid_from_text, uuid_text
+
+_logger = logging.getLogger(__name__)
 
 NAME = "partition.metadata"
 
@@ -32,8 +36,15 @@ def decode(data: bytes, path: str) -> Uuid:
 def read(files: Files, directory: str) -> Uuid | None:
     """Return the topic id of a partition directory; None for a directory that has none yet.
 
-    The file is not flushed when it is written, so after a crash it may be there and empty.
+    The file is flushed with the first records, not before, so a crash can leave it damaged; then
+    it is as good as not there.
     """
     path = f"{directory}/{NAME}"
     data = files.read(path)
-    return decode(data, path) if data else None
+    if not data:
+        return None
+    try:
+        return decode(data, path)
+    except CorruptFileError as failure:
+        _logger.warning("%s; taken for a log whose topic is not known", failure)
+        return None

@@ -76,9 +76,11 @@ class Recovery:
         clean: bool,
         recovery_point: int,
         log_start_offset: int,
+        cleaned_offset: int,
         index_interval_bytes: int,
         now_ms: int,
     ) -> None:
+        """Describe the task; below `cleaned_offset` compaction may have left gaps."""
         # A pool of its own: logs are recovered on several threads, the shared pool is for one.
         self._pool = FilePool(files, limit=4)
         self._files = files
@@ -86,6 +88,7 @@ class Recovery:
         self._clean = clean
         self._recovery_point = recovery_point
         self._log_start_offset = log_start_offset
+        self._cleaned_offset = cleaned_offset
         self._index_interval_bytes = index_interval_bytes
         self._now_ms = now_ms
         self._work = _Work()
@@ -148,15 +151,30 @@ class Recovery:
         if not self._segments:
             return self._log_start_offset
         first = len(self._segments) if self._clean else self._first_unflushed()
+        if not self._clean:
+            # What the file says of later epochs may be about batches that are lost.
+            self._epochs.truncate_end(self._segments[first].base_offset)
         end: int | None = None
         for index, segment in enumerate(self._segments):
+            if index > first and end is not None and self._is_gap(end, segment):
+                self._work.flaws.append(f"nothing is left of {end} to {segment.base_offset - 1}")
+                self._drop_from(index)
+                return end
             end = None
-            if segment.size_bytes and (index >= first or not self._indexes_are_sane(segment)):
+            if index >= first or (segment.size_bytes and not self._indexes_are_sane(segment)):
                 end, cut = self._recover(segment)
                 if cut:
                     self._drop_from(index + 1)
                     return end
         return self._find_end(self._segments[-1]) if end is None else end
+
+    def _is_gap(self, end: int, segment: Segment) -> bool:
+        """Tell whether batches were lost between the end of a segment and the next one.
+
+        A segment starts where the one before it ends, until compaction thins them out. A crash can
+        take the end of a file at a batch's boundary, or the file itself, and leave the next one.
+        """
+        return segment.base_offset != end and segment.base_offset > self._cleaned_offset
 
     def _first_unflushed(self) -> int:
         """Return the index of the segment that holds the recovery point."""
@@ -183,6 +201,7 @@ class Recovery:
         self._advance_producers(base)
         segment.reset_indexes()
         end = base
+        epoch = self._epochs.epoch_of(base - 1)
         file = self._files.open(segment.path(LOG))
         try:
             walk = CheckedWalk(file, 0, segment.size_bytes)
@@ -191,7 +210,11 @@ class Recovery:
                 if fields[0] < end:
                     walk.flaw = f"offset {fields[0]} after offset {end - 1}"
                     break
-                if fields[2] > self._epochs.latest:
+                if fields[2] < epoch:
+                    walk.flaw = f"leader epoch {fields[2]} after leader epoch {epoch}"
+                    break
+                epoch = fields[2]
+                if epoch > self._epochs.latest:
                     self._epochs.assign(fields[2], fields[0])
                 segment.index_batch(position, fields)
                 if fields[9] >= 0:
