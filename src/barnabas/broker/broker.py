@@ -244,7 +244,9 @@ class Broker:
             path = f"{self.logs.paths[0]}/{COORDINATION_FILE}"
             self._coordination = EmbeddedCoordination(EmbeddedStore(path, self._executor))
         await self._coordination.start()
-        self.registration = Registration(self._coordination, self._random_bytes)
+        self.registration = Registration(
+            self._coordination, self._random_bytes, options.zookeeper_session_timeout_ms
+        )
         identity = self.logs.identity()
         self.cluster.cluster_id = await self.registration.cluster_id(identity.get("cluster.id"))
         self.broker_id = await self.registration.broker_id(options, identity.get("broker.id"))
@@ -318,7 +320,9 @@ class Broker:
             self._listeners.append(listener)
             await listener.bind()
         await self._register()
-        await self.controller.elect()
+        while not await self.controller.elect():
+            if not await self.registration.wait_until_gone(nodes.CONTROLLER):
+                raise ConfigError("another live broker is the controller of this cluster")
         await self.controller.load()
         self.housekeeping = Housekeeping(self)
         self.housekeeping.start()

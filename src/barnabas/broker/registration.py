@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import socket
 from collections.abc import Callable
@@ -18,8 +19,14 @@ logger = logging.getLogger("barnabas.registration")
 class Registration:
     """What a broker writes about itself."""
 
-    def __init__(self, coordination: Coordination, random_bytes: Callable[[int], bytes]) -> None:
+    def __init__(
+        self,
+        coordination: Coordination,
+        random_bytes: Callable[[int], bytes],
+        session_timeout_ms: int,
+    ) -> None:
         self._tree = coordination
+        self._session_timeout_ms = session_timeout_ms
         self._random_bytes = random_bytes
 
     async def cluster_id(self, stored: str | None) -> str:
@@ -57,16 +64,32 @@ class Registration:
     async def register(self, broker_id: int, registration: nodes.BrokerRegistration) -> int:
         """Create this broker's ephemeral node; return its epoch, the id of the node's creation."""
         path = nodes.broker_path(broker_id)
-        try:
-            await self._tree.create(path, registration.encode(), ephemeral=True)
-        except NodeExists as taken:
-            raise ConfigError(
-                f"broker.id={broker_id}: another live broker has registered under this id"
-            ) from taken
+        while True:
+            try:
+                await self._tree.create(path, registration.encode(), ephemeral=True)
+                break
+            except NodeExists as taken:
+                # After a crash the session of this broker's last life may not have expired yet.
+                if not await self.wait_until_gone(path):
+                    raise ConfigError(
+                        f"broker.id={broker_id}: another live broker has registered under this id"
+                    ) from taken
         stat = await self._tree.exists(path)
         if stat is None:
             raise NoNode(path, f"the registration {path} is gone again")
         return stat.czxid
+
+    async def wait_until_gone(self, path: str) -> bool:
+        """Wait for a node of an older session to go; False if it outlives every such session."""
+        gone = asyncio.Event()
+        if await self._tree.exists(path, watch=lambda _: gone.set()) is None:
+            return True
+        try:
+            async with asyncio.timeout(self._session_timeout_ms * 1.5 / 1000):
+                await gone.wait()
+        except TimeoutError:
+            return False
+        return True
 
     def default_host(self) -> str:
         """Return a name under which other machines may find this one."""

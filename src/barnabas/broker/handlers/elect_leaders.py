@@ -26,10 +26,7 @@ if TYPE_CHECKING:
 def handle(broker: Broker, request: Request[ElectLeadersRequest]) -> ElectLeadersResponse:
     """Tell of each named partition why no election took place; null names all, which need none."""
     if not broker.allows(request.session, Operation.ALTER, ResourceType.CLUSTER, CLUSTER_NAME):
-        response = refuse(request.body, ErrorCode.CLUSTER_AUTHORIZATION_FAILED, None)
-        if request.version == 0:
-            response.error_code = ErrorCode.NONE  # v0 tells errors by partition alone
-        return response
+        raise RequestError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     if request.body.election_type not in (0, 1):
         raise RequestError(
             ErrorCode.INVALID_REQUEST, f"election type {request.body.election_type} is not 0 or 1"
@@ -50,9 +47,12 @@ def handle(broker: Broker, request: Request[ElectLeadersRequest]) -> ElectLeader
 def refuse(
     request: ElectLeadersRequest, code: ErrorCode, message: str | None
 ) -> ElectLeadersResponse:
-    """Answer with an error, per partition for v0 clients."""
+    """Answer every named partition with one error: v0 has no other place for it.
+
+    Null names no partition: then the error is that of the whole answer, which v0 cannot carry.
+    """
     return ElectLeadersResponse(
-        error_code=code,
+        error_code=ErrorCode.NONE if request.topic_partitions else code,
         replica_election_results=[
             ReplicaElectionResult(
                 topic=topic.topic,
