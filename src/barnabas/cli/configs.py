@@ -81,8 +81,8 @@ def _change(operation: Operation, text: str) -> Change:
 
 def _add_resource(parser: argparse.ArgumentParser) -> None:
     owner = parser.add_mutually_exclusive_group(required=True)
-    owner.add_argument("--topic", metavar="TOPIC")
-    owner.add_argument("--broker", metavar="ID", type=index)
+    owner.add_argument("--topic", metavar="TOPIC", help="the options of a topic")
+    owner.add_argument("--broker", metavar="ID", type=index, help="the options of one broker")
     owner.add_argument("--cluster", action="store_true", help="the defaults of all brokers")
 
 

@@ -44,7 +44,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "default: end, or beginning with --exit-at-end",
     )
     parser.add_argument(
-        "--partition", type=index, action="append", help="only this one; may be repeated"
+        "--partition",
+        metavar="N",
+        type=index,
+        action="append",
+        help="only this one; may be repeated",
     )
     parser.add_argument(
         "--max-messages", metavar="N", type=count, help="stop after so many records"

@@ -53,7 +53,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="a header of every record; may be repeated",
     )
-    parser.add_argument("--partition", type=index, help="send everything to this partition")
+    parser.add_argument(
+        "--partition", metavar="N", type=index, help="send everything to this partition"
+    )
     parser.add_argument(
         "--timestamp",
         metavar="TIME",

@@ -42,9 +42,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "  barnabas topics create users --config cleanup.policy=compact --if-not-exists",
     )
     create.add_argument("topics", metavar="TOPIC", nargs="+")
-    create.add_argument("--partitions", type=count, help="how many (default: the broker's)")
     create.add_argument(
-        "--replication-factor", type=count, help="copies of each partition (default: the broker's)"
+        "--partitions", metavar="N", type=count, help="how many (default: the broker's)"
+    )
+    create.add_argument(
+        "--replication-factor",
+        metavar="N",
+        type=count,
+        help="copies of each partition (default: the broker's)",
     )
     create.add_argument(
         "--config",
@@ -82,7 +87,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     alter.add_argument("topic", metavar="TOPIC")
     alter.add_argument(
-        "--partitions", type=count, required=True, help="the new total; it can only grow"
+        "--partitions",
+        metavar="N",
+        type=count,
+        required=True,
+        help="the new total; it can only grow",
     )
     delete = add_action(
         actions,
@@ -111,7 +120,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="an offset, a time (2026-01-31T12:00:00Z), an age (7d), or end",
     )
     records.add_argument(
-        "--partition", type=index, action="append", help="only this one; may be repeated"
+        "--partition",
+        metavar="N",
+        type=index,
+        action="append",
+        help="only this one; may be repeated",
     )
 
 

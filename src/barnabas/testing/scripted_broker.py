@@ -33,6 +33,8 @@ class Closing(Enum):
 
 CLOSE = Closing.CLOSE
 
+ANYWHERE = Address("127.0.0.1", 0)
+
 Answer = Message | bytes | Closing | None
 Script = Mapping[type[Message], Callable[[Any, int], Answer]]
 
@@ -47,15 +49,19 @@ class Asked(NamedTuple):
 
 
 class ScriptedBroker:
-    """A server on a free port of the loopback interface, on the running loop."""
+    """A server on the running loop, on a free port of this machine if no address is given."""
 
     def __init__(
-        self, script: Script, versions: Mapping[type[Message], tuple[int, int]] | None = None
+        self,
+        script: Script,
+        versions: Mapping[type[Message], tuple[int, int]] | None = None,
+        address: Address = ANYWHERE,
     ) -> None:
         self.requests: list[Asked] = []
         self.connections = 0
         self._script: Script = {ApiVersionsRequest: self._tell_versions, **script}
         self._versions = dict(versions or {})
+        self._listen = address
         self._server: asyncio.Server | None = None
         self._writers: list[asyncio.StreamWriter] = []
 
@@ -71,7 +77,7 @@ class ScriptedBroker:
         return [request for request in self.requests if type(request.message) is kind]
 
     async def __aenter__(self) -> ScriptedBroker:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self._server = await asyncio.start_server(self._serve, *self._listen)
         return self
 
     async def __aexit__(self, *_: object) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from random import Random
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from barnabas.client.switchboard import CONTROLLER, Switchboard
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import TopicPartition
+from barnabas.simulation.world import Host, World
 from barnabas.testing.scripted_broker import CLOSE, Closing, ScriptedBroker
 from barnabas.wire.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from barnabas.wire.messages.metadata import (
@@ -262,3 +264,27 @@ def test_retrying_gives_up_when_time_is_up() -> None:
 def test_bootstrap_addresses_may_be_text() -> None:
     board = Switchboard("a:1,b:2")
     assert board._bootstrap == [Address("a", 1), Address("b", 2)]
+
+
+def test_on_a_simulated_loop_it_outlives_a_broker_that_restarts() -> None:
+    def metadata(request: MetadataRequest, version: int) -> MetadataResponse:
+        broker = MetadataResponseBroker(node_id=1, host="broker", port=9092)
+        return MetadataResponse(brokers=[broker], cluster_id="simulated")
+
+    async def serve(host: Host) -> None:
+        async with ScriptedBroker({MetadataRequest: metadata}, address=Address("broker", 9092)):
+            await asyncio.Event().wait()
+
+    async def scenario() -> list[str | None]:
+        names = []
+        async with Switchboard([Address("broker", 9092)], random=Random(1)) as board:
+            for _ in range(3):
+                view = await board.retrying(board.refresh)
+                names.append(view.cluster_id)
+                world.kill("broker")
+                asyncio.get_running_loop().call_later(0.5, world.restart, "broker")
+        return names
+
+    with World(seed=5) as world:
+        world.start("broker", serve)
+        assert world.run(scenario(), until=60) == ["simulated"] * 3
