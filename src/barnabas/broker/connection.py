@@ -16,6 +16,7 @@ import contextlib
 import logging
 import socket
 from collections.abc import Sequence
+from struct import Struct
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from barnabas.broker.session import Session
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from barnabas.broker.listener import Listener
 
 logger = logging.getLogger("barnabas.connection")
+
+read_size = Struct(">i").unpack_from
 
 BUFFER_BYTES = 32 * 1024
 READ_AHEAD_BYTES = 128 * 1024
@@ -206,7 +209,7 @@ class Connection(asyncio.BufferedProtocol):
             if waiting == 0:
                 self._start = self._end = 0
             return None
-        size = int.from_bytes(self._view[start : start + 4], "big", signed=True)
+        (size,) = read_size(self._buffer, start)
         if not 0 < size <= self.frame_bytes_max:
             self.close(
                 f"a frame of {size} bytes ({_hint(bytes(self._view[start : self._end][:16]))}) "
