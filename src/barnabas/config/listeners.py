@@ -1,9 +1,9 @@
 """Listeners: where a broker listens, what it tells clients to connect to, and how each is secured.
 
-    listeners = parse_listeners("INSIDE://:9092,OUTSIDE://[::1]:0", None,
-    "INSIDE:PLAINTEXT,OUTSIDE:SSL") listeners.bind[0]                                        #
-    Endpoint("INSIDE", "", 9092, PLAINTEXT) listeners.advertise({"OUTSIDE": 40123}, "broker-1")
-    # after binding, when the ports are known
+    protocols = "INSIDE:PLAINTEXT,OUTSIDE:SSL"
+    listeners = parse_listeners("INSIDE://:9092,OUTSIDE://[::1]:0", None, protocols)
+    listeners.bind[0]                                       # Endpoint("INSIDE", "", 9092, …)
+    listeners.advertise({"OUTSIDE": 40123}, "broker-1")     # once the ports are known
 
 An empty host stands for all interfaces, port 0 for one that the system chooses. Names are kept in
 upper case. Nothing here opens a socket or looks up a name.

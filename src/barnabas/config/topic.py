@@ -1,8 +1,8 @@
 """Every option of a topic, and how it falls back to the broker's.
 
-    options = TopicOptions.resolve(broker, {"segment.bytes": "1048576"}) options.segment_bytes
-    # the override options.retention_ms         # the broker's log.retention.ms, or minutes, or
-    hours, in milliseconds
+    options = TopicOptions.resolve(broker, {"segment.bytes": "1048576"})
+    options.segment_bytes        # the override
+    options.retention_ms         # the broker's log.retention.ms, or minutes, or hours
 
 All topic options can be changed at run time: a change resolves a new object. `validate_overrides`
 is the strict check for what users send; `resolve` passes over names that it does not know, so that
