@@ -75,7 +75,8 @@ def start_barnabas(
     with log.open("wb") as output:
         process = subprocess.Popen([*argv, *settings], stdout=output, stderr=output)
     if wait:
-        wait_for_line(process, log, listen, timeout_s)
+        # The whole phrase: a refusal to bind names the address too, and another broker may hold it.
+        wait_for_line(process, log, f"is ready on PLAINTEXT://{listen}", timeout_s)
     return RunningBroker("Barnabas", process, listen, data_dir)
 
 

@@ -1,0 +1,93 @@
+"""The two brokers of a benchmark: ours and Apache Kafka, started, warmed and stopped alike.
+
+Both run with their own defaults on a directory of their own. Where Apache Kafka cannot be had the
+pair is ours alone, and `missing` says why.
+"""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bench.load import Load
+from confluent_kafka.admin import AdminClient, NewTopic
+from tools.apache_kafka import Distribution, Unavailable
+from tools.processes import RunningBroker, free_port, start_barnabas
+
+Starter = Callable[..., RunningBroker]
+
+
+def starters(only: str | None) -> tuple[dict[str, Starter], str | None]:
+    """Return how to start each broker by name, and why Apache Kafka is not among them."""
+    found: dict[str, Starter] = {"barnabas": start_barnabas}
+    missing = None
+    try:
+        found["apache"] = Distribution.fetch("3.9").start
+    except Unavailable as why:
+        missing = f"Apache Kafka was not measured: {why}"
+    if only is not None:
+        found = {only: found[only]}
+    return found, missing
+
+
+@dataclass
+class Pair:
+    """Running brokers to be measured beside each other."""
+
+    brokers: list[RunningBroker]
+    load: Load
+    missing: str | None = None
+    numbers: Iterator[int] = field(default_factory=itertools.count)
+
+    @classmethod
+    @contextmanager
+    def start(cls, *, only: str | None = None, load: Load | None = None) -> Iterator[Pair]:
+        """Start the brokers, and stop them and remove their data at the end."""
+        found, missing = starters(only)
+        directory = Path(tempfile.mkdtemp(prefix="barnabas-bench-"))
+        pair = cls([], load or Load.build(), missing)
+        try:
+            for name, start in found.items():
+                pair.brokers.append(start(directory / name, port=free_port()))
+            yield pair
+        finally:
+            for broker in pair.brokers:
+                broker.stop()
+            shutil.rmtree(directory)
+
+    def new_topic(self, broker: RunningBroker, partitions: int = 1) -> str:
+        """Create a topic under a name that was not used before."""
+        topic = f"bench-{next(self.numbers)}"
+        create_topic(broker, topic, partitions)
+        return topic
+
+    def delete(self, broker: RunningBroker, topic: str) -> None:
+        admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+        admin.delete_topics([topic])[topic].result(60)
+
+    def warm(self, broker: RunningBroker, *, records: int = 500_000) -> None:
+        """Drive produce and fetch until a JVM has compiled them; a fair turn for both brokers."""
+        topic = self.new_topic(broker, 8)
+        for acks in (1, "all"):
+            self.load.run("produce", broker.bootstrap, topic, 8, 1, records, 100, acks=acks)
+        small = records // 25
+        self.load.run(
+            "produce", broker.bootstrap, topic, 8, 4, small // 4, 100, batch_num_messages=1
+        )
+        self.load.run("consume", broker.bootstrap, topic, 8, 1, records)
+        self.delete(broker, topic)
+
+
+def create_topic(broker: RunningBroker, topic: str, partitions: int = 1) -> None:
+    """Create a topic and wait until every partition of it has a leader."""
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+    admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result(60)
+    while True:
+        found = admin.list_topics(topic, timeout=60).topics[topic].partitions
+        if len(found) == partitions and all(p.leader >= 0 for p in found.values()):
+            return
