@@ -1,0 +1,1 @@
+"""Partition assignors: who of a group reads what, used by coordinators and consumers."""

@@ -1,0 +1,1 @@
+"""Consumer group coordinator: plain state machines over the records of `__consumer_offsets`."""

@@ -1,0 +1,1 @@
+"""Transaction coordinator: plain state machines over the records of `__transaction_state`."""
