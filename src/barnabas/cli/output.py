@@ -50,7 +50,14 @@ def _print_rich(
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=SIMPLE_HEAD, title=title, title_justify="left", title_style="bold")
+    table = Table(
+        box=SIMPLE_HEAD,
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        padding=(0, 1, 0, 0),  # a description of a topic then fits into 80 columns
+        pad_edge=False,
+    )
     for column, to_right in zip(columns, right, strict=True):
         table.add_column(column, justify="right" if to_right else "left", overflow="fold")
     for row in cells:

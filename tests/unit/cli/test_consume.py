@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -94,3 +97,28 @@ def test_a_missing_topic_is_told_with_the_next_step(barnabas: Any) -> None:
         "barnabas consume: there is no topic 'not-there' (UNKNOWN_TOPIC_OR_PARTITION); "
         "create it with: barnabas topics create not-there\n"
     )
+
+
+def start(topic: str, *words: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "barnabas.cli", "consume", topic, *words]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def test_interruption_ends_it_quietly(letters: str) -> None:
+    with start(letters, "--from", "beginning") as process:
+        assert process.stdout is not None
+        assert [process.stdout.readline() for _ in range(3)] == [b"a\n", b"b\n", b"c\n"]
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+    assert (process.returncode, out, err) == (130, b"", b"")
+
+
+def test_a_reader_that_has_seen_enough_ends_it_quietly(topic: str, produce: Any) -> None:
+    assert produce(topic, "".join(f"{n:0100}\n" for n in range(20_000))).code == 0
+    with start(topic, "--exit-at-end") as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(timeout=30) == 0

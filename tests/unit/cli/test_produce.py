@@ -5,6 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import signal
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -163,3 +166,19 @@ def test_only_the_first_complaints_are_shown(capsys: pytest.CaptureFixture[str])
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 12
     assert lines[10] == "barnabas produce: 15 more lines were not sent"
+
+
+def test_interruption_of_a_silent_source_is_quiet(barnabas_bootstrap: str, topic: str) -> None:
+    command = [sys.executable, "-m", "barnabas.cli", "produce", topic, "--json"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(b"typed\n")
+        process.stdin.flush()
+        # The line is sent at once, although the source stays open.
+        assert json.loads(process.stdout.readline())["line"] == 1
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=30)
+    assert (process.returncode, err) == (130, b"")
