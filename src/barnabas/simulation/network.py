@@ -364,7 +364,9 @@ class _Attempt:
             self.transport.abort()
             self._fail(failure)
         else:
+            # First, so that the caller has its turn before the protocol hears more: as asyncio.
             self._done.set_result((self.transport, protocol))
+            self.transport.begin()
 
     def _fail(self, failure: Exception) -> None:
         if not self._done.done():
@@ -373,6 +375,7 @@ class _Attempt:
 
 def _open_server_end(server: SimulatedServer, transport: SimulatedTransport) -> None:
     transport.open(server.factory())
+    transport.begin()
 
 
 def _host_of(process: Process | None) -> str:

@@ -66,15 +66,23 @@ class SimulatedTransport(asyncio.Transport):
         self._eof_sent = False
         self._eof_arrived = False
         self._eof_told = False
+        self._begun = False
         self._closing = False
         self._lost = False
+        self._loss: Exception | None = None
         self._low, self._high = HIGH_WATER_BYTES // 4, HIGH_WATER_BYTES
 
     def open(self, protocol: asyncio.BaseProtocol) -> None:
-        """Give the connection to its protocol; bytes that arrived before are read after."""
+        """Give the connection to its protocol, which hears nothing of it before `begin`."""
         self._protocol = protocol
-        if not self._lost:
-            protocol.connection_made(self)
+        protocol.connection_made(self)
+
+    def begin(self) -> None:
+        """Let the protocol hear what arrived, and what was lost, before it was there."""
+        self._begun = True
+        if self._lost:
+            self._loop.call_soon(self._tell_lost, context=self._context)
+        else:
             self._ask_read()
 
     # Reading
@@ -90,7 +98,7 @@ class SimulatedTransport(asyncio.Transport):
         return not self._reading_paused and not self._closing
 
     def _ask_read(self) -> None:
-        ready = self._protocol is not None and self.is_reading() and not self._read_asked
+        ready = self._begun and self.is_reading() and not self._read_asked
         if ready and (self._inbox or (self._eof_arrived and not self._eof_told)):
             self._read_asked = True
             self._loop.call_soon(self._read, context=self._context)
@@ -280,14 +288,15 @@ class SimulatedTransport(asyncio.Transport):
         if self._lost:
             return
         self._lost = self._closing = True
+        self._loss = failure
         self._buffer.clear()
         self._inbox.clear()
         self._on_lost(self)
-        self._loop.call_soon(self._tell_lost, failure, context=self._context)
+        if self._begun:
+            self._loop.call_soon(self._tell_lost, context=self._context)
 
-    def _tell_lost(self, failure: Exception | None) -> None:
-        if self._protocol is not None:
-            self._protocol.connection_lost(failure)
+    def _tell_lost(self) -> None:
+        self._protocol.connection_lost(self._loss)  # type: ignore[union-attr]
 
     def _report(self, failure: Exception) -> None:
         self._loop.call_exception_handler(

@@ -206,6 +206,23 @@ def test_a_reset_breaks_both_ends():
         world.run(scenario())
 
 
+def test_a_connection_that_breaks_at_birth_is_made_and_then_lost():
+    with World(seed=2, latency_ms=(100, 100)) as world:
+        world.start("one", serve)
+
+        async def scenario() -> None:
+            await asyncio.sleep(1)
+            # The server's end exists, and the client has not heard of it yet.
+            world.loop.call_later(0.15, world.network.reset, "driver", "one")
+            transport, collector = await dial("one")
+            assert not collector.lost.done(), "the caller has the first turn"
+            assert transport.is_closing()
+            await collector.lost
+            assert isinstance(collector.error, ConnectionResetError)
+
+        world.run(scenario())
+
+
 def test_names_and_ports_that_are_not_there():
     with World(seed=2) as world:
         world.host("one")
