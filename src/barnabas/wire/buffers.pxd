@@ -9,7 +9,9 @@ from cpython.buffer cimport (
     PyBUF_SIMPLE, PyBuffer_Release, PyObject_CheckBuffer, PyObject_GetBuffer,
 )
 from cpython.bytes cimport PyBytes_FromStringAndSize
+from cpython.long cimport PyLong_AsLongLong
 from cpython.mem cimport PyMem_Free, PyMem_Realloc
+from cpython.number cimport PyNumber_Index as index
 from cpython.object cimport PyObject, Py_TYPE
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from cpython.unicode cimport PyUnicode_DecodeUTF8
@@ -217,7 +219,7 @@ cdef inline uint8_t* room(Writer* w, Py_ssize_t size) except NULL:
     return w.data + w.size - size
 
 
-cdef inline int write_int8(Writer* w, int8_t value) except -1:
+cdef inline int append_int8(Writer* w, int8_t value) except -1:
     room(w, 1)[0] = <uint8_t>value
     return 0
 
@@ -227,14 +229,14 @@ cdef inline int write_bool(Writer* w, object value) except -1:
     return 0
 
 
-cdef inline int write_int16(Writer* w, int16_t value) except -1:
+cdef inline int append_int16(Writer* w, int16_t value) except -1:
     cdef uint8_t* b = room(w, 2)
     b[0] = <uint8_t>((value >> 8) & 0xFF)
     b[1] = <uint8_t>(value & 0xFF)
     return 0
 
 
-cdef inline int write_int32(Writer* w, int32_t value) except -1:
+cdef inline int append_int32(Writer* w, int32_t value) except -1:
     cdef uint8_t* b = room(w, 4)
     cdef uint32_t bits = <uint32_t>value
     b[0] = <uint8_t>(bits >> 24)
@@ -244,7 +246,7 @@ cdef inline int write_int32(Writer* w, int32_t value) except -1:
     return 0
 
 
-cdef inline int write_int64(Writer* w, int64_t value) except -1:
+cdef inline int append_int64(Writer* w, int64_t value) except -1:
     cdef uint8_t* b = room(w, 8)
     cdef uint64_t bits = <uint64_t>value
     cdef int i
@@ -252,6 +254,30 @@ cdef inline int write_int64(Writer* w, int64_t value) except -1:
         b[i] = <uint8_t>(bits & 0xFF)
         bits >>= 8
     return 0
+
+
+cdef inline int64_t whole(object value, int64_t most) except? -1:
+    """Return an integer that fits; unlike Cython's own conversion, refuse floats."""
+    cdef int64_t number = PyLong_AsLongLong(value if isinstance(value, int) else index(value))
+    if number > most or number < -most - 1:
+        raise OverflowError
+    return number
+
+
+cdef inline int write_int8(Writer* w, object value) except -1:
+    return append_int8(w, <int8_t>whole(value, 0x7F))
+
+
+cdef inline int write_int16(Writer* w, object value) except -1:
+    return append_int16(w, <int16_t>whole(value, 0x7FFF))
+
+
+cdef inline int write_int32(Writer* w, object value) except -1:
+    return append_int32(w, <int32_t>whole(value, 0x7FFFFFFF))
+
+
+cdef inline int write_int64(Writer* w, object value) except -1:
+    return append_int64(w, whole(value, 0x7FFFFFFFFFFFFFFF))
 
 
 cdef inline int write_uuid(Writer* w, object value) except -1:
@@ -278,11 +304,11 @@ cdef inline int write_length(Writer* w, Py_ssize_t length, bint short) except -1
     elif short:
         if length > 0x7FFF:
             raise OverflowError
-        write_int16(w, <int16_t>length)
+        append_int16(w, <int16_t>length)
     else:
         if length > 0x7FFFFFFF:
             raise OverflowError
-        write_int32(w, <int32_t>length)
+        append_int32(w, <int32_t>length)
     return 0
 
 

@@ -177,7 +177,7 @@ class DecoderSource:
         )
         if f.struct is None and f.kind in FIXED:
             letter, width = FIXED[str(f.kind)]
-            self._line(f"{place} = [*unpack_from(f'>{_repeat(length, letter)}', buffer, p)]")
+            self._line(f"{place} = [*unpack_from({_layout_of(length, letter)}, buffer, p)]")
             self._line(f"p += {width} * {length}")
             return
         items, item = self._fresh("items"), self._fresh("m")
@@ -246,9 +246,10 @@ class DecoderSource:
         return smallest_value(str(f.kind), self.flexible)
 
 
-def _repeat(count: str, letter: str) -> str:
-    # struct reads "3i" as three integers, but "316s" as one string.
-    return f"{{{count}}}{letter}" if len(letter) == 1 else "{" + f"'{letter}' * {count}" + "}"
+def _layout_of(count: str, letter: str) -> str:
+    """Return the expression for the layout of an array."""
+    # struct reads "3i" as three integers, but "316s" as one string of 316 bytes.
+    return f"f'>{{{count}}}{letter}'" if len(letter) == 1 else f"'>' + {letter!r} * {count}"
 
 
 _READ = {

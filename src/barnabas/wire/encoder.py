@@ -34,7 +34,7 @@ class EncoderSource:
         self._indent = 0
         self._count = 0
         self._label = message.__name__
-        self._run: list[tuple[str, str]] = []
+        self._run: list[tuple[str, str, str]] = []
         self._parts = "parts"
         self._line("def encode(m, parts, version):")
         self._indent += 1
@@ -59,8 +59,9 @@ class EncoderSource:
         """Pack the values that wait in the run."""
         if not self._run:
             return
-        layout = Layout(">" + "".join(letter for letter, _ in self._run))
-        values = [value for _, value in self._run if value]
+        layout = Layout(">" + "".join(letter for letter, _, _ in self._run))
+        values = [value for _, value, _ in self._run if value]
+        after, self._label = self._label, ", ".join(label for _, _, label in self._run)
         self._run = []
         if values:
             name = self._fresh("pack_")
@@ -68,6 +69,10 @@ class EncoderSource:
             self._line(f"{self._add}({name}({', '.join(values)}))")
         else:
             self._line(f"{self._add}({bytes(layout.size)!r})")
+        self._label = after
+
+    def _pack(self, letter: str, value: str) -> None:
+        self._run.append((letter, value, self._label))
 
     def _struct(self, cls: type[Struct], source: str, path: str) -> None:
         tagged = []
@@ -110,7 +115,7 @@ class EncoderSource:
         if f.kind in FIXED and not f.is_array:
             if f.kind == "uuid":
                 self._line(f"if len({place}) != 16: raise Malformed('a uuid has 16 bytes')")
-            self._run.append((FIXED[str(f.kind)][0], place))
+            self._pack(FIXED[str(f.kind)][0], place)
             return
         value = self._fresh("v")
         self._line(f"{value} = {place}")
@@ -122,7 +127,7 @@ class EncoderSource:
         self._line("else:")
         self._indent += 1
         if f.struct is not None and not f.is_array:
-            self._run.append(("b", "1"))
+            self._pack("b", "1")
         self._present(f, value, path)
         self._flush()
         self._indent -= 1
@@ -152,7 +157,7 @@ class EncoderSource:
 
     def _length(self, length: str, letter: str) -> None:
         if not self.flexible:
-            self._run.append((letter, length))
+            self._pack(letter, length)
             self._flush()
             return
         self._flush()
@@ -182,7 +187,7 @@ class EncoderSource:
     def _tags(self, tagged: list[Field], source: str, path: str) -> None:
         """Write the tagged section: the fields that differ from their defaults, by rising tag."""
         if not tagged:
-            self._run.append(("x", ""))
+            self._pack("x", "")
             return
         self._flush()
         outer_add = self._add

@@ -305,10 +305,10 @@ class StructSource:
     def _write_tags(self, tagged: list[Field]) -> None:
         s = self.source
         if not tagged:
-            s.line("write_int8(w, 0)")
+            s.line("append_int8(w, 0)")
             return
         s.line("count = w.size")
-        s.line("write_int8(w, 0)")
+        s.line("append_int8(w, 0)")
         for f in sorted(tagged, key=lambda f: f.tag or 0):
             with self._when(self._condition(f.versions)):
                 self._differs(f)

@@ -44,7 +44,7 @@ cdef int write_produce_partition_produce_data(
     write_int32(w, get(m, PRODUCE_PARTITION_PRODUCE_DATA_index))
     write_records(w, parts, get(m, PRODUCE_PARTITION_PRODUCE_DATA_records), True)
     if w.flexible:
-        write_int8(w, 0)
+        append_int8(w, 0)
     return 0
 
 
@@ -84,7 +84,7 @@ cdef int write_produce_topic_produce_data(Writer* w, list parts, object m, int v
     for item in value:
         write_produce_partition_produce_data(w, parts, item, version)
     if w.flexible:
-        write_int8(w, 0)
+        append_int8(w, 0)
     return 0
 
 
@@ -127,7 +127,7 @@ cdef int write_produce_request(Writer* w, list parts, object m, int version) exc
     for item in value:
         write_produce_topic_produce_data(w, parts, item, version)
     if w.flexible:
-        write_int8(w, 0)
+        append_int8(w, 0)
     return 0
 
 
@@ -223,7 +223,7 @@ cdef int write_produce_batch_index_and_error_message(
     write_int32(w, get(m, PRODUCE_BATCH_INDEX_AND_ERROR_MESSAGE_batch_index))
     write_string(w, get(m, PRODUCE_BATCH_INDEX_AND_ERROR_MESSAGE_batch_index_error_message), True)
     if w.flexible:
-        write_int8(w, 0)
+        append_int8(w, 0)
     return 0
 
 
@@ -242,7 +242,7 @@ cdef int write_produce_leader_id_and_epoch(Writer* w, list parts, object m, int 
     write_int32(w, get(m, PRODUCE_LEADER_ID_AND_EPOCH_leader_id))
     write_int32(w, get(m, PRODUCE_LEADER_ID_AND_EPOCH_leader_epoch))
     if w.flexible:
-        write_int8(w, 0)
+        append_int8(w, 0)
     return 0
 
 
@@ -327,7 +327,7 @@ cdef int write_produce_partition_produce_response(
             raise ValueError("current_leader")
     if w.flexible:
         count = w.size
-        write_int8(w, 0)
+        append_int8(w, 0)
         if version >= 10:
             value = get(m, PRODUCE_PARTITION_PRODUCE_RESPONSE_current_leader)
             value = value is not None and value != PRODUCE_LEADER_ID_AND_EPOCH()
@@ -377,7 +377,7 @@ cdef int write_produce_topic_produce_response(
     for item in value:
         write_produce_partition_produce_response(w, parts, item, version)
     if w.flexible:
-        write_int8(w, 0)
+        append_int8(w, 0)
     return 0
 
 
@@ -400,7 +400,7 @@ cdef int write_produce_node_endpoint(Writer* w, list parts, object m, int versio
     write_int32(w, get(m, PRODUCE_NODE_ENDPOINT_port))
     write_string(w, get(m, PRODUCE_NODE_ENDPOINT_rack), True)
     if w.flexible:
-        write_int8(w, 0)
+        append_int8(w, 0)
     return 0
 
 
@@ -465,7 +465,7 @@ cdef int write_produce_response(Writer* w, list parts, object m, int version) ex
             raise ValueError("node_endpoints")
     if w.flexible:
         count = w.size
-        write_int8(w, 0)
+        append_int8(w, 0)
         if version >= 10:
             value = get(m, PRODUCE_RESPONSE_node_endpoints)
             value = value != []
@@ -565,7 +565,7 @@ cdef int write_fetch_replica_state(Writer* w, list parts, object m, int version)
     write_int32(w, get(m, FETCH_REPLICA_STATE_replica_id))
     write_int64(w, get(m, FETCH_REPLICA_STATE_replica_epoch))
     if w.flexible:
-        write_int8(w, 0)
+        append_int8(w, 0)
     return 0
 
 
@@ -633,7 +633,7 @@ cdef int write_fetch_partition(Writer* w, list parts, object m, int version) exc
     write_int32(w, get(m, FETCH_PARTITION_partition_max_bytes))
     if w.flexible:
         count = w.size
-        write_int8(w, 0)
+        append_int8(w, 0)
         if version >= 17:
             value = get(m, FETCH_PARTITION_replica_directory_id)
             value = value != ZERO_UUID
@@ -689,7 +689,7 @@ cdef int write_fetch_topic(Writer* w, list parts, object m, int version) except 
     for item in value:
         write_fetch_partition(w, parts, item, version)
     if w.flexible:
-        write_int8(w, 0)
+        append_int8(w, 0)
     return 0
 
 
@@ -729,7 +729,7 @@ cdef int write_fetch_forgotten_topic(Writer* w, list parts, object m, int versio
     for item in value:
         write_int32(w, item)
     if w.flexible:
-        write_int8(w, 0)
+        append_int8(w, 0)
     return 0
 
 
@@ -850,7 +850,7 @@ cdef int write_fetch_request(Writer* w, list parts, object m, int version) excep
         write_string(w, get(m, FETCH_REQUEST_rack_id), False)
     if w.flexible:
         count = w.size
-        write_int8(w, 0)
+        append_int8(w, 0)
         if version >= 12:
             value = get(m, FETCH_REQUEST_cluster_id)
             value = value is not None
@@ -968,7 +968,7 @@ cdef int write_fetch_epoch_end_offset(Writer* w, list parts, object m, int versi
     write_int32(w, get(m, FETCH_EPOCH_END_OFFSET_epoch))
     write_int64(w, get(m, FETCH_EPOCH_END_OFFSET_end_offset))
     if w.flexible:
-        write_int8(w, 0)
+        append_int8(w, 0)
     return 0
 
 
@@ -987,7 +987,7 @@ cdef int write_fetch_leader_id_and_epoch(Writer* w, list parts, object m, int ve
     write_int32(w, get(m, FETCH_LEADER_ID_AND_EPOCH_leader_id))
     write_int32(w, get(m, FETCH_LEADER_ID_AND_EPOCH_leader_epoch))
     if w.flexible:
-        write_int8(w, 0)
+        append_int8(w, 0)
     return 0
 
 
@@ -1006,7 +1006,7 @@ cdef int write_fetch_snapshot_id(Writer* w, list parts, object m, int version) e
     write_int64(w, get(m, FETCH_SNAPSHOT_ID_end_offset))
     write_int32(w, get(m, FETCH_SNAPSHOT_ID_epoch))
     if w.flexible:
-        write_int8(w, 0)
+        append_int8(w, 0)
     return 0
 
 
@@ -1025,7 +1025,7 @@ cdef int write_fetch_aborted_transaction(Writer* w, list parts, object m, int ve
     write_int64(w, get(m, FETCH_ABORTED_TRANSACTION_producer_id))
     write_int64(w, get(m, FETCH_ABORTED_TRANSACTION_first_offset))
     if w.flexible:
-        write_int8(w, 0)
+        append_int8(w, 0)
     return 0
 
 
@@ -1141,7 +1141,7 @@ cdef int write_fetch_partition_data(Writer* w, list parts, object m, int version
     write_records(w, parts, get(m, FETCH_PARTITION_DATA_records), True)
     if w.flexible:
         count = w.size
-        write_int8(w, 0)
+        append_int8(w, 0)
         if version >= 12:
             value = get(m, FETCH_PARTITION_DATA_diverging_epoch)
             value = value is not None and value != FETCH_EPOCH_END_OFFSET()
@@ -1208,7 +1208,7 @@ cdef int write_fetchable_topic_response(Writer* w, list parts, object m, int ver
     for item in value:
         write_fetch_partition_data(w, parts, item, version)
     if w.flexible:
-        write_int8(w, 0)
+        append_int8(w, 0)
     return 0
 
 
@@ -1231,7 +1231,7 @@ cdef int write_fetch_node_endpoint(Writer* w, list parts, object m, int version)
     write_int32(w, get(m, FETCH_NODE_ENDPOINT_port))
     write_string(w, get(m, FETCH_NODE_ENDPOINT_rack), True)
     if w.flexible:
-        write_int8(w, 0)
+        append_int8(w, 0)
     return 0
 
 
@@ -1313,7 +1313,7 @@ cdef int write_fetch_response(Writer* w, list parts, object m, int version) exce
             raise ValueError("node_endpoints")
     if w.flexible:
         count = w.size
-        write_int8(w, 0)
+        append_int8(w, 0)
         if version >= 16:
             value = get(m, FETCH_RESPONSE_node_endpoints)
             value = value != []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from barnabas.wire.apis import APIS
@@ -51,33 +51,41 @@ def restrict(message: Any, version: int) -> Any:
     return type(message)(**values)
 
 
-def random_message(cls: type[Any], version: int, source: random.Random) -> Any:
-    """Return a message with random values in all fields that a version has."""
+SIZES = (0, 1, 5, 126, 127, 130, 300)
+
+
+def random_message(
+    cls: type[Any], version: int, source: random.Random, sizes: Sequence[int] = SIZES
+) -> Any:
+    """Return a message with random values in all fields that a version has.
+
+    `sizes` are the sizes of strings and bytes.
+    """
     return cls(
         **{
-            f.name: _random_value(f, version, source)
+            f.name: _random_value(f, version, source, sizes)
             for f in cls.FIELDS
             if version in f.versions and source.random() < 0.95
         }
     )
 
 
-def _random_value(f: Field, version: int, source: random.Random) -> Any:
+def _random_value(f: Field, version: int, source: random.Random, sizes: Sequence[int]) -> Any:
     if f.is_nullable(version) and source.random() < 0.2:
         return None
     if f.is_array:
         count = source.choice([0, 1, 1, 2, 3])
-        return [_random_item(f, version, source) for _ in range(count)]
+        return [_random_item(f, version, source, sizes) for _ in range(count)]
     if f.struct is not None and f.tag is not None:
-        value = _random_item(f, version, source)
+        value = _random_item(f, version, source, sizes)
         # A tagged struct of defaults is not written, and comes back as None.
         return None if value == f.struct() else value
-    return _random_item(f, version, source)
+    return _random_item(f, version, source, sizes)
 
 
-def _random_item(f: Field, version: int, source: random.Random) -> Any:
+def _random_item(f: Field, version: int, source: random.Random, sizes: Sequence[int]) -> Any:
     if f.struct is not None:
-        return random_message(f.struct, version, source)
+        return random_message(f.struct, version, source, sizes)
     kind = str(f.kind)
     if kind in BITS:
         low = 0 if kind[0] == "u" else -(2 ** (BITS[kind] - 1))
@@ -89,7 +97,7 @@ def _random_item(f: Field, version: int, source: random.Random) -> Any:
         return source.choice([0.0, -1.5, source.uniform(-1e9, 1e9)])
     if kind == "uuid":
         return source.randbytes(16)
-    size = source.choice([0, 1, 5, 126, 127, 130, 300])
+    size = source.choice(sizes)
     if kind == "string":
         return "".join(source.choice("abcxyz-._0189éß€😀") for _ in range(size))
     return source.randbytes(size)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,7 @@ def snake(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 
 
+@cache
 def read_schema(path: Path) -> dict[str, Any]:
     lines = (re.sub(r"(^|\s)//.*$", "", line) for line in path.read_text().splitlines())
     schema: dict[str, Any] = json.loads("\n".join(lines))
