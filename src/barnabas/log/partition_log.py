@@ -314,6 +314,13 @@ class PartitionLog:
         if base == finished.base_offset:
             return finished
         finished.finish()
+        if self.recovery_point >= base:
+            # No flush will look at this segment again, so its indexes are made to last at once.
+            finished.flush_side_files()
+        if len(self._segments) == 1 and self.directory in self._directories_changed:
+            # A crash that took the first segment's name and left the second one would look like a
+            # log whose beginning was deleted long ago.
+            self._files.flush_dir(self.directory)
         write_snapshot(self._files, self.directory, self.producers, base)
         segment = self._create_segment(base, now_ms)
         finished.forget_tail(self.log_end_offset - 1)
@@ -510,6 +517,7 @@ class PartitionLog:
         for segment in self._segments:
             segment.remove()
         self._segments = Segments([self._create_segment(offset, now_ms)])
+        self._files.flush_dir(self.directory)
         self.log_start_offset = self.log_end_offset = offset
         self.leader_epochs.clear()
         self._after_truncation(offset)
@@ -544,16 +552,16 @@ class PartitionLog:
     def close(self, now_ms: int) -> None:
         """Leave everything on disk as the next clean start expects it, and let the files go."""
         files, end = self._files, self.log_end_offset
-        written = [path for s in self._segments if s.finish() for path in s.side_files()]
+        for segment in self._segments:
+            segment.finish()
         snapshot = snapshot_path(self.directory, end)
         if end > self._segments[0].base_offset and not files.exists(snapshot):
             write_snapshot(files, self.directory, self.producers, end)
-            written.append(snapshot)
+            files.flush_file(snapshot)
         self.flush(now_ms)
-        if written:
-            for path in written:
-                files.flush_file(path)
-            files.flush_dir(self.directory)
+        for segment in self._segments:
+            if segment.side_files_changed:
+                segment.flush_side_files()
         self.release()
 
     def mark_deleted(self, directory: str) -> None:

@@ -163,6 +163,9 @@ class Recovery:
             end = None
             if index >= first or (segment.size_bytes and not self._indexes_are_sane(segment)):
                 end, cut = self._recover(segment)
+                if index < first:
+                    # Below the recovery point no flush will come to these indexes.
+                    segment.flush_side_files()
                 if cut:
                     self._drop_from(index + 1)
                     return end

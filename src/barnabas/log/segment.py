@@ -69,6 +69,7 @@ class Segment:
         "max_timestamp_offset",
         "overlong",
         "pool",
+        "side_files_changed",
         "size_bytes",
     )
 
@@ -93,6 +94,7 @@ class Segment:
         self.max_timestamp_offset = base_offset
         self.overlong = False
         self.indexes_changed = True
+        self.side_files_changed = False
         self._stem = f"{directory}/{segment_name(base_offset)}"
         self.file: PooledFile = pool.file(self._stem + LOG)
         self._first_timestamp: int | None = None
@@ -112,6 +114,14 @@ class Segment:
     def side_files(self) -> list[str]:
         """Return the paths of the index files, there or not."""
         return [self.path(suffix) for suffix in SUFFIXES[1:]]
+
+    def flush_side_files(self) -> None:
+        """Make the index files survive a crash."""
+        files = self.pool.files
+        for path in self.side_files():
+            files.flush_file(path)
+        files.flush_dir(path.rpartition("/")[0])
+        self.side_files_changed = False
 
     def create(self, preallocate_bytes: int = 0, *, in_new_directory: bool = False) -> None:
         """Make the empty file; leftovers of the same name are replaced."""
@@ -246,18 +256,14 @@ class Segment:
         else:
             files.unlink(self.path(TRANSACTION_INDEX))
         self.indexes_changed = False
+        self.side_files_changed = True
 
-    def finish(self) -> bool:
-        """Leave the files as a reader of a closed segment expects them; tell if that took writing.
-
-        An empty segment has no index files.
-        """
-        changed = self.overlong or (self.indexes_changed and self.size_bytes > 0)
+    def finish(self) -> None:
+        """Leave the files as a reader of a closed segment expects them (none for no batches)."""
         if self.overlong:
             self.file.get().truncate(self.size_bytes)
             self.overlong = False
         self.save_indexes()
-        return changed
 
     def forget_tail(self, last_offset: int) -> None:
         """Drop the places of the last batches when they (up to this offset) are not the end."""

@@ -1,4 +1,4 @@
-"""Machines crash at any time: what was flushed and checkpointed survives, the rest is whole or gone.
+"""Machines crash at any time: what was flushed survives, the rest is whole or gone.
 
 The disk is the simulated one, which loses, tears and reorders everything that was not flushed.
 """
@@ -11,7 +11,6 @@ from barnabas.config.topic import TopicOptions
 from barnabas.log.directory import LogDirectory
 from barnabas.log.file_pool import FilePool
 from barnabas.log.partition_log import PartitionLog
-from barnabas.model.errors import StorageError
 from barnabas.model.ids import TopicPartition
 from barnabas.records.batch import iterate, read_headers
 from barnabas.records.builder import build_batch
@@ -64,7 +63,7 @@ class Life:
         log = self.log
         sequences, epochs, aborted, opened = -1, [], [], None
         for segment in log.segments:
-            for position, fields in segment.headers():
+            for _, fields in segment.headers():
                 if not epochs or fields[2] > epochs[-1][0]:
                     epochs.append((fields[2], fields[0]))
                 if fields[5] & 0x20:

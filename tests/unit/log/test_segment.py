@@ -102,16 +102,20 @@ def test_an_index_entry_needs_more_than_the_interval_of_bytes(pool, tmp_path):
 def test_index_files_appear_when_the_segment_is_finished(pool, disk, tmp_path):
     segment = make(pool, tmp_path, base=5, interval=0)
     assert disk.list(str(tmp_path)) == [f"{segment_name(5)}.log"]
-    assert segment.finish() is False
+    segment.finish()
+    assert disk.list(str(tmp_path)) == [f"{segment_name(5)}.log"]
     add(segment, 5)
     add(segment, 6)
-    assert segment.finish() is True
+    segment.finish()
+    assert segment.side_files_changed
     assert disk.read(segment.path(INDEX)) == bytes.fromhex("00000001") + (
         segment.size_bytes // 2
     ).to_bytes(4, "big")
     assert len(disk.read(segment.path(TIME_INDEX))) == 12
     assert disk.read(segment.path(TRANSACTION_INDEX)) is None
-    assert segment.finish() is False
+    segment.flush_side_files()
+    segment.finish()
+    assert not segment.side_files_changed
     segment.add_aborted(AbortedTransaction(1, 5, 6, 7))
     segment.finish()
     assert len(disk.read(segment.path(TRANSACTION_INDEX))) == 34
