@@ -246,7 +246,8 @@ class Report:
         failed = f", {self._failed} failed" if self._failed else ""
         rate = self._sent / elapsed if elapsed > 0 else 0.0
         print(
-            f"{self._sent} records sent to {self._topic} in {elapsed:.2f} s "
+            f"{self._sent} record{'' if self._sent == 1 else 's'} sent to {self._topic} "
+            f"in {elapsed:.2f} s "
             f"({rate:.0f} records/s{failed}){': ' if spans else ''}{spans}",
             file=sys.stderr,
         )

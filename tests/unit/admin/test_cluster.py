@@ -12,12 +12,9 @@ from barnabas.admin.cluster import (
     describe_log_dirs,
     describe_producers,
 )
-from barnabas.admin.offsets import EARLIEST, LATEST, delete_records, list_offsets
-from barnabas.admin.topics import NewTopic, create_topics, describe_topics
+from barnabas.admin.topics import NewTopic, create_topics
 from barnabas.client.cluster import BrokerAddress
 from barnabas.client.switchboard import Switchboard
-from barnabas.model.error_codes import ErrorCode
-from barnabas.model.errors import RequestError
 from barnabas.model.ids import TopicPartition
 from barnabas.testing.scripted_broker import ScriptedBroker
 from barnabas.wire.messages.metadata import (
@@ -76,22 +73,5 @@ def test_versions_log_directories_and_producers(barnabas_bootstrap: str) -> None
         assert (replica.partition, replica.size_bytes) == (partition, 0)
         assert directory.error is None
         assert await describe_producers(board, [partition]) == {partition: []}
-
-    ask(barnabas_bootstrap, client)
-
-
-def test_offsets_of_an_empty_log_and_records_that_are_not_there(barnabas_bootstrap: str) -> None:
-    partition = TopicPartition("empty", 0)
-
-    async def client(board: Switchboard) -> None:
-        await create_topics(board, [NewTopic("empty", 1, 1)])
-        [view] = await describe_topics(board, ["empty"])
-        assert view.error is ErrorCode.NONE
-        for timestamp, offset in ((EARLIEST, 0), (LATEST, 0), (1, -1)):
-            found = await list_offsets(board, {partition: timestamp})
-            assert found[partition].offset == offset
-        outcome = (await delete_records(board, {partition: 5}))[partition]
-        assert isinstance(outcome, RequestError)
-        assert outcome.code is ErrorCode.OFFSET_OUT_OF_RANGE
 
     ask(barnabas_bootstrap, client)

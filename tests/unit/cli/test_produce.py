@@ -83,7 +83,7 @@ def test_without_acknowledgements_records_still_arrive(
     barnabas: Any, topic: str, produce: Any
 ) -> None:
     run = produce(topic, "a\n", "--acks", "0", "--partition", "0")
-    assert run.err.startswith(f"1 records sent to {topic}")
+    assert run.err.startswith(f"1 record sent to {topic}")
     assert "offsets" not in run.err
     # The broker takes requests of a connection in order; ours was closed after the last one, so
     # read until the record is there.
