@@ -229,7 +229,9 @@ class Recovery:
                 work.batches += 1
             cut = segment.size_bytes - good
             if cut:
+                # The cut must last: what is cut could come back between batches written next.
                 file.truncate(good)
+                file.flush()
                 segment.size_bytes = good
                 work.bytes_cut += cut
                 work.flaws.append(f"{segment.path(LOG)} at {good}: {walk.flaw}")
@@ -273,6 +275,8 @@ class Recovery:
         for segment in self._segments[index:]:
             self._work.dropped.append(segment.base_offset)
             segment.remove()
+        if self._segments[index:]:
+            self._files.flush_dir(self._directory)
         del self._segments[index:]
 
     # -- what is beside the segments ----------------------------------------------------------
