@@ -166,6 +166,9 @@ class Router:
                 request.session.client_host,
                 exc_info=failure,
             )
+        if getattr(request.body, "acks", None) == 0:  # this producer expects no answer
+            request.connection.close(f"a produce with acks=0 failed: {code.name}")
+            return
         self._reply(request, served.refuse(request.body, code, message))
 
     def _reply(self, request: Request[Any], response: Message) -> None:

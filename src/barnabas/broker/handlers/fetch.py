@@ -93,10 +93,13 @@ class _Fetch(DelayedOperation):
         if min_bytes <= 0:
             return True
         partitions = self._broker.partitions
+        by_id = self._request.version >= 13
         isolation = self._isolation
         for item in self._fetching.items:
             partition = partitions.get((item.topic, item.partition))
             if partition is None or not partition.is_leader:
+                return True
+            if by_id and partition.topic_id != item.topic_id:
                 return True
             epoch = item.current_leader_epoch
             if epoch != -1 and epoch != partition.leader_epoch:
@@ -166,6 +169,7 @@ class _Fetch(DelayedOperation):
             high_watermark=log.high_watermark,
             last_stable_offset=log.last_stable_offset,
             log_start_offset=log.log_start_offset,
+            aborted_transactions=None,
         )
         if item.last_fetched_epoch != -1:
             diverging = _divergence(partition, item)
@@ -197,10 +201,11 @@ class _Fetch(DelayedOperation):
         if version < FIRST_ZSTD_VERSION and log.options.compression_type == "zstd":
             raise RequestError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
         if version < FIRST_UNCONVERTED_VERSION:
-            result.records = self._converted(partition, offset, end, limit)
+            result.records = self._converted(partition, offset, end, limit, at_least_one)
             return
-        piece = log.read(offset, limit, max_offset=end, at_least_one=at_least_one and version >= 3)
-        if not piece.size:
+        piece = log.read(offset, limit, max_offset=end, at_least_one=at_least_one)
+        if not piece.size or piece.first_batch_incomplete:  # a reader cannot use part of a batch
+            piece.release()
             return
         if self._isolation == READ_COMMITTED:
             result.aborted_transactions = [
@@ -214,15 +219,21 @@ class _Fetch(DelayedOperation):
             # The codec takes whatever has a length; the connection sends it from its file.
             result.records = cast(bytes, piece)
 
-    def _converted(self, partition: Partition, offset: int, end: int, limit: int) -> bytes:
-        """Read in an old format; batches with nothing for old readers are passed over."""
+    def _converted(
+        self, partition: Partition, offset: int, end: int, limit: int, at_least_one: bool
+    ) -> bytes:
+        """Read in an old format; batches with nothing for old readers are passed over.
+
+        v0-v2 bound every partition for itself: there each one returns at least a batch.
+        """
         log = partition.log
         if not log.options.message_downconversion_enable:
             raise RequestError(ErrorCode.UNSUPPORTED_VERSION)
         magic = 0 if self._request.version < 2 else 1
+        at_least_one = at_least_one or self._request.version < 3
         position = offset
         while position < end:
-            piece = log.read(position, limit, max_offset=end)
+            piece = log.read(position, limit, max_offset=end, at_least_one=at_least_one)
             data = piece.read()
             piece.release()
             headers = read_headers(data)
@@ -251,6 +262,8 @@ class _Fetch(DelayedOperation):
         partition = broker.partitions.get((item.topic, item.partition))
         if partition is None:
             raise broker.absent(item.topic, item.partition)
+        if self._request.version >= 13 and partition.topic_id != item.topic_id:
+            raise RequestError(ErrorCode.INCONSISTENT_TOPIC_ID)  # the name is another topic's now
         partition.check_leader(item.current_leader_epoch)
         return partition
 
