@@ -11,10 +11,10 @@ from contextlib import aclosing
 from barnabas.admin.offsets import EARLIEST, LATEST, list_offsets
 from barnabas.cli.arguments import add_connection, count, index
 from barnabas.cli.fetcher import Delivery, Fetcher
+from barnabas.cli.partitions import existing_partitions
 from barnabas.cli.position import Beginning, End, Offset, Position, parse_position
 from barnabas.cli.record_format import Formatter, compile_format, json_line, parse_format
 from barnabas.cli.session import run
-from barnabas.cli.topics import existing_partitions
 from barnabas.client.retry import Backoff
 from barnabas.client.switchboard import Switchboard
 from barnabas.model.ids import TopicPartition

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import sys
 import time
-from collections.abc import Iterable
 from typing import Any
 
-from barnabas.admin.cluster import describe_log_dirs
-from barnabas.admin.offsets import EARLIEST, HIGH_WATERMARK, LATEST, delete_records, list_offsets
+from barnabas.admin.offsets import HIGH_WATERMARK, delete_records, list_offsets
 from barnabas.admin.topics import (
     NewTopic,
     create_partitions,
@@ -19,11 +16,11 @@ from barnabas.admin.topics import (
     describe_topics,
 )
 from barnabas.cli.arguments import add_action, assignment, count, index
-from barnabas.cli.output import print_json, print_table, size_text
+from barnabas.cli.output import print_json, print_table
+from barnabas.cli.partitions import existing_partitions
 from barnabas.cli.position import Beginning, End, Offset, Position, parse_position
 from barnabas.cli.session import run
-from barnabas.client.cluster import TopicView
-from barnabas.client.errors import UnsupportedApiError
+from barnabas.cli.topic_description import describe_topic, print_topic, replication_factor
 from barnabas.client.switchboard import Switchboard
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import InvalidValueError, RequestError
@@ -177,7 +174,7 @@ def _list(arguments: argparse.Namespace) -> None:
                     "name": topic.name,
                     "id": uuid_text(topic.topic_id),
                     "partitions": len(topic.partitions),
-                    "replication_factor": _replication_factor(topic),
+                    "replication_factor": replication_factor(topic),
                     "internal": topic.internal,
                 }
                 for topic in shown
@@ -186,7 +183,7 @@ def _list(arguments: argparse.Namespace) -> None:
         return
     print_table(
         ["topic", "partitions", "replicas"],
-        [[topic.name, len(topic.partitions), _replication_factor(topic)] for topic in shown],
+        [[topic.name, len(topic.partitions), replication_factor(topic)] for topic in shown],
     )
 
 
@@ -197,7 +194,7 @@ def _describe(arguments: argparse.Namespace) -> int:
         print_json(described)
     else:
         for document in described:
-            _print_description(document)
+            print_topic(document)
     return max((_complain("describe", *failure) for _, failure in found if failure), default=0)
 
 
@@ -210,80 +207,8 @@ async def _describe_all(
         if topic.error is not ErrorCode.NONE:
             results.append((None, (topic.name, RequestError(topic.error))))
         elif names is not None or not topic.internal:
-            results.append((await _describe_one(board, topic), None))
+            results.append((await describe_topic(board, topic), None))
     return results
-
-
-async def _describe_one(board: Switchboard, topic: TopicView) -> dict[str, Any]:
-    led = [
-        TopicPartition(topic.name, index)
-        for index in sorted(topic.partitions)
-        if topic.partitions[index].leader_id in board.cluster.brokers
-    ]
-    earliest, latest, sizes = await asyncio.gather(
-        list_offsets(board, dict.fromkeys(led, EARLIEST)),
-        list_offsets(board, dict.fromkeys(led, LATEST)),
-        _sizes(board, led),
-    )
-    return {
-        "name": topic.name,
-        "id": uuid_text(topic.topic_id),
-        "internal": topic.internal,
-        "replication_factor": _replication_factor(topic),
-        "partitions": [
-            {
-                "partition": view.index,
-                "leader": view.leader_id if view.leader_id >= 0 else None,
-                "leader_epoch": view.leader_epoch,
-                "replicas": list(view.replicas),
-                "isr": list(view.isr),
-                "offline": list(view.offline),
-                "earliest_offset": earliest[key].offset if key in earliest else None,
-                "latest_offset": latest[key].offset if key in latest else None,
-                "size_bytes": sizes.get(key),
-            }
-            for view in sorted(topic.partitions.values(), key=lambda view: view.index)
-            for key in [TopicPartition(topic.name, view.index)]
-        ],
-    }
-
-
-async def _sizes(
-    board: Switchboard, partitions: Iterable[TopicPartition]
-) -> dict[TopicPartition, int]:
-    """Return how much each leader stores; nothing where a broker cannot tell."""
-    led, _ = board.cluster.by_leader(partitions)
-    sizes: dict[TopicPartition, int] = {}
-    for leader, group in led.items():
-        try:
-            directories = await describe_log_dirs(board, leader, group)
-        except (UnsupportedApiError, RequestError):
-            continue
-        for directory in directories:
-            for replica in directory.replicas:
-                if not replica.is_future:
-                    sizes[replica.partition] = replica.size_bytes
-    return sizes
-
-
-def _print_description(document: dict[str, Any]) -> None:
-    print_table(
-        ["partition", "leader", "epoch", "replicas", "in sync", "earliest", "latest", "size"],
-        [
-            [
-                partition["partition"],
-                partition["leader"],
-                partition["leader_epoch"],
-                ",".join(map(str, partition["replicas"])),
-                ",".join(map(str, partition["isr"])),
-                partition["earliest_offset"],
-                partition["latest_offset"],
-                size_text(partition["size_bytes"]),
-            ]
-            for partition in document["partitions"]
-        ],
-        title=f"topic {document['name']} (id {document['id']})",
-    )
 
 
 def _alter(arguments: argparse.Namespace) -> int:
@@ -370,30 +295,6 @@ async def _delete_before(
     found = await list_offsets(board, dict.fromkeys(partitions, position.timestamp_ms))
     # -1 means that every record is older than the time: then all of them go, as with `end`.
     return await delete_records(board, {key: answer.offset for key, answer in found.items()})
-
-
-async def existing_partitions(
-    board: Switchboard, topic: str, wanted: list[int] | None
-) -> list[TopicPartition]:
-    """Return the partitions of a topic, or those wanted; raises when one does not exist."""
-    [view] = await describe_topics(board, [topic])
-    if view.error is not ErrorCode.NONE:
-        failure = RequestError(view.error, f"topic {topic!r}: {view.error.meaning}")
-        if view.error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-            failure = RequestError(view.error, f"there is no topic {topic!r}")
-            failure.add_note(f"create it with: barnabas topics create {topic}")
-        raise failure
-    missing = sorted(set(wanted or []) - set(view.partitions))
-    if missing:
-        raise RequestError(
-            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-            f"topic {topic!r} has partitions 0-{max(view.partitions)}, not {missing[0]}",
-        )
-    return [TopicPartition(topic, index) for index in sorted(wanted or view.partitions)]
-
-
-def _replication_factor(topic: TopicView) -> int:
-    return max((len(view.replicas) for view in topic.partitions.values()), default=0)
 
 
 def _error_document(error: RequestError | None) -> dict[str, str]:

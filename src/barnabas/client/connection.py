@@ -270,8 +270,12 @@ class Connection(asyncio.BufferedProtocol):
                         f"before {waiting.api.name} was answered"
                     )
                 )
-        if self._transport is not None:
-            self._transport.abort() if failure is not None else self._transport.close()
+        if self._transport is None:
+            return
+        if failure is None:
+            self._transport.close()
+        else:  # a peer that is late or broken need not get what is still buffered for it
+            self._transport.abort()
 
 
 def _ranges(address: Address, response: ApiVersionsResponse) -> PeerVersions:

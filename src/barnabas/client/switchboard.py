@@ -55,8 +55,9 @@ class _Line:
     failures: int = 0
     not_before: float = 0.0
 
-    def is_open(self) -> bool:
-        return self.connection is not None and not self.connection.closed
+    def usable(self) -> Connection | None:
+        """Return the connection if it is open."""
+        return None if self.connection is None or self.connection.closed else self.connection
 
 
 class Switchboard:
@@ -208,8 +209,8 @@ class Switchboard:
         lines = [self._lines[address] for address in known if address in self._lines]
         lines += [self._lines[address] for address in self._bootstrap if address in self._lines]
         for line in lines:
-            if line.connection is not None and not line.connection.closed:
-                return line.connection
+            if (connection := line.usable()) is not None:
+                return connection
         candidates = list(dict.fromkeys([*self._shuffled(known), *self._shuffled(self._bootstrap)]))
         # Those that refused lately come last: waiting for them helps only if all others fail.
         candidates.sort(key=lambda address: self._line(address).not_before)
@@ -229,8 +230,8 @@ class Switchboard:
 
     async def _connect(self, address: Address) -> Connection:
         line = self._line(address)
-        if line.connection is not None and not line.connection.closed:
-            return line.connection
+        if (connection := line.usable()) is not None:
+            return connection
         if line.opening is None:
             line.opening = asyncio.get_running_loop().create_task(self._open(line, address))
             # Callers may all be cancelled; then nobody else looks at the outcome.

@@ -1,0 +1,95 @@
+"""All that is known of a topic, gathered from several answers, as a document and as a table."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any
+
+from barnabas.admin.cluster import describe_log_dirs
+from barnabas.admin.offsets import EARLIEST, LATEST, list_offsets
+from barnabas.cli.output import print_table, size_text
+from barnabas.client.cluster import TopicView
+from barnabas.client.errors import UnsupportedApiError
+from barnabas.client.switchboard import Switchboard
+from barnabas.model.errors import RequestError
+from barnabas.model.ids import TopicPartition, uuid_text
+
+
+def replication_factor(topic: TopicView) -> int:
+    """Return how many copies the partitions have; the most, while they are being reassigned."""
+    return max((len(view.replicas) for view in topic.partitions.values()), default=0)
+
+
+async def describe_topic(board: Switchboard, topic: TopicView) -> dict[str, Any]:
+    """Return a topic as a JSON document; what no leader can tell is None."""
+    led = [
+        TopicPartition(topic.name, index)
+        for index in sorted(topic.partitions)
+        if topic.partitions[index].leader_id in board.cluster.brokers
+    ]
+    earliest, latest, sizes = await asyncio.gather(
+        list_offsets(board, dict.fromkeys(led, EARLIEST)),
+        list_offsets(board, dict.fromkeys(led, LATEST)),
+        _sizes(board, led),
+    )
+    return {
+        "name": topic.name,
+        "id": uuid_text(topic.topic_id),
+        "internal": topic.internal,
+        "replication_factor": replication_factor(topic),
+        "partitions": [
+            {
+                "partition": view.index,
+                "leader": view.leader_id if view.leader_id >= 0 else None,
+                "leader_epoch": view.leader_epoch,
+                "replicas": list(view.replicas),
+                "isr": list(view.isr),
+                "offline": list(view.offline),
+                "earliest_offset": earliest[key].offset if key in earliest else None,
+                "latest_offset": latest[key].offset if key in latest else None,
+                "size_bytes": sizes.get(key),
+            }
+            for view in sorted(topic.partitions.values(), key=lambda view: view.index)
+            for key in [TopicPartition(topic.name, view.index)]
+        ],
+    }
+
+
+async def _sizes(
+    board: Switchboard, partitions: Iterable[TopicPartition]
+) -> dict[TopicPartition, int]:
+    """Return how much each leader stores; nothing where a broker cannot tell."""
+    led, _ = board.cluster.by_leader(partitions)
+    sizes: dict[TopicPartition, int] = {}
+    for leader, group in led.items():
+        try:
+            directories = await describe_log_dirs(board, leader, group)
+        except (UnsupportedApiError, RequestError):
+            continue
+        for directory in directories:
+            for replica in directory.replicas:
+                if not replica.is_future:
+                    sizes[replica.partition] = replica.size_bytes
+    return sizes
+
+
+def print_topic(document: dict[str, Any]) -> None:
+    """Print such a document as a table of partitions."""
+    print_table(
+        ["partition", "leader", "epoch", "replicas", "in sync", "earliest", "latest", "size"],
+        [
+            [
+                partition["partition"],
+                partition["leader"],
+                partition["leader_epoch"],
+                ",".join(map(str, partition["replicas"])),
+                ",".join(map(str, partition["isr"])),
+                partition["earliest_offset"],
+                partition["latest_offset"],
+                size_text(partition["size_bytes"]),
+            ]
+            for partition in document["partitions"]
+        ],
+        title=f"topic {document['name']} (id {document['id']})",
+    )
