@@ -117,7 +117,9 @@ class Recovery:
         if end < self._log_start_offset:
             self._drop_from(0)
             end = self._log_start_offset
-        start = max(self._log_start_offset, bases[0] if self._segments else 0)
+        start = self._log_start_offset
+        if self._segments:
+            start = max(start, self._segments[0].base_offset)
         if not self._segments:
             end = start
             segment = self._segment(start)
@@ -154,8 +156,15 @@ class Recovery:
         if not self._clean:
             # What the file says of later epochs may be about batches that are lost.
             self._epochs.truncate_end(self._segments[first].base_offset)
-        end: int | None = None
-        for index, segment in enumerate(self._segments):
+        end: int | None = None  # of the segment before, where it is known
+        index = 0
+        while index < len(self._segments):
+            segment = self._segments[index]
+            if index and self._is_unused(segment, self._segments[index - 1], end):
+                segment.remove()
+                del self._segments[index]
+                first -= index < first
+                continue
             if index > first and end is not None and self._is_gap(end, segment):
                 self._work.flaws.append(f"nothing is left of {end} to {segment.base_offset - 1}")
                 self._drop_from(index)
@@ -169,7 +178,17 @@ class Recovery:
                 if cut:
                     self._drop_from(index + 1)
                     return end
+            index += 1
         return self._find_end(self._segments[-1]) if end is None else end
+
+    def _is_unused(self, segment: Segment, before: Segment, end: int | None) -> bool:
+        """Tell whether a segment is an empty file that begins inside the one before it.
+
+        A roll made it and then failed, and the log went on in the old segment.
+        """
+        if segment.size_bytes:
+            return False
+        return segment.base_offset < (self._find_end(before) if end is None else end)
 
     def _is_gap(self, end: int, segment: Segment) -> bool:
         """Tell whether batches were lost between the end of a segment and the next one.
@@ -181,10 +200,11 @@ class Recovery:
 
     def _first_unflushed(self) -> int:
         """Return the index of the segment that holds the recovery point."""
-        index = len(self._segments) - 1
-        while index > 0 and self._segments[index].base_offset > self._recovery_point:
-            index -= 1
-        return index
+        for index in range(len(self._segments) - 1, 0, -1):
+            segment = self._segments[index]
+            if segment.size_bytes and segment.base_offset <= self._recovery_point:
+                return index
+        return 0
 
     def _indexes_are_sane(self, segment: Segment) -> bool:
         """Check cheaply: files are there with possible sizes; contents are checked when used."""

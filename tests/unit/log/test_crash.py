@@ -186,11 +186,11 @@ def test_one_failing_operation_fails_one_call_and_nothing_else(number):
     disk.countdown = number
     failures = 0
     for step in range(24):
+        before = life.sequence
         try:
             if step % 8 == 7:
                 life.flush()
             else:
-                before = life.sequence
                 life.append()
         except StorageError:
             failures += 1

@@ -260,3 +260,29 @@ def test_offsets_that_go_back_are_damage(open_log, batch, disk):
     disk.write(path, data + data)
     assert open_log(clean=False).log_end_offset == 3
     assert disk.size(path) == len(data)
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_an_empty_file_that_a_failed_roll_left_behind_goes(open_log, batch, disk, read_all, clean):
+    log = open_log()
+    fill(log, batch, 5)
+    log.close(NOW)
+    leftovers = [f"{log.directory}/{offset:020d}.log" for offset in (2, 3)]
+    for path in leftovers:
+        disk.write(path, b"")
+    again = open_log(clean=clean)
+    assert [segment.base_offset for segment in again.segments] == [0]
+    assert read_all(again) == values(5)
+    assert not any(map(disk.exists, leftovers))
+
+
+def test_an_empty_segment_at_the_end_of_the_log_stays(open_log, batch, read_all):
+    log = open_log()
+    fill(log, batch, 5)
+    log.roll(NOW)
+    log.close(NOW)
+    for clean in (True, False):
+        again = open_log(clean=clean)
+        assert [segment.base_offset for segment in again.segments] == [0, 5]
+        assert again.log_end_offset == 5
+        again.close(NOW)
