@@ -3,12 +3,13 @@
 What is written is visible at once, as through a page cache. `crash()` then does the worst that
 the contract of `Files` allows, drawn from the seed:
 
-- A file keeps its bytes as of its last flush. Of the writes and truncations since, all are lost,
-or a prefix of them stays with the last one torn at any byte, or any of them stay (pages are
-written back in any order; a gap reads as zeros). - A directory keeps its names as of its last
-`flush_dir`. Of the changes since (create, rename, unlink, new directory), all are lost, or a
-prefix stays, or any of them stay. A rename is one change, also between directories. - A flushed
-file whose name was not flushed is lost with its name.
+- A file keeps its bytes as of its last flush. Of the writes and truncations since, all are lost, or
+  a prefix of them stays with the last one torn at any byte, or any of them stay (pages are written
+  back in any order; a gap reads as zeros).
+- A directory keeps its names as of its last `flush_dir`. Of the changes since (create, rename,
+  unlink, new directory), all are lost, or a prefix stays, or any of them stay. A rename is one
+  change, also between directories.
+- A flushed file whose name was not flushed is lost with its name.
 
 `kill()` ends the process only: nothing is lost. After either, locks are free and the open files
 of the past are dead: they raise StorageError, so that a forgotten one cannot write into the next
@@ -22,84 +23,26 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from random import Random
-from typing import NamedTuple
 
 from barnabas.log.files import Data
 from barnabas.model.errors import StorageError
-
-
-class _Write(NamedTuple):
-    position: int
-    data: bytes
-
-
-class _Truncate(NamedTuple):
-    size: int
-
-
-_Edit = _Write | _Truncate
-
-
-class _Inode:
-    """A file's bytes: as seen now, as on the platter, and the edits between the two."""
-
-    __slots__ = ("data", "durable", "edits", "mtime_ms")
-
-    def __init__(self, mtime_ms: int) -> None:
-        self.data = bytearray()
-        self.durable = bytearray()
-        self.edits: list[_Edit] = []
-        self.mtime_ms = mtime_ms
-
-    def edit(self, edit: _Edit) -> None:
-        _apply(self.data, edit)
-        self.edits.append(edit)
-
-    def flush(self) -> None:
-        for edit in self.edits:
-            _apply(self.durable, edit)
-        self.edits.clear()
-
-    def crash(self, random: Random) -> None:
-        for edit in _surviving_edits(self.edits, random):
-            _apply(self.durable, edit)
-        self.data = bytearray(self.durable)
-        self.edits.clear()
-
-
-class _Directory:
-    """Names: as seen now and as on the platter."""
-
-    __slots__ = ("durable", "names")
-
-    def __init__(self) -> None:
-        self.names: dict[str, _Node] = {}
-        self.durable: dict[str, _Node] = {}
-
-
-_Node = _Inode | _Directory
-_Entries = list[tuple[_Directory, str, _Node | None]]
-
-
-class _NameChange(NamedTuple):
-    """One atomic change of names: (directory, name, what it names now)."""
-
-    entries: _Entries
-
-    def keys(self) -> set[tuple[int, str]]:
-        return {(id(directory), name) for directory, name, _ in self.entries}
-
-    def apply(self, *, durable: bool) -> None:
-        for directory, name, node in self.entries:
-            names = directory.durable if durable else directory.names
-            if node is None:
-                names.pop(name, None)
-            else:
-                names[name] = node
+from barnabas.simulation.platter import (
+    Directory,
+    Edit,
+    Entries,
+    Inode,
+    NameChange,
+    Node,
+    Truncate,
+    Write,
+    files_below,
+    settle_names,
+    surviving_names,
+)
 
 
 @dataclass(eq=False)
@@ -128,7 +71,7 @@ class SimulatedFile:
 
     __slots__ = ("_disk", "_inode", "_life", "path")
 
-    def __init__(self, disk: SimulatedDisk, inode: _Inode, path: str) -> None:
+    def __init__(self, disk: SimulatedDisk, inode: Inode, path: str) -> None:
         self.path = path
         self._disk = disk
         self._inode = inode
@@ -160,9 +103,9 @@ class SimulatedFile:
 
     def _write(self, data: bytes, position: int) -> None:
         if data:
-            self._edit(_Write(position, data))
+            self._edit(Write(position, data))
 
-    def _edit(self, edit: _Edit) -> None:
+    def _edit(self, edit: Edit) -> None:
         before = len(self._inode.data)
         self._inode.edit(edit)
         self._inode.mtime_ms = self._disk.now_ms()
@@ -174,7 +117,7 @@ class SimulatedFile:
 
     def truncate(self, size: int) -> None:
         self._check("truncate")
-        self._edit(_Truncate(size))
+        self._edit(Truncate(size))
 
     def flush(self) -> None:
         self._check("flush")
@@ -195,7 +138,7 @@ class SimulatedFile:
 class SimulatedLock:
     """A held lock of a SimulatedDisk."""
 
-    def __init__(self, disk: SimulatedDisk, inode: _Inode) -> None:
+    def __init__(self, disk: SimulatedDisk, inode: Inode) -> None:
         self._disk = disk
         self._inode = inode
         self._life = disk.life
@@ -220,9 +163,9 @@ class SimulatedDisk:
         self.life = 0
         """Counts kills and crashes; open files and locks belong to one life."""
         self.faults: list[Fault] = []
-        self.locks: dict[_Inode, None] = {}
-        self._root = _Directory()
-        self._changes: list[_NameChange] = []
+        self.locks: dict[Inode, None] = {}
+        self._root = Directory()
+        self._changes: list[NameChange] = []
 
     # What goes wrong
 
@@ -249,12 +192,12 @@ class SimulatedDisk:
     def crash(self) -> None:
         """Lose power: also lose what was not flushed."""
         self.kill()
-        for change in _surviving_names(self._changes, self.random):
+        for change in surviving_names(self._changes, self.random):
             change.apply(durable=True)
         self._changes.clear()
         # In the order of the walk, which is that of names: one seed, one outcome.
-        _settle_names(self._root)
-        for inode in _files_below(self._root):
+        settle_names(self._root)
+        for inode in files_below(self._root):
             inode.crash(self.random)
         self.used_bytes = self._measure()
 
@@ -337,7 +280,7 @@ class SimulatedDisk:
 
     def is_dir(self, path: str) -> bool:
         """Tell whether the path is a directory."""
-        return isinstance(self._find(path), _Directory)
+        return isinstance(self._find(path), Directory)
 
     def list(self, path: str) -> list[str]:
         """Return the names in a directory, sorted."""
@@ -351,9 +294,9 @@ class SimulatedDisk:
         for name in _names(path):
             node = here.names.get(name)
             if node is None:
-                node = _Directory()
+                node = Directory()
                 self._change([(here, name, node)])
-            if not isinstance(node, _Directory):
+            if not isinstance(node, Directory):
                 raise _refused("make_dirs", path, errno.EEXIST)
             here = node
 
@@ -365,12 +308,12 @@ class SimulatedDisk:
         if node is None:
             raise _refused("rename", source, errno.ENOENT)
         replaced = self._find(target)
-        if isinstance(replaced, _Directory):
-            if not isinstance(node, _Directory):
+        if isinstance(replaced, Directory):
+            if not isinstance(node, Directory):
                 raise _refused("rename", target, errno.EISDIR)
             if replaced.names and replaced is not node:
                 raise _refused("rename", target, errno.ENOTEMPTY)
-        elif replaced is not None and isinstance(node, _Directory):
+        elif replaced is not None and isinstance(node, Directory):
             raise _refused("rename", target, errno.ENOTDIR)
         if replaced is not node:
             old, new = self._parent("rename", source), self._parent("rename", target)
@@ -390,7 +333,7 @@ class SimulatedDisk:
         node = self._find(path)
         if node is None:
             return
-        if isinstance(node, _Directory):
+        if isinstance(node, Directory):
             for name in sorted(node.names):
                 self.remove_tree(f"{path.rstrip('/')}/{name}")
         self._change([(*self._parent("remove_tree", path), None)])
@@ -401,7 +344,7 @@ class SimulatedDisk:
         directory = self._directory("flush_dir", path)
         # A change needs those before it of the same names, or a crash could bring an old one back.
         needed: set[tuple[int, str]] = set()
-        flushed: list[_NameChange] = []
+        flushed: list[NameChange] = []
         for change in reversed(self._changes):
             keys = change.keys()
             if keys & needed or any(id(directory) == place for place, _ in keys):
@@ -421,105 +364,47 @@ class SimulatedDisk:
     # Inside
 
     def _measure(self) -> int:
-        return sum(len(inode.data) for inode in _files_below(self._root))
+        return sum(len(inode.data) for inode in files_below(self._root))
 
     def _open(self, path: str, create: bool) -> SimulatedFile:
         inode = self._inode("open", path)
         if inode is None:
             if not create:
                 raise _refused("open", path, errno.ENOENT)
-            inode = _Inode(self.now_ms())
+            inode = Inode(self.now_ms())
             self._change([(*self._parent("open", path), inode)])
         return SimulatedFile(self, inode, path)
 
-    def _find(self, path: str) -> _Node | None:
-        node: _Node | None = self._root
+    def _find(self, path: str) -> Node | None:
+        node: Node | None = self._root
         for name in _names(path):
-            if not isinstance(node, _Directory):
+            if not isinstance(node, Directory):
                 return None
             node = node.names.get(name)
         return node
 
-    def _inode(self, operation: str, path: str) -> _Inode | None:
+    def _inode(self, operation: str, path: str) -> Inode | None:
         node = self._find(path)
-        if isinstance(node, _Directory):
+        if isinstance(node, Directory):
             raise _refused(operation, path, errno.EISDIR)
         return node
 
-    def _directory(self, operation: str, path: str) -> _Directory:
+    def _directory(self, operation: str, path: str) -> Directory:
         node = self._find(path)
-        if not isinstance(node, _Directory):
+        if not isinstance(node, Directory):
             raise _refused(operation, path, errno.ENOENT if node is None else errno.ENOTDIR)
         return node
 
-    def _parent(self, operation: str, path: str) -> tuple[_Directory, str]:
+    def _parent(self, operation: str, path: str) -> tuple[Directory, str]:
         names = _names(path)
         return self._directory(operation, "/".join(names[:-1])), names[-1]
 
-    def _change(self, entries: _Entries) -> None:
-        change = _NameChange(entries)
+    def _change(self, entries: Entries) -> None:
+        change = NameChange(entries)
         change.apply(durable=False)
         self._changes.append(change)
         if any(node is None for _, _, node in entries):
             self.used_bytes = self._measure()
-
-
-def _apply(data: bytearray, edit: _Edit) -> None:
-    if isinstance(edit, _Write):
-        if edit.position > len(data):
-            data.extend(bytes(edit.position - len(data)))
-        data[edit.position : edit.position + len(edit.data)] = edit.data
-    elif edit.size < len(data):
-        del data[edit.size :]
-    else:
-        data.extend(bytes(edit.size - len(data)))
-
-
-def _surviving_edits(edits: Sequence[_Edit], random: Random) -> list[_Edit]:
-    """Draw which edits of a file a crash leaves: none, a prefix with a torn end, or any."""
-    kind = random.choice(["none", "prefix", "any"])
-    if kind == "any":
-        return [edit for edit in edits if random.random() < 0.5]
-    kept = list(edits[: random.randint(0, len(edits))]) if kind == "prefix" else []
-    if kept and isinstance(kept[-1], _Write):
-        position, data = kept[-1]
-        kept[-1] = _Write(position, data[: random.randint(0, len(data))])
-    return kept
-
-
-def _surviving_names(changes: Sequence[_NameChange], random: Random) -> list[_NameChange]:
-    """Draw which changes of names a crash leaves: none, a prefix, or any.
-
-    A change needs those before it of the same names: a lost one takes its followers with it.
-    """
-    kind = random.choice(["none", "prefix", "any"])
-    if kind != "any":
-        return list(changes[: random.randint(0, len(changes))]) if kind == "prefix" else []
-    kept: list[_NameChange] = []
-    lost: set[tuple[int, str]] = set()
-    for change in changes:
-        if random.random() < 0.5 or change.keys() & lost:
-            lost |= change.keys()
-        else:
-            kept.append(change)
-    return kept
-
-
-def _settle_names(directory: _Directory) -> None:
-    """Make the names on the platter the ones that are seen."""
-    directory.names = dict(directory.durable)
-    for node in directory.names.values():
-        if isinstance(node, _Directory):
-            _settle_names(node)
-
-
-def _files_below(directory: _Directory) -> Iterator[_Inode]:
-    """Walk the files in the order of their names."""
-    for _, node in sorted(directory.names.items()):
-        if isinstance(node, _Directory):
-            yield from _files_below(node)
-        else:
-            yield node
 
 
 def _names(path: str) -> list[str]:
