@@ -31,8 +31,10 @@ async def handle(broker: Broker, request: Request[DeleteTopicsRequest]) -> Delet
             if name in seen:
                 raise RequestError(ErrorCode.INVALID_REQUEST, f"topic {name!r} is named twice")
             seen.add(name)
+            topic = broker.cluster.topic(name)
             await _delete(broker, request, name)
-            response.responses.append(DeletableTopicResult(name=name, topic_id=wanted.topic_id))
+            topic_id = topic.topic_id if topic is not None else wanted.topic_id
+            response.responses.append(DeletableTopicResult(name=name, topic_id=topic_id))
         except RequestError as refusal:
             response.responses.append(_failed(wanted, refusal.code, refusal.message))
     return response
