@@ -3,7 +3,7 @@
 Throughput and CPU of produce and fetch, latency at a fixed rate, cost per request from 1 to 1,000
 partitions, time to the first acknowledged record, idle memory. The brokers take turns inside every
 repetition, so that a machine whose speed drifts drifts for both. CPU is the broker's own (user and
-system, all threads, from /proc): on a machine that the load shares it says more than the rate does.
+system, all threads): on a machine that the load shares it says more than the rate does.
 
     python -m bench.broker [--quick] [--markdown] [--repetitions N] [--only barnabas|apache]
 """
@@ -123,7 +123,7 @@ class Bench:
 
     def fetch(self, broker: RunningBroker) -> None:
         topic = self.pair.new_topic(broker, PARTITIONS)
-        count = self.scale.batched
+        count = 3 * self.scale.batched
         self.load.run(
             "produce", broker.bootstrap, topic, PARTITIONS, 1, count, RECORD_BYTES,
             acks=1, batch_size=16384, linger_ms=5,

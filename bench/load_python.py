@@ -5,12 +5,14 @@ One process per client, same arguments, same JSON. Its cost per record is severa
 
 from __future__ import annotations
 
+import itertools
 import json
 import multiprocessing
 import struct
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from multiprocessing.synchronize import Barrier
 from typing import Any
 
@@ -73,6 +75,7 @@ def produce_records(
 
 def consume_records(
     start: Barrier,
+    first_s: Any,
     bootstrap: str,
     topic: str,
     partitions: int,
@@ -82,13 +85,18 @@ def consume_records(
     start.wait()
     consumer = open_reader(bootstrap, topic, partitions, settings)
     while records > 0:
-        for message in consumer.consume(10_000, 1.0):
+        messages = consumer.consume(10_000, 1.0)
+        if messages and not first_s.value:
+            first_s.value = time.monotonic()
+        for message in messages:
             if message.error():
                 raise SystemExit(f"consume: {message.error()}")
             records -= 1
 
 
-def run_clients(target: Any, arguments: list[tuple[Any, ...]], records: int) -> dict[str, float]:
+def run_clients(
+    target: Any, arguments: list[tuple[Any, ...]], records: int, firsts: Sequence[Any] = ()
+) -> dict[str, float]:
     """Run one process per client; the clock starts when all are ready."""
     start = multiprocessing.Barrier(len(arguments) + 1)
     processes = [multiprocessing.Process(target=target, args=(start, *one)) for one in arguments]
@@ -98,16 +106,18 @@ def run_clients(target: Any, arguments: list[tuple[Any, ...]], records: int) -> 
     began = time.monotonic()
     for process in processes:
         process.join()
-    seconds = time.monotonic() - began
+    ended = time.monotonic()
     if any(process.exitcode for process in processes):
         raise SystemExit("a client failed")
-    return {"records": records * len(arguments), "seconds": seconds}
+    if firsts:  # from the first record received: the client's own start is not the broker's time
+        began = min(first.value for first in firsts)
+    return {"records": records * len(arguments), "seconds": ended - began}
 
 
 def measure_latency(
     bootstrap: str, topic: str, rate: int, seconds: float, size: int, settings: dict[str, str]
 ) -> dict[str, float]:
-    count, warm = int(rate * seconds), rate // 2
+    count, warm = int(rate * seconds), threading.Event()
     acknowledged: list[int] = []
     received: list[int] = []
     producer = open_producer(bootstrap, settings)
@@ -122,6 +132,7 @@ def measure_latency(
         while len(received) < count:
             message = reader.poll(1.0)
             if message is not None:
+                warm.set()
                 note(received, message)
 
     def serve() -> None:
@@ -132,12 +143,18 @@ def measure_latency(
     for thread in threads:
         thread.start()
     start_ns = time.monotonic_ns()
-    for index in range(warm + count):
+    first = None  # the first record that counts: half a second after one was received
+    for index in itertools.count():
+        if first is None and warm.is_set():
+            first = index + rate // 2
+        if first is not None and index >= first + count:
+            break
         due_ns = start_ns + index * 1_000_000_000 // rate
         while (left_ns := due_ns - time.monotonic_ns()) > 0:
             time.sleep(left_ns / 1e9)
-        value = STAMP.pack(0 if index < warm else due_ns).ljust(size, b"x")
-        producer.produce(topic, value, on_delivery=lambda _, m: note(acknowledged, m))
+        counts = first is not None and index >= first
+        value = STAMP.pack(due_ns if counts else 0).ljust(size, b"x")
+        producer.produce(topic, value, partition=0, on_delivery=lambda _, m: note(acknowledged, m))
     for thread in threads:
         thread.join()
 
@@ -186,8 +203,9 @@ def main() -> None:
         )
     elif act == "consume":
         partitions, clients, records = map(int, numbers)
+        firsts = [multiprocessing.Value("d", 0.0) for _ in range(clients)]
         one = (bootstrap, topic, partitions, records, settings)
-        answer = run_clients(consume_records, [one] * clients, records)
+        answer = run_clients(consume_records, [(f, *one) for f in firsts], records, firsts)
     elif act == "latency":
         rate, seconds, size = int(numbers[0]), float(numbers[1]), int(numbers[2])
         answer = measure_latency(bootstrap, topic, rate, seconds, size, settings)

@@ -11,6 +11,7 @@ import json
 import os
 import platform
 import statistics
+import sys
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -18,8 +19,10 @@ from pathlib import Path
 from typing import Literal
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
+CAPTION = "Median [min-max]; ~ marks a ratio whose ranges overlap."
 Better = Literal["higher", "lower"]
 
 
@@ -83,10 +86,11 @@ class Report:
 
     def show(self) -> None:
         """Print the conditions and a table."""
-        console = Console()
+        # Into a pipe or a file the table has room; a terminal has its own width.
+        console = Console() if sys.stdout.isatty() else Console(width=160)
         for line in self.conditions:
             console.print(line, highlight=False)
-        table = Table(caption="median [min-max]; ~ marks ranges that overlap")
+        table = Table(caption=escape(CAPTION))
         for index, heading in enumerate(self.headings()):
             table.add_column(heading, justify="left" if index < 2 else "right")
         previous = None
@@ -103,7 +107,7 @@ class Report:
         lines = [f"- {line}" for line in self.conditions]
         lines += ["", "| " + " | ".join(headings) + " |", "|" + " --- |" * len(headings)]
         lines += ["| " + " | ".join(row) + " |" for row in self.rows()]
-        return "\n".join([*lines, "", "Median [min-max]; ~ marks ranges that overlap."])
+        return "\n".join([*lines, "", CAPTION])
 
     def save(self, directory: Path) -> Path:
         """Write every value as JSON, and return the file."""
@@ -134,6 +138,8 @@ def _cell(values: list[float]) -> str:
     if not values:
         return "-"
     median = statistics.median(values)
+    if len(values) == 1:
+        return _number(median)
     return f"{_number(median)} [{_number(min(values))}-{_number(max(values))}]"
 
 
