@@ -11,7 +11,6 @@ import dataclasses
 import datetime
 import enum
 import importlib
-import inspect
 import io
 import uuid
 from collections.abc import Iterator
@@ -151,10 +150,11 @@ OLD_CODECS += [f"kafka.protocol.old.{name}" for name in KAFKA_PYTHON.split()]
 
 def old_classes(module: ModuleType) -> dict[tuple[int, bool, int], type[Any]]:
     """Return the classes of one of the older codecs by API key, "is a request", and version."""
+    members: dict[str, Any] = vars(module)
     return {
         (cls.API_KEY, "Request" in name, cls.API_VERSION): cls
-        for name, cls in vars(module).items()
-        if inspect.isclass(cls) and name[-1].isdigit() and hasattr(cls, "API_VERSION")
+        for name, cls in members.items()
+        if name[-1].isdigit() and hasattr(cls, "API_VERSION")
     }
 
 

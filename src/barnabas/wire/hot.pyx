@@ -38,8 +38,7 @@ cdef object read_produce_partition_produce_data(Reader* r, object view, int vers
 
 
 cdef int write_produce_partition_produce_data(
-    Writer* w, list parts, object m, int version) except -1:
-    cdef object value
+        Writer* w, list parts, object m, int version) except -1:
     checked(m, PRODUCE_PARTITION_PRODUCE_DATA)
     write_int32(w, get(m, PRODUCE_PARTITION_PRODUCE_DATA_index))
     write_records(w, parts, get(m, PRODUCE_PARTITION_PRODUCE_DATA_records), True)
@@ -159,7 +158,6 @@ def encode_produce_request(object m, list parts, int version):
         PyMem_Free(w.data)
 
 
-
 cdef type PRODUCE_BATCH_INDEX_AND_ERROR_MESSAGE = produce.BatchIndexAndErrorMessage
 cdef Py_ssize_t PRODUCE_BATCH_INDEX_AND_ERROR_MESSAGE_batch_index = slot_offset(
     produce.BatchIndexAndErrorMessage.batch_index)
@@ -217,8 +215,7 @@ cdef object read_produce_batch_index_and_error_message(Reader* r, object view, i
 
 
 cdef int write_produce_batch_index_and_error_message(
-    Writer* w, list parts, object m, int version) except -1:
-    cdef object value
+        Writer* w, list parts, object m, int version) except -1:
     checked(m, PRODUCE_BATCH_INDEX_AND_ERROR_MESSAGE)
     write_int32(w, get(m, PRODUCE_BATCH_INDEX_AND_ERROR_MESSAGE_batch_index))
     write_string(w, get(m, PRODUCE_BATCH_INDEX_AND_ERROR_MESSAGE_batch_index_error_message), True)
@@ -237,7 +234,6 @@ cdef object read_produce_leader_id_and_epoch(Reader* r, object view, int version
 
 
 cdef int write_produce_leader_id_and_epoch(Writer* w, list parts, object m, int version) except -1:
-    cdef object value
     checked(m, PRODUCE_LEADER_ID_AND_EPOCH)
     write_int32(w, get(m, PRODUCE_LEADER_ID_AND_EPOCH_leader_id))
     write_int32(w, get(m, PRODUCE_LEADER_ID_AND_EPOCH_leader_epoch))
@@ -301,7 +297,7 @@ cdef object read_produce_partition_produce_response(Reader* r, object view, int 
 
 
 cdef int write_produce_partition_produce_response(
-    Writer* w, list parts, object m, int version) except -1:
+        Writer* w, list parts, object m, int version) except -1:
     cdef object value
     cdef object item
     cdef Py_ssize_t count, start
@@ -364,7 +360,7 @@ cdef object read_produce_topic_produce_response(Reader* r, object view, int vers
 
 
 cdef int write_produce_topic_produce_response(
-    Writer* w, list parts, object m, int version) except -1:
+        Writer* w, list parts, object m, int version) except -1:
     cdef object value
     cdef object item
     checked(m, PRODUCE_TOPIC_PRODUCE_RESPONSE)
@@ -393,7 +389,6 @@ cdef object read_produce_node_endpoint(Reader* r, object view, int version):
 
 
 cdef int write_produce_node_endpoint(Writer* w, list parts, object m, int version) except -1:
-    cdef object value
     checked(m, PRODUCE_NODE_ENDPOINT)
     write_int32(w, get(m, PRODUCE_NODE_ENDPOINT_node_id))
     write_string(w, get(m, PRODUCE_NODE_ENDPOINT_host), False)
@@ -508,7 +503,6 @@ def encode_produce_response(object m, list parts, int version):
         PyMem_Free(w.data)
 
 
-
 cdef type FETCH_REPLICA_STATE = fetch.ReplicaState
 cdef Py_ssize_t FETCH_REPLICA_STATE_replica_id = slot_offset(fetch.ReplicaState.replica_id)
 cdef Py_ssize_t FETCH_REPLICA_STATE_replica_epoch = slot_offset(fetch.ReplicaState.replica_epoch)
@@ -560,7 +554,6 @@ cdef object read_fetch_replica_state(Reader* r, object view, int version):
 
 
 cdef int write_fetch_replica_state(Writer* w, list parts, object m, int version) except -1:
-    cdef object value
     checked(m, FETCH_REPLICA_STATE)
     write_int32(w, get(m, FETCH_REPLICA_STATE_replica_id))
     write_int64(w, get(m, FETCH_REPLICA_STATE_replica_epoch))
@@ -898,7 +891,6 @@ def encode_fetch_request(object m, list parts, int version):
         PyMem_Free(w.data)
 
 
-
 cdef type FETCH_EPOCH_END_OFFSET = fetch.EpochEndOffset
 cdef Py_ssize_t FETCH_EPOCH_END_OFFSET_epoch = slot_offset(fetch.EpochEndOffset.epoch)
 cdef Py_ssize_t FETCH_EPOCH_END_OFFSET_end_offset = slot_offset(fetch.EpochEndOffset.end_offset)
@@ -963,7 +955,6 @@ cdef object read_fetch_epoch_end_offset(Reader* r, object view, int version):
 
 
 cdef int write_fetch_epoch_end_offset(Writer* w, list parts, object m, int version) except -1:
-    cdef object value
     checked(m, FETCH_EPOCH_END_OFFSET)
     write_int32(w, get(m, FETCH_EPOCH_END_OFFSET_epoch))
     write_int64(w, get(m, FETCH_EPOCH_END_OFFSET_end_offset))
@@ -982,7 +973,6 @@ cdef object read_fetch_leader_id_and_epoch(Reader* r, object view, int version):
 
 
 cdef int write_fetch_leader_id_and_epoch(Writer* w, list parts, object m, int version) except -1:
-    cdef object value
     checked(m, FETCH_LEADER_ID_AND_EPOCH)
     write_int32(w, get(m, FETCH_LEADER_ID_AND_EPOCH_leader_id))
     write_int32(w, get(m, FETCH_LEADER_ID_AND_EPOCH_leader_epoch))
@@ -1001,7 +991,6 @@ cdef object read_fetch_snapshot_id(Reader* r, object view, int version):
 
 
 cdef int write_fetch_snapshot_id(Writer* w, list parts, object m, int version) except -1:
-    cdef object value
     checked(m, FETCH_SNAPSHOT_ID)
     write_int64(w, get(m, FETCH_SNAPSHOT_ID_end_offset))
     write_int32(w, get(m, FETCH_SNAPSHOT_ID_epoch))
@@ -1020,7 +1009,6 @@ cdef object read_fetch_aborted_transaction(Reader* r, object view, int version):
 
 
 cdef int write_fetch_aborted_transaction(Writer* w, list parts, object m, int version) except -1:
-    cdef object value
     checked(m, FETCH_ABORTED_TRANSACTION)
     write_int64(w, get(m, FETCH_ABORTED_TRANSACTION_producer_id))
     write_int64(w, get(m, FETCH_ABORTED_TRANSACTION_first_offset))
@@ -1224,7 +1212,6 @@ cdef object read_fetch_node_endpoint(Reader* r, object view, int version):
 
 
 cdef int write_fetch_node_endpoint(Writer* w, list parts, object m, int version) except -1:
-    cdef object value
     checked(m, FETCH_NODE_ENDPOINT)
     write_int32(w, get(m, FETCH_NODE_ENDPOINT_node_id))
     write_string(w, get(m, FETCH_NODE_ENDPOINT_host), False)

@@ -33,7 +33,7 @@ def all_versions() -> Iterator[tuple[type[Message], int]]:
 
 def restrict(message: Any, version: int) -> Any:
     """Return a copy that holds only what a version can carry: the rest takes its default."""
-    values = {}
+    values: dict[str, Any] = {}
     for f in message.FIELDS:
         value = getattr(message, f.name)
         if version not in f.versions:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
 from random import Random
 from typing import Any
 
@@ -24,7 +26,7 @@ from barnabas.wire.messages.fetch import (
 from barnabas.wire.messages.list_groups import ListGroupsRequest
 from barnabas.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from barnabas.wire.messages.produce import ProduceRequest
-from barnabas.wire.schema import Message
+from barnabas.wire.schema import Message, Struct, field, message, struct
 
 messages = pytest.mark.parametrize("cls", all_messages(), ids=lambda cls: cls.__name__)
 
@@ -73,6 +75,26 @@ def test_encode_into_appends() -> None:
     encode_into(ListGroupsRequest(), 0, out)
     encode_into(MetadataRequest(topics=None), 1, out)
     assert out == b"head\xff\xff\xff\xff"
+
+
+def test_threads_that_meet_at_the_first_use_do_not_harm_each_other() -> None:
+    @struct
+    class Item(Struct):
+        name: str = field("string")
+
+    @message(versions="0-3", flexible="2+")
+    class Fresh(Message):
+        items: list[Item] = field([Item])
+
+    barrier = threading.Barrier(8)
+
+    def work(version: int) -> bool:
+        barrier.wait()
+        made = Fresh(items=[Item(name="x")])
+        return decode(Fresh, encode(made, version), version)[0] == made
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(work, [0, 1, 2, 3] * 2))
 
 
 def test_an_unknown_version_is_refused() -> None:

@@ -36,7 +36,7 @@ class Drawing(Message):
     mask: int = field("uint32", versions="1+")
     ids: list[bytes] = field(["uuid"], versions="1+")
     blobs: list[bytes] = field(["bytes"], versions="1+")
-    weights: list[float] = field(["float64"], versions="1+", nullable="2+")
+    weights: list[float] | None = field(["float64"], versions="1+", nullable="2+")
     hidden: list[bytes] = field(["bytes"], versions="2+", tag=0)
 
 
@@ -52,7 +52,7 @@ def test_the_constructor_takes_keywords_only_and_knows_the_defaults() -> None:
     assert (point.x, point.label) == (7, "a")
     assert Point().label == ""
     with pytest.raises(TypeError):
-        Point(1)  # type: ignore[misc]
+        Point(1)  # type: ignore[call-arg]
     with pytest.raises(TypeError):
         Point(y=1)  # type: ignore[call-arg]
 
