@@ -10,6 +10,7 @@ that one thread.
 from __future__ import annotations
 
 from collections import deque
+from typing import Protocol
 
 from barnabas.log.files import File, Files
 
@@ -60,12 +61,45 @@ class PooledFile:
             file.close()
 
 
+class Droppable(Protocol):
+    """Something that holds indexes which it can read again."""
+
+    def drop_indexes(self) -> None:
+        """Forget them, if that loses nothing."""
+        ...
+
+
+class LoadedIndexes:
+    """Who has read indexes into memory; the first of too many is asked to drop them."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._holders: dict[Droppable, None] = {}
+
+    def __len__(self) -> int:
+        return len(self._holders)
+
+    def add(self, holder: Droppable) -> None:
+        """Note that `holder` has indexes in memory from now on."""
+        self._holders[holder] = None
+        if len(self._holders) > self._limit:
+            oldest = next(iter(self._holders))
+            self.discard(oldest)
+            oldest.drop_indexes()
+
+    def discard(self, holder: Droppable) -> None:
+        """Note that it has none any more."""
+        self._holders.pop(holder, None)
+
+
 class FilePool:
     """Opens files on demand and keeps at most `limit` open, pinned ones aside."""
 
-    def __init__(self, files: Files, limit: int = 1000) -> None:
+    def __init__(self, files: Files, limit: int = 500, indexes: int = 500) -> None:
+        """Bound the open files, and the segments whose indexes are kept in memory."""
         self.files = files
         self.limit = limit
+        self.loaded_indexes = LoadedIndexes(indexes)
         self._opened: deque[PooledFile] = deque()
 
     def file(self, path: str) -> PooledFile:
@@ -106,6 +140,7 @@ class _ClosedPool(FilePool):
 
     def __init__(self) -> None:
         self.limit = 0
+        self.loaded_indexes = LoadedIndexes(0)
         self._opened = deque()
 
     def _open(self, pooled: PooledFile) -> File:

@@ -117,8 +117,7 @@ class PartitionLog:
             if topic_id is not None:
                 path = f"{directory}/{partition_metadata.NAME}"
                 files.write(path, partition_metadata.encode(topic_id))
-        else:
-            topic_id = partition_metadata.read(files, directory) or topic_id
+        known_id = topic_id if created else partition_metadata.read(files, directory)
         preallocate = options.segment_bytes if options.preallocate else 0
         recovery = Recovery(
             files,
@@ -133,18 +132,21 @@ class PartitionLog:
         found = recovery.create(preallocate) if created else recovery.load()
         for segment in found.segments:
             segment.adopt(pool)
-        return cls(
+        log = cls(
             pool,
             directory,
             topic_partition,
             options,
             found,
-            topic_id=topic_id,
+            topic_id=known_id,
             # What another life left behind may be as unflushed as what is new.
             settled=clean and not created,
             now_ms=now_ms,
             random=random,
         )
+        if not created and known_id is None and topic_id is not None:
+            log.set_topic_id(topic_id)
+        return log
 
     def configure(self, options: TopicOptions) -> None:
         """Follow the topic's options; takes effect with the next append."""
@@ -323,7 +325,8 @@ class PartitionLog:
             self._files.flush_dir(self.directory)
         write_snapshot(self._files, self.directory, self.producers, base)
         segment = self._create_segment(base, now_ms)
-        finished.forget_tail(self.log_end_offset - 1)
+        finished.forget_tail(base - 1)
+        finished.drop_indexes()
         self._segments.append(segment)
         return segment
 
@@ -503,12 +506,13 @@ class PartitionLog:
         self._segments.remove_above(offset)
         active = self._segments.active
         located = active.locate(offset)
-        if located is not None:
-            active.truncate(located[0])
+        if located is None:
+            self.log_end_offset = self._end_of(active)
+        else:
+            self.log_end_offset = active.truncate(located[0])
         # What is gone must not come back after a crash, between batches that are written next.
         active.file.get().flush()
         self._files.flush_dir(self.directory)
-        self.log_end_offset = self._end_of(active)
         self._after_truncation(offset)
 
     def truncate_all(self, offset: int, now_ms: int) -> None:

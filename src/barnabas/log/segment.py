@@ -52,6 +52,7 @@ class Segment:
     __slots__ = (
         "_aborted",
         "_first_timestamp",
+        "_newest_known",
         "_offset_index",
         "_stem",
         "_tail_floor",
@@ -97,6 +98,7 @@ class Segment:
         self.side_files_changed = False
         self._stem = f"{directory}/{segment_name(base_offset)}"
         self.file: PooledFile = pool.file(self._stem + LOG)
+        self._newest_known = True
         self._first_timestamp: int | None = None
         self._offset_index: OffsetIndex | None = OffsetIndex(base_offset)
         self._time_index: TimeIndex | None = TimeIndex(base_offset)
@@ -142,11 +144,13 @@ class Segment:
         self.indexes_changed = False
         self._offset_index = self._time_index = self._aborted = None
         self._tail_floor = 2**63 - 1
+        self._newest_known = False
         self.max_timestamp, self.max_timestamp_offset = -1, self.base_offset
 
     def adopt(self, pool: FilePool) -> None:
         """Open the file through another pool from now on."""
         self.file.close()
+        self.pool.loaded_indexes.discard(self)
         self.pool = pool
         self.file = pool.file(self.path(LOG))
 
@@ -164,6 +168,7 @@ class Segment:
                 self._rebuild_indexes(failure)
                 return self.offset_index
             self._offset_index = index
+            self.pool.loaded_indexes.add(self)
         return index
 
     @property
@@ -177,9 +182,11 @@ class Segment:
                 self._rebuild_indexes(failure)
                 return self.time_index
             self._time_index = index
+            self.pool.loaded_indexes.add(self)
             timestamp, offset = index.last()
             if timestamp > self.max_timestamp:
                 self.max_timestamp, self.max_timestamp_offset = timestamp, offset
+            self._newest_known = True
         return index
 
     def _read_side_file(self, suffix: str) -> bytes:
@@ -201,7 +208,7 @@ class Segment:
         """Return (greatest timestamp, last offset of the first batch that has it); (-1, …)
         without.
         """
-        if self._time_index is None:
+        if not self._newest_known:
             self.time_index  # noqa: B018  # reading it also finds the greatest timestamp
         return self.max_timestamp, self.max_timestamp_offset
 
@@ -221,8 +228,14 @@ class Segment:
         self._aborted = []
         self._unindexed_bytes = 0
         self._first_timestamp = None
+        self._newest_known = True
         self.max_timestamp, self.max_timestamp_offset = -1, self.base_offset
         self.indexes_changed = True
+
+    def drop_indexes(self) -> None:
+        """Forget indexes that can be read again from their files; others stay."""
+        if self.size_bytes and not self.indexes_changed:
+            self._offset_index = self._time_index = self._aborted = None
 
     def index_batch(self, position: int, fields: HeaderFields) -> None:
         """Enter one batch of a walk over the file into the indexes."""
@@ -390,25 +403,35 @@ class Segment:
 
     # -- removing -----------------------------------------------------------------------------
 
-    def truncate(self, position: int) -> None:
-        """Cut the segment at a batch's position; indexes and greatest timestamp follow."""
+    def truncate(self, position: int) -> int:
+        """Cut the segment at a batch's position and return the offset that comes next.
+
+        Indexes and greatest timestamp follow, from the index and the batches behind its last entry.
+        """
+        offset_index, time_index, aborted = self.offset_index, self.time_index, self.aborted
         self.file.get().truncate(position)
         self.size_bytes = position
-        kept = list(self.headers())
-        aborted = self.aborted
-        self.reset_indexes()
-        last_offset = self.base_offset - 1
-        for at, fields in kept:
-            self.index_batch(at, fields)
-            last_offset = fields[0] + fields[6]
-        self._aborted = [entry for entry in aborted if entry.last_offset <= last_offset]
-        self.forget_tail(last_offset)
+        self.indexes_changed = True
+        offset_index.truncate(position)
+        start = offset_index.last_position()
+        behind = [fields for _, fields in self.headers(start)]
+        next_offset = behind[-1][0] + behind[-1][6] + 1 if behind else self.base_offset
+        time_index.truncate(next_offset)
+        self._aborted = [entry for entry in aborted if entry.last_offset < next_offset]
+        self.max_timestamp, self.max_timestamp_offset = time_index.last()
+        self._unindexed_bytes = 0
+        for fields in behind:
+            self.note_scanned(fields)
+        self.forget_tail(next_offset - 1)
         if not position:
+            self._first_timestamp = None
             for path in self.side_files():
                 self.pool.files.unlink(path)
+        return next_offset
 
     def remove(self) -> None:
         """Delete the files; a reader that has the file pinned can finish."""
         self.file.close()
+        self.pool.loaded_indexes.discard(self)
         for suffix in SUFFIXES:
             self.pool.files.unlink(self.path(suffix))
