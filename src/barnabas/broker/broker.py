@@ -371,12 +371,13 @@ class Broker:
         self._shut_executor()
 
     async def kill(self) -> None:
-        """End as a crash would: nothing more is flushed, nothing is marked."""
+        """End as a crash of the machine would: what was not flushed is gone, nothing is marked."""
         if not self._running:
             return
         self._running = False
         self.housekeeping.stop()
         self.alarm.stop()
+        self.logs.discard_unflushed(self.now_ms())
         await self._abandon()
 
     async def _abandon(self) -> None:

@@ -158,6 +158,11 @@ class Logs:
         for directory in self._directories:
             await loop.run_in_executor(self._executor, directory.close, now_ms, broker_epoch)
 
+    def discard_unflushed(self, now_ms: int) -> None:
+        """Cut every log at its last flush: what a crash of the machine may take, this does."""
+        for log in self.all:
+            log.truncate_to(log.recovery_point, now_ms)
+
     def abandon(self) -> None:
         """Let go without writing anything, as a crash would."""
         for directory in self._directories:

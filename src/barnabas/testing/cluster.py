@@ -4,9 +4,10 @@
         producer = Producer({"bootstrap.servers": cluster.bootstrap})
 
 By default the broker runs in a thread of this process, which starts fastest and is easy to debug;
-`process=True` runs the `barnabas start` command instead. `stop` shuts down in order, `kill` ends
-the brokers as a crash of their process would; after either, `start` brings them back with the same
-data on the same port. Leaving the `with` block (or `close`) stops them and removes the data.
+`process=True` runs the `barnabas start` command instead. `stop` shuts down in order. `kill` ends
+a process by SIGKILL, and a broker in a thread as a power failure would: what was not flushed is
+gone. After either, `start` brings them back on the same port. Leaving the `with` block (or `close`)
+stops them and removes the data.
 """
 
 from __future__ import annotations

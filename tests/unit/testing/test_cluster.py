@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Mapping
 
 import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
 
 from barnabas.admin.topics import NewTopic, create_topics, describe_topics
 from barnabas.client.errors import ConnectError
@@ -59,6 +60,21 @@ def test_a_cluster_comes_back_on_its_port_with_its_data(process: bool) -> None:
         assert topics_of(bootstrap) == ["kept"]
         assert directory.is_dir()
     assert not directory.exists()
+
+
+@pytest.mark.parametrize(("flushed", "kept"), [("1", 3), ("1000", 0)])
+def test_killing_a_broker_in_a_thread_takes_what_was_not_flushed(flushed: str, kept: int) -> None:
+    with Cluster(options={"log.flush.interval.messages": flushed}) as cluster:
+        create(cluster.bootstrap, "t")
+        producer = Producer({"bootstrap.servers": cluster.bootstrap, "linger.ms": 0})
+        for number in range(3):
+            producer.produce("t", value=f"value {number}")
+        assert producer.flush(10) == 0
+        cluster.kill()
+        cluster.start()
+        consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "g"})
+        assert consumer.get_watermark_offsets(TopicPartition("t", 0), timeout=10) == (0, kept)
+        consumer.close()
 
 
 def test_two_clusters_live_side_by_side() -> None:
