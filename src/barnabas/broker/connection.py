@@ -92,6 +92,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         self._end += nbytes
+        self.last_active_ms = self._listener.now_ms()
         self._advance()
 
     def pause_writing(self) -> None:
@@ -192,7 +193,6 @@ class Connection(asyncio.BufferedProtocol):
                 if frame is None:
                     break
                 self._in_handling = True
-                self.last_active_ms = self._listener.now_ms()
                 self._dispatcher.dispatch(self, frame)
         finally:
             self._advancing = False

@@ -62,12 +62,12 @@ class Housekeeping:
         loop = asyncio.get_running_loop()
 
         def turn() -> None:
+            again()  # first: a turn that fails does not end the task
             result = work()
             if result is not None:
                 task = loop.create_task(result)
                 self._tasks.add(task)
                 task.add_done_callback(self._tasks.discard)
-            again()
 
         def again() -> None:
             if not self._stopped:

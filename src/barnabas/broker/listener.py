@@ -115,13 +115,19 @@ class Listener:
                 self._empty.set_result(None)
 
     def sweep(self) -> None:
-        """Close connections that were idle too long, and take back large buffers of quiet ones."""
+        """Close connections that were idle too long, and take back large buffers of quiet ones.
+
+        One that was closed a sweep ago and has not left yet (its client does not read) is dropped.
+        """
         now_ms = self.now_ms()
+        idle_ms_max = self._options.idle_ms_max
         for connection in list(self.connections):
             quiet_ms = now_ms - connection.last_active_ms
-            if connection.is_idle and quiet_ms > self._options.idle_ms_max:
+            if not connection.is_open:
+                connection.abort()
+            elif connection.is_idle and 0 <= idle_ms_max < quiet_ms:
                 connection.close(
-                    f"idle for {quiet_ms} ms (connections.max.idle.ms={self._options.idle_ms_max})",
+                    f"idle for {quiet_ms} ms (connections.max.idle.ms={idle_ms_max})",
                     level=logging.DEBUG,
                 )
             elif quiet_ms > 10_000:

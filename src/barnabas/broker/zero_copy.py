@@ -80,16 +80,13 @@ class ZeroCopySend:
         if self._transport.is_closing() or self._socket.fileno() < 0:
             return
         if self._transport.get_write_buffer_size():
-            # Earlier answers leave first; the transport flushes at the end of this iteration.
-            self._loop.call_soon(self._step)
+            self._wait()  # earlier answers leave first
             return
         try:
             while self._parts:
                 self._send_first()
         except (BlockingIOError, InterruptedError):
-            if not self._waiting:
-                self._waiting = True
-                self._loop.add_writer(self._socket.fileno(), self._step)
+            self._wait()
             return
         except OSError:
             self._on_lost()
@@ -118,6 +115,12 @@ class ZeroCopySend:
             self._sent = 0
             if not isinstance(part, BYTES):
                 part.release()
+
+    def _wait(self) -> None:
+        """Go on when the socket takes more."""
+        if not self._waiting:
+            self._waiting = True
+            self._loop.add_writer(self._socket.fileno(), self._step)
 
     def _stop_waiting(self) -> None:
         if self._waiting:

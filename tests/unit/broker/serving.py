@@ -55,17 +55,16 @@ def wait_for(condition: Callable[[], object], what: str, deadline_s: float = DEA
 
 
 class Lines(logging.Handler):
-    """Collects what the broker, and asyncio below it, log."""
+    """Collects what one broker's thread logs, asyncio below it included."""
 
     def __init__(self) -> None:
         super().__init__(logging.DEBUG)
         self.records: list[logging.LogRecord] = []
-        self._arrived = threading.Condition()
+        self.thread: int | None = None
 
     def emit(self, record: logging.LogRecord) -> None:
-        with self._arrived:
+        if record.thread == self.thread:
             self.records.append(record)
-            self._arrived.notify_all()
 
     def of(self, level: int = logging.WARNING) -> list[str]:
         """Return the lines of a level and above, oldest first."""
@@ -82,9 +81,11 @@ class WatchedBroker(Broker):
     """A broker that remembers its loop, so that a test can look inside."""
 
     loop: asyncio.AbstractEventLoop
+    lines: Lines
 
     async def start(self) -> None:
         self.loop = asyncio.get_running_loop()
+        self.lines.thread = threading.get_ident()
         await super().start()
 
 
@@ -101,6 +102,7 @@ class Serving:
         self.lines = Lines()
         self.broker: WatchedBroker
         self.address = ("", 0)
+        self._wires: list[Wire] = []
 
     def start(self) -> Serving:
         """Start a broker on the data as it is."""
@@ -121,11 +123,15 @@ class Serving:
         self._forget()
 
     def _forget(self) -> None:
+        for wire in self._wires:
+            wire.socket.close()
+        self._wires.clear()
         for name in ("barnabas", "asyncio"):
             logging.getLogger(name).removeHandler(self.lines)
 
     def _make(self, options: Mapping[str, str]) -> WatchedBroker:
         self.broker = WatchedBroker(BrokerOptions.parse(dict(options)))
+        self.broker.lines = self.lines
         return self.broker
 
     def __enter__(self) -> Serving:
@@ -154,9 +160,11 @@ class Serving:
         wait_for(lambda: self.inside(condition), what)
 
     def connect(self, listener: int = 0) -> Wire:
-        """Open a connection."""
+        """Open a connection; it is closed with the broker at the latest."""
         endpoint = self.broker.endpoints[listener]
-        return Wire((endpoint.host, endpoint.port))
+        wire = Wire((endpoint.host, endpoint.port))
+        self._wires.append(wire)
+        return wire
 
     def expect_line(self, text: str) -> None:
         """Wait for the one line that the broker logs of something, and forget it."""

@@ -154,7 +154,8 @@ class TestCreateTopics:
 
     def test_existing_and_colliding(self, wire: Wire, new_name: Callable[[], str]) -> None:
         """A name is taken once; '.' and '_' make the same metric name."""
-        assert create(wire, name=(name := new_name() + ".x")).error_code == 0
+        name = new_name() + ".x"
+        assert create(wire, name=name).error_code == 0
         assert create(wire, name=name).error_code == ErrorCode.TOPIC_ALREADY_EXISTS
         collision = create(wire, name=name.replace(".", "_"))
         assert collision.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
@@ -171,7 +172,8 @@ class TestCreateTopics:
 
     def test_dry_run(self, wire: Wire, new_name: Callable[[], str]) -> None:
         """validate_only tells what would happen, and nothing does."""
-        assert create(wire, name=(name := new_name()), dry_run=True).error_code == 0
+        name = new_name()
+        assert create(wire, name=name, dry_run=True).error_code == 0
         assert metadata(wire, name).topics[0].error_code == 3
 
     def test_defaults(self, wire: Wire, new_name: Callable[[], str]) -> None:
@@ -274,7 +276,8 @@ class TestMetadata:
 
     def test_automatic_creation(self, wire: Wire, new_name: Callable[[], str]) -> None:
         """A topic is made on demand, if the client allows it, and is in the same answer."""
-        assert metadata(wire, name := new_name()).topics[0].error_code == 3
+        name = new_name()
+        assert metadata(wire, name).topics[0].error_code == 3
         (created,) = metadata(wire, name, create=True).topics
         assert (created.error_code, len(created.partitions)) == (0, 1)
         assert produce(wire, name, batch_of(["x"])).error_code == 0
@@ -353,7 +356,7 @@ class TestDescribeTopicPartitions:
         everything += [(names[1], 0), (names[2], 0), (names[2], 1)]
         for limit in range(1, 8):
             pages = self.pages(wire, names[::-1], limit)
-            assert sum(pages, []) == everything
+            assert [entry for page in pages for entry in page] == everything
             assert all(len(page) <= limit for page in pages)
 
     def test_all_topics(self, wire: Wire, topic: str) -> None:
