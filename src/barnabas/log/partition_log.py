@@ -429,7 +429,10 @@ class PartitionLog:
         return self._segments.active.base_offset > self.recovery_point
 
     def begin_flush(self, up_to: int | None = None) -> Flush | None:
-        """Gather what must be flushed for the recovery point to reach an offset (the log end)."""
+        """Gather what must be flushed for the recovery point to reach an offset (the log end).
+
+        One flush of a log at a time: the next may begin when this one was finished.
+        """
         target = self.log_end_offset if up_to is None else min(up_to, self.log_end_offset)
         unsaved = self.leader_epochs.changed or self._directories_changed
         if target <= self.recovery_point and not unsaved:
@@ -471,6 +474,9 @@ class PartitionLog:
         self.last_flush_ms = now_ms
         if flush.generation == self._truncations:
             self.recovery_point = max(self.recovery_point, flush.up_to)
+        else:
+            # The flush may have written epochs that the truncation had just taken back.
+            self.leader_epochs.changed = True
 
     def flush(self, now_ms: int, up_to: int | None = None) -> None:
         """Flush here and now."""
@@ -495,7 +501,11 @@ class PartitionLog:
             self.leader_epochs.truncate_start(offset)
 
     def truncate_to(self, offset: int, now_ms: int) -> None:
-        """Remove the batches that hold `offset` or lie above it, as a follower must at times."""
+        """Remove the batches that hold `offset` or lie above it, as a follower must at times.
+
+        The recovery point goes down with the log end and must be checkpointed before the log goes
+        on. After a StorageError the log must be opened again.
+        """
         if offset >= self.log_end_offset:
             self.leader_epochs.truncate_end(self.log_end_offset)
             return

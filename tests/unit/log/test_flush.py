@@ -47,7 +47,7 @@ def test_a_failed_flush_changes_nothing_and_can_be_repeated(open_log, batch, dis
     assert log.begin_flush() is None
 
 
-def test_a_truncation_meanwhile_keeps_the_recovery_point_down(open_log, batch):
+def test_a_truncation_meanwhile_keeps_the_recovery_point_down(open_log, batch, disk):
     log = open_log()
     for _ in range(4):
         log.append_as_leader(batch(), 0, NOW)
@@ -58,6 +58,8 @@ def test_a_truncation_meanwhile_keeps_the_recovery_point_down(open_log, batch):
         log.append_as_leader(batch(), 1, NOW)
     log.finish_flush(flush, NOW)
     assert log.recovery_point == 0
+    log.flush(NOW)
+    assert disk.read(f"{log.directory}/leader-epoch-checkpoint") == b"0\n2\n0 0\n1 1\n"
 
 
 def test_side_files_of_finished_segments_are_flushed_with_them(open_log, batch, disk, monkeypatch):

@@ -2,8 +2,10 @@
 
 import pytest
 
+from barnabas.log.file_pool import LoadedIndexes
 from barnabas.log.segment import Segment
 from barnabas.log.segments import Segments
+from barnabas.records.batch import read_headers
 from barnabas.records.builder import build_batch
 
 NOW = 1_700_000_000_000
@@ -52,6 +54,23 @@ def test_the_bound_counts_in_the_segment_that_is_read(segments):
         sizes.append(piece.size // one)
         piece.release()
     assert sizes == [1, 1, 2, 2, 2, 2]
+
+
+def test_indexes_that_were_read_leave_memory_again(open_log, batch, pool):
+    pool.loaded_indexes = LoadedIndexes(3)
+    log = open_log(segment_bytes=300, index_interval_bytes=1)
+    for _ in range(60):
+        log.append_as_leader(batch(), 0, NOW)
+    assert len(log.segments) > 10
+    for offset in [*range(60), *range(60)]:
+        piece = log.read(offset, 1)
+        assert read_headers(piece.read())[0].base_offset == offset
+        piece.release()
+        assert len(pool.loaded_indexes) <= 3
+    held = [s for s in log.segments if s._offset_index is not None]
+    assert len(held) <= 4  # and the active one
+    log.truncate_to(0, NOW)
+    assert len(pool.loaded_indexes) <= 1
 
 
 def test_segments_above_an_offset_can_be_removed(segments, disk, tmp_path):
