@@ -45,9 +45,11 @@ cdef extern from *:
     const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
 
 
-# The longest records that are copied into the bytes around them; longer ones stay as they are.
+# The longest records that are copied into the bytes around them (longer ones stay as they are), and
+# the size at which what was written is handed over: larger buffers cost page faults every time.
 cdef enum:
-    COPIED_RECORDS_MAX = 2048
+    COPIED_RECORDS_MAX = 512
+    PIECE_MAX = 32768
 
 
 cdef struct Reader:
@@ -337,6 +339,8 @@ cdef inline int write_records(Writer* w, list parts, object value, bint nullable
         flush(w, parts)
         parts.append(value)
         return 0
+    if w.size + size > PIECE_MAX:
+        flush(w, parts)
     PyObject_GetBuffer(value, &view, PyBUF_SIMPLE)
     try:
         if view.len != size:

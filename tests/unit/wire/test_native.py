@@ -16,7 +16,13 @@ from tests.unit.wire.samples import random_message
 
 from barnabas import kernels
 from barnabas.wire.codec import UNREADABLE, UNWRITABLE, python_decoder, python_encoder
-from barnabas.wire.messages.fetch import FetchRequest, FetchResponse, PartitionData
+from barnabas.wire.messages.fetch import (
+    FetchableTopicResponse,
+    FetchRequest,
+    FetchResponse,
+    LeaderIdAndEpoch,
+    PartitionData,
+)
 from barnabas.wire.messages.heartbeat import HeartbeatRequest
 from barnabas.wire.messages.produce import ProduceRequest, ProduceResponse
 from barnabas.wire.native import HOT, native_function
@@ -102,6 +108,26 @@ def test_both_refuse_the_same_values(cls: type[Any]) -> None:
                 )
                 refused += expected is None
     assert refused > 100
+
+
+@pytest.mark.parametrize("size", [0, 400, 512, 513, 3000])
+def test_both_write_the_same_whether_records_are_copied_or_kept(size: int) -> None:
+    """Short records fill pieces of a bounded size, long ones are pieces of their own."""
+    partitions = [
+        PartitionData(
+            partition_index=index,
+            current_leader=LeaderIdAndEpoch(leader_id=index),
+            records=bytes([index]) * size,
+        )
+        for index in range(200)
+    ]
+    response = FetchResponse(responses=[FetchableTopicResponse(topic="t", partitions=partitions)])
+    parts: list[Any] = []
+    hot.encode_fetch_response(response, parts, 12)
+    expected = written(python_encoder(FetchResponse, 12).encode, response, 12)
+    assert b"".join(parts) == expected
+    assert max(map(len, parts)) <= 40_000
+    assert any(part is partitions[7].records for part in parts) == (size > 512)
 
 
 def test_an_object_of_another_class_is_refused() -> None:
