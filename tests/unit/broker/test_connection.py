@@ -181,7 +181,7 @@ class TestLimits:
     def test_connections_per_second(self, tmp_path: Path) -> None:
         """A flood of new connections is cut off; the old ones are served."""
         with Serving(tmp_path, {"max.connection.creation.rate": 5}) as serving:
-            wires = [serving.connect() for _ in range(20)]
+            wires = [serving.connect() for _ in range(40)]
             wait_for(lambda: serving.lines.of(), "some are refused")
             assert any("max.connection.creation.rate=5" in line for line in serving.lines.of())
             assert wires[0].ask(ApiVersionsRequest(), 0).error_code == 0
@@ -318,7 +318,7 @@ def test_restart_keeps_everything(tmp_path: Path, new_name: Callable[[], str]) -
     serving = Serving(tmp_path)
     serving.start()
     with serving.connect() as wire:
-        topic_id = create_topic(wire, name := new_name(), 2)
+        topic_id = create_topic(wire, name := new_name(), 2, {"flush.messages": "1"})
         assert change(wire, TOPIC, name, ("retention.ms", SET, "123456")).error_code == 0
         producer_id = wire.ask(InitProducerIdRequest(transactional_id=None), 4).producer_id
     cluster_id = serving.broker.cluster.cluster_id
