@@ -41,8 +41,7 @@ def check_name(topic: str) -> None:
 
 
 def check_collision(topic: str, existing: Iterable[str]) -> None:
-    """Refuse a name that equals another once '.' reads as '_': metrics could not tell them apart.
-    """
+    """Refuse a name that equals another once '.' reads as '_': metrics cannot tell them apart."""
     if "." not in topic and "_" not in topic:
         return
     folded = topic.replace(".", "_")
