@@ -3,7 +3,6 @@
  *   load produce BOOTSTRAP TOPIC PARTITIONS CLIENTS RECORDS SIZE [name=value ...]
  *   load consume BOOTSTRAP TOPIC PARTITIONS CLIENTS RECORDS [name=value ...]
  *   load latency BOOTSTRAP TOPIC RATE SECONDS SIZE [name=value ...]
- *   load first   BOOTSTRAP TOPIC [name=value ...]
  *
  * Time is from the first produce call to the last acknowledgement, or from the first record received to
  * the last. Each prints one JSON object and exits 0, or a reason on stderr and 1. RECORDS is per client; every
@@ -263,39 +262,10 @@ static void measure_latency(long rate, double seconds, int size) {
     _Exit(0);
 }
 
-/* ---- first: when is the first record acknowledged, by the monotonic clock ---- */
-
-static void on_first(rd_kafka_t *client, const rd_kafka_message_t *message, void *opaque) {
-    (void)client;
-    if (message->err) fail("delivery", rd_kafka_err2str(message->err));
-    *(int64_t *)opaque = now_ns();
-}
-
-static void measure_first(void) {
-    int64_t done_ns = 0;
-    rd_kafka_conf_t *conf = rd_kafka_conf_new();
-    rd_kafka_conf_set_dr_msg_cb(conf, on_first);
-    rd_kafka_conf_set_opaque(conf, &done_ns);
-    set(conf, "reconnect.backoff.ms", "5");
-    set(conf, "reconnect.backoff.max.ms", "5");
-    set(conf, "topic.metadata.refresh.fast.interval.ms", "5");
-    set(conf, "retry.backoff.ms", "5");
-    set(conf, "linger.ms", "0");
-    set(conf, "log_level", "0");
-    rd_kafka_t *producer = open_client(RD_KAFKA_PRODUCER, conf);
-    rd_kafka_topic_t *handle = rd_kafka_topic_new(producer, topic, NULL);
-    if (rd_kafka_produce(handle, 0, RD_KAFKA_MSG_F_COPY, "x", 1, NULL, 0, NULL) == -1)
-        fail("produce", rd_kafka_err2str(rd_kafka_last_error()));
-    while (!done_ns) rd_kafka_poll(producer, 100);
-    printf("{\"monotonic_s\": %.6f}\n", done_ns / 1e9);
-    fflush(stdout);
-    _Exit(0);
-}
-
 int main(int count, char **words) {
-    if (count < 4) fail("usage", "load produce|consume|latency|first BOOTSTRAP TOPIC ...");
+    if (count < 4) fail("usage", "load produce|consume|latency BOOTSTRAP TOPIC ...");
     const char *mode = words[1];
-    int positional = !strcmp(mode, "produce") ? 8 : !strcmp(mode, "first") ? 4 : 7;
+    int positional = !strcmp(mode, "produce") ? 8 : 7;
     if (count < positional) fail("usage", "too few arguments");
     bootstrap = words[2];
     topic = words[3];
@@ -307,7 +277,5 @@ int main(int count, char **words) {
         run_workers(0, atoi(words[4]), atoi(words[5]), atol(words[6]), 0);
     else if (!strcmp(mode, "latency"))
         measure_latency(atol(words[4]), atof(words[5]), atoi(words[6]));
-    else if (!strcmp(mode, "first"))
-        measure_first();
     fail("usage", "unknown mode");
 }

@@ -41,20 +41,16 @@ class Load:
                 return cls("confluent-kafka (librdkafka's headers are not installed)", fallback)
         return cls("C on librdkafka", (str(program),))
 
-    def run(self, act: str, *arguments: object, timeout_s: float = 180, **settings: object) -> Any:
-        """Run one act to its end and return what it measured."""
+    def run(self, act: str, *arguments: object, **settings: object) -> Any:
+        """Run one act to its end; settings are librdkafka's, with `_` for the dot."""
+        given = [f"{name.replace('_', '.')}={value}" for name, value in settings.items()]
         done = subprocess.run(
-            self.command(act, *arguments, **settings),
+            [*self.argv, act, *map(str, arguments), *given],
             capture_output=True,
             text=True,
-            timeout=timeout_s,
+            timeout=180,
             check=False,
         )
         if done.returncode != 0:
             raise RuntimeError(f"load {act} failed: {done.stderr.strip()}")
         return json.loads(done.stdout)
-
-    def command(self, act: str, *arguments: object, **settings: object) -> list[str]:
-        """Return the argv of one act; settings are librdkafka's, with `_` for the dot."""
-        given = [f"{name.replace('_', '.')}={value}" for name, value in settings.items()]
-        return [*self.argv, act, *map(str, arguments), *given]

@@ -124,7 +124,7 @@ def measure_latency(
     reader = open_reader(bootstrap, topic, 1, {})
 
     def note(times: list[int], message: Message) -> None:
-        (due_ns,) = STAMP.unpack_from(message.value())
+        (due_ns,) = STAMP.unpack_from(message.value() or b"")
         if due_ns:
             times.append(time.monotonic_ns() - due_ns)
 
@@ -171,22 +171,6 @@ def measure_latency(
     }
 
 
-def measure_first(bootstrap: str, topic: str, settings: dict[str, str]) -> dict[str, float]:
-    quick = {
-        "reconnect.backoff.ms": "5",
-        "reconnect.backoff.max.ms": "5",
-        "retry.backoff.ms": "5",
-        "topic.metadata.refresh.fast.interval.ms": "5",
-        "linger.ms": "0",
-        "log_level": "0",
-    }
-    producer = open_producer(bootstrap, quick | settings)
-    producer.produce(topic, b"x", partition=0, on_delivery=check)
-    if producer.flush(60) != 0:
-        raise SystemExit("delivery: not within 60 s")
-    return {"monotonic_s": time.monotonic()}
-
-
 def main() -> None:
     act, bootstrap, topic, *words = sys.argv[1:]
     settings = dict(word.split("=", 1) for word in words if "=" in word)
@@ -209,8 +193,6 @@ def main() -> None:
     elif act == "latency":
         rate, seconds, size = int(numbers[0]), float(numbers[1]), int(numbers[2])
         answer = measure_latency(bootstrap, topic, rate, seconds, size, settings)
-    elif act == "first":
-        answer = measure_first(bootstrap, topic, settings)
     else:
         raise SystemExit(f"unknown act {act!r}")
     print(json.dumps(answer))

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench.load import Load
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 from tools.apache_kafka import Distribution, Unavailable
 from tools.processes import RunningBroker, free_port, start_barnabas
 
@@ -69,18 +69,6 @@ class Pair:
     def delete(self, broker: RunningBroker, topic: str) -> None:
         admin = AdminClient({"bootstrap.servers": broker.bootstrap})
         admin.delete_topics([topic])[topic].result(60)
-
-    def warm(self, broker: RunningBroker, *, records: int = 500_000) -> None:
-        """Drive produce and fetch until a JVM has compiled them; a fair turn for both brokers."""
-        topic = self.new_topic(broker, 8)
-        for acks in (1, "all"):
-            self.load.run("produce", broker.bootstrap, topic, 8, 1, records, 100, acks=acks)
-        small = records // 25
-        self.load.run(
-            "produce", broker.bootstrap, topic, 8, 4, small // 4, 100, batch_num_messages=1
-        )
-        self.load.run("consume", broker.bootstrap, topic, 8, 1, records)
-        self.delete(broker, topic)
 
 
 def create_topic(broker: RunningBroker, topic: str, partitions: int = 1) -> None:

@@ -132,7 +132,7 @@ class Connection:
                 self._receive()
 
     def _answers(self, number: int) -> list[bytes]:
-        answers = []
+        answers: list[bytes] = []
         while len(answers) < number:
             if len(self.pending) >= 4:
                 size = 4 + SIZE.unpack_from(self.pending)[0]
@@ -178,14 +178,40 @@ def check(broker: RunningBroker, topic: str) -> None:
     # Answer headers: correlation id, and a tag byte except for ApiVersions.
     (code,) = struct.unpack_from(">h", connection.ask(api_versions()), 4)
     assert code == 0, f"ApiVersions: error {code}"
-    answer = connection.ask(produce(topic))
-    start = 5 + 1 + 1 + len(topic) + 1
-    index, code, offset = struct.unpack_from(">ihq", answer, start)
-    assert (index, code) == (0, 0), f"Produce: error {code}"
-    assert offset >= 0
+    code = produce_error(connection.ask(produce(topic)), topic)
+    assert code == 0, f"Produce: error {code}"
     (code,) = struct.unpack_from(">h", connection.ask(fetch(topic)), 5 + 4)
     assert code == 0, f"Fetch: error {code}"
     connection.socket.close()
+
+
+def first_acknowledged(bootstrap: str, topic: str, timeout_s: float = 90) -> float:
+    """Knock until a record is acknowledged, and return when, by the monotonic clock.
+
+    A client library would add its own reconnect timers, which are longer than a fast start.
+    """
+    request = produce(topic, acks=-1)
+    deadline = time.monotonic() + timeout_s
+    while time.monotonic() < deadline:
+        try:
+            connection = Connection(bootstrap)
+        except ConnectionRefusedError:
+            time.sleep(0.002)
+            continue
+        with connection.socket:
+            code = produce_error(connection.ask(request), topic)
+        if code == 0:
+            return time.monotonic()
+        time.sleep(0.002)  # the port is open, but the partition has no leader yet
+    raise TimeoutError(f"nothing was acknowledged at {bootstrap} within {timeout_s} s")
+
+
+def produce_error(answer: bytes, topic: str) -> int:
+    """Return the error code of the one partition in a Produce answer."""
+    # Correlation id and tags, then the lengths of the topics, of the name and of the partitions.
+    index, code = struct.unpack_from(">ih", answer, 5 + 1 + 1 + len(topic) + 1)
+    assert index == 0
+    return int(code)
 
 
 def kinds(topic: str, empty: str) -> dict[str, bytes]:
@@ -215,10 +241,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             create_topic(broker, "requests")
             create_topic(broker, "requests.empty")
             check(broker, "requests")
-            pair.warm(broker)
         for name, request in kinds("requests", "requests.empty").items():
             for broker in pair.brokers:  # unmeasured, so that a JVM has compiled this path
-                measure(broker, request, connections=args.connections, depth=8, seconds=1)
+                measure(broker, request, connections=args.connections, depth=8, seconds=3)
             for depth in (1, 8):
                 row = [name, str(depth)]
                 for broker in pair.brokers:
