@@ -8,8 +8,8 @@ behind after `unload`. Before and after that it answers with the protocol's "loa
 coordinator".
 
 Invariants:
-- What a step writes holds from its `commit` on. Until then every request about the same id is told
-  to come back (CONCURRENT_TRANSACTIONS), so one step at most is under way per id.
+- What a step writes holds from its `commit` on. Until then every request to change the same id is
+  told to come back (CONCURRENT_TRANSACTIONS), so one step at most is under way per id.
 - A decided transaction (PrepareX) is complete only when every one of its partitions has reported
   the marker; until then nothing else happens to its id.
 """
@@ -33,11 +33,10 @@ from barnabas.transactions.answers import (
     not_in_transaction,
 )
 from barnabas.transactions.enlisting import partitions_of, result_of
-from barnabas.transactions.entry import Entry, Progress
+from barnabas.transactions.entry import Progress
+from barnabas.transactions.ledger import RETRY_BACKOFF_MS, Ledger, together
 from barnabas.transactions.outcome import MarkerRequest, TransactionOutcome
-from barnabas.transactions.records import decode_key, decode_value, encode_record
 from barnabas.transactions.rules import Verdict
-from barnabas.transactions.state import State
 from barnabas.transactions.transaction import (
     NO_EPOCH,
     NO_PRODUCER_ID,
@@ -48,12 +47,12 @@ from barnabas.wire.messages.add_offsets_to_txn import (
     AddOffsetsToTxnRequest,
     AddOffsetsToTxnResponse,
 )
-from barnabas.wire.messages.add_partitions_to_txn import AddPartitionsToTxnTransaction
+from barnabas.wire.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnResult,
+    AddPartitionsToTxnTransaction,
+)
 from barnabas.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
 from barnabas.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
-
-RETRY_BACKOFF_MS: Final = 100
-"""How long markers and completions that failed wait for their next attempt."""
 
 EXPIRED_TOGETHER: Final = 1000
 """How many ids one append forgets."""
@@ -72,46 +71,39 @@ class TransactionCoordinator:
     """The transactional ids of one partition, while this broker leads it."""
 
     def __init__(self, options: TransactionsOptions, coordinator_epoch: int) -> None:
-        self.coordinator_epoch = coordinator_epoch
         self._options = options
-        self._entries: dict[str, Entry] = {}
-        self._attempts = 0
+        self._ledger = Ledger(coordinator_epoch)
         self._phase = _Phase.LOADING
+
+    @property
+    def coordinator_epoch(self) -> int:
+        """The leader epoch of the partition, under which markers are sent."""
+        return self._ledger.coordinator_epoch
 
     # Life
 
     def replay(self, record: StateRecord) -> None:
         """Take in one record of the partition, while loading."""
         assert self._phase is _Phase.LOADING
-        transactional_id = decode_key(record.key)
-        if transactional_id is None:
-            return
-        if record.value is None:
-            self._entries.pop(transactional_id, None)
-        else:
-            entry = Entry(transactional_id, decode_value(record.value))
-            self._entries[transactional_id] = entry
+        self._ledger.replay(record)
 
     def loaded(self, now_ms: int) -> list[TransactionOutcome]:
         """Begin to serve; what was decided before is brought to its end."""
         assert self._phase is _Phase.LOADING
         self._phase = _Phase.ACTIVE
-        return [
-            self._send(entry, entry.current, sorted(entry.current.partitions))
-            if entry.current.partitions
-            else self._complete(entry, now_ms)
-            for entry in self._entries.values()
-            if entry.current is not None and entry.is_finishing
-        ]
+        decided = [entry for entry in self._ledger.entries.values() if entry.is_finishing]
+        for entry in decided:
+            entry.await_all()
+        return [self._ledger.finish(entry, now_ms) for entry in decided]
 
     def unload(self) -> TransactionOutcome:
         """Stop serving: another broker leads the partition now.
 
         Outcomes that wait for their append end in `undo` (with NOT_LEADER_OR_FOLLOWER) as usual.
         """
-        timers = [TimerChange(transactional_id, None) for transactional_id in self._entries]
+        timers = [TimerChange(transactional_id, None) for transactional_id in self._ledger.entries]
         self._phase = _Phase.UNLOADED
-        self._entries = {}
+        self._ledger.entries.clear()
         return TransactionOutcome(timers=timers)
 
     @property
@@ -125,13 +117,13 @@ class TransactionCoordinator:
 
     def transactions(self) -> Iterator[tuple[str, Transaction]]:
         """Yield every transactional id and what is committed of it."""
-        for transactional_id, entry in self._entries.items():
+        for transactional_id, entry in self._ledger.entries.items():
             if entry.current is not None:
                 yield transactional_id, entry.current
 
     def get(self, transactional_id: str) -> Transaction | None:
         """Return what is committed of a transactional id."""
-        entry = self._entries.get(transactional_id)
+        entry = self._ledger.entries.get(transactional_id)
         return entry.current if entry is not None else None
 
     # Requests
@@ -261,58 +253,49 @@ class TransactionCoordinator:
         `errors` may name some of the request's partitions (those of one leader), NONE for written
         ones and for partitions that do not exist any more.
         """
-        entry = self._entries.get(marker.transactional_id)
+        entry = self._ledger.entries.get(marker.transactional_id)
         progress = entry.reported(marker, errors) if entry is not None else Progress.NOTHING
         if entry is None or progress is Progress.NOTHING:
             return TransactionOutcome()
         if progress is Progress.DONE:
-            return self._complete(entry, now_ms)
-        if progress is Progress.FENCED:
-            return TransactionOutcome(timers=[TimerChange(entry.transactional_id, None)])
-        return TransactionOutcome(timers=[_retry(entry, now_ms)])
+            return self._ledger.finish(entry, now_ms)
+        again_ms = None if progress is Progress.FENCED else now_ms + RETRY_BACKOFF_MS
+        return TransactionOutcome(timers=[TimerChange(entry.transactional_id, again_ms)])
 
     def on_timer(self, key: Hashable, now_ms: int) -> TransactionOutcome:
         """Try again what failed at the end of the transaction that the timer is named after."""
         assert isinstance(key, str)
-        entry = self._entries.get(key)
-        if entry is None or entry.current is None or not entry.is_finishing:
-            return TransactionOutcome()
-        if entry.pending is not None:
-            return TransactionOutcome(timers=[_retry(entry, now_ms)])
-        if not entry.awaits_markers:
-            return self._complete(entry, now_ms)
-        unsent = entry.unsent()
-        return self._send(entry, entry.current, unsent) if unsent else TransactionOutcome()
+        entry = self._ledger.entries.get(key)
+        return TransactionOutcome() if entry is None else self._ledger.finish(entry, now_ms)
 
     # Time
 
     def abort_timed_out(self, now_ms: int) -> list[TransactionOutcome]:
         """Abort the transactions that were open for longer than their producers allowed."""
-        outcomes = []
-        for entry in self._settled():
-            target = rules.time_out(entry.current, now_ms) if entry.current else None
-            if target is not None:
-                outcomes.append(self._write(entry, target))
-        return outcomes
+        return [
+            self._ledger.write(transactional_id, target)
+            for transactional_id, current in self._settled()
+            if (target := rules.time_out(current, now_ms)) is not None
+        ]
 
     def expire(self, now_ms: int) -> list[TransactionOutcome]:
         """Forget the transactional ids that nobody used for long."""
         expiration_ms = self._options.transactional_id_expiration_ms
-        deaths = []
-        for entry in self._settled():
-            target = rules.expire(entry.current, expiration_ms, now_ms) if entry.current else None
-            if target is not None:
-                deaths.append(self._write(entry, target))
+        deaths = [
+            self._ledger.write(transactional_id, target)
+            for transactional_id, current in self._settled()
+            if (target := rules.expire(current, expiration_ms, now_ms)) is not None
+        ]
         return [
-            _together(deaths[start : start + EXPIRED_TOGETHER])
+            together(deaths[start : start + EXPIRED_TOGETHER])
             for start in range(0, len(deaths), EXPIRED_TOGETHER)
         ]
 
-    def _settled(self) -> list[Entry]:
-        """Return the ids about which nothing is being written."""
-        return [entry for entry in self._entries.values() if entry.pending is None]
+    def _settled(self) -> list[tuple[str, Transaction]]:
+        """Return the ids about which nothing is being written, while they are ours to change."""
+        return self._ledger.settled() if self.unavailable is ErrorCode.NONE else []
 
-    # Steps
+    # Answers
 
     def _answer(
         self,
@@ -323,7 +306,7 @@ class TransactionCoordinator:
     ) -> TransactionOutcome:
         """Decide on a request, and answer it at once or when what it changes is committed."""
         nobody = Producer(NO_PRODUCER_ID, NO_EPOCH)
-        entry = self._entries.get(transactional_id or "")
+        entry = self._ledger.entries.get(transactional_id or "")
         code = self.unavailable
         if code is ErrorCode.NONE and not transactional_id:
             code = ErrorCode.INVALID_REQUEST
@@ -342,88 +325,19 @@ class TransactionCoordinator:
         replies = [Reply(token, respond(verdict.code, producer))]
         if verdict.target is None:
             return TransactionOutcome(replies=replies)
-        if entry is None:
-            entry = self._entries[transactional_id] = Entry(transactional_id, None)
 
         def refuse(error: ErrorCode) -> list[Reply]:
             return [Reply(token, respond(append_failed(error), nobody))]
 
-        return self._write(entry, verdict.target, replies, refuse)
-
-    def _write(
-        self,
-        entry: Entry,
-        target: Transaction,
-        replies: list[Reply] | None = None,
-        refuse: Callable[[ErrorCode], list[Reply]] | None = None,
-    ) -> TransactionOutcome:
-        """Ask for a step's record; the step is done when it is committed."""
-        assert entry.pending is None
-        entry.pending = target
-        markers = []
-        if target.state.is_decided:
-            markers = [self._marker(entry.transactional_id, target, sorted(target.partitions))]
-
-        def commit() -> None:
-            assert entry.pending is target
-            entry.current, entry.pending = target, None
-            for marker in markers:
-                entry.sent(marker)
-            if target.state is State.DEAD:
-                self._entries.pop(entry.transactional_id, None)
-
-        def undo(error: ErrorCode) -> list[Reply]:
-            assert entry.pending is target
-            entry.pending = None
-            if entry.current is None:
-                self._entries.pop(entry.transactional_id, None)
-            return refuse(error) if refuse is not None else []
-
-        return TransactionOutcome(
-            replies=replies or [],
-            records=[encode_record(entry.transactional_id, target)],
-            undo=undo,
-            commit=commit,
-            markers=markers,
-        )
-
-    def _send(
-        self, entry: Entry, decided: Transaction, partitions: list[TopicPartition]
-    ) -> TransactionOutcome:
-        """Have markers of a decided transaction written."""
-        marker = self._marker(entry.transactional_id, decided, partitions)
-        entry.sent(marker)
-        return TransactionOutcome(markers=[marker])
-
-    def _complete(self, entry: Entry, now_ms: int) -> TransactionOutcome:
-        """Write that a transaction is complete, and again later should that fail."""
-        assert entry.current is not None
-        outcome = self._write(entry, entry.current.completed(now_ms))
-        outcome.timers.append(_retry(entry, now_ms))
-        return outcome
-
-    def _marker(
-        self, transactional_id: str, decided: Transaction, partitions: list[TopicPartition]
-    ) -> MarkerRequest:
-        self._attempts += 1
-        return MarkerRequest(
-            transactional_id,
-            decided.producer_id,
-            decided.producer_epoch,
-            decided.state is State.PREPARE_COMMIT,
-            self.coordinator_epoch,
-            decided.transaction_version,
-            tuple(partitions),
-            self._attempts,
-        )
+        return self._ledger.write(transactional_id, verdict.target, replies, refuse)
 
     def _verified(
         self, transaction: AddPartitionsToTxnTransaction, producer: Producer, version: int
-    ) -> object:
+    ) -> AddPartitionsToTxnResult:
         """Tell of each partition whether it is part of the transaction.
 
-        A step that is being written does not matter: the partition's leader checks again when it
-        appends.
+        A step that is being written does not matter: should it end the transaction, its marker
+        comes after this answer, and the partition's leader lets no append pass its marker.
         """
         code = self.unavailable
         if code is ErrorCode.NONE and not transaction.transactional_id:
@@ -437,30 +351,3 @@ class TransactionCoordinator:
         return result_of(
             transaction, ErrorCode.NONE, dict.fromkeys(missing, not_in_transaction(version))
         )
-
-
-def _retry(entry: Entry, now_ms: int) -> TimerChange:
-    return TimerChange(entry.transactional_id, now_ms + RETRY_BACKOFF_MS)
-
-
-def _together(outcomes: list[TransactionOutcome]) -> TransactionOutcome:
-    """Make one append of several steps that nobody waits for."""
-
-    def commit() -> None:
-        for outcome in outcomes:
-            assert outcome.commit is not None
-            outcome.commit()
-
-    def undo(error: ErrorCode) -> list[Reply]:
-        return [
-            reply
-            for outcome in outcomes
-            if outcome.undo is not None
-            for reply in outcome.undo(error)
-        ]
-
-    return TransactionOutcome(
-        records=[record for outcome in outcomes for record in outcome.records],
-        commit=commit,
-        undo=undo,
-    )

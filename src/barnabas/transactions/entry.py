@@ -46,9 +46,9 @@ class Entry:
 
     __slots__ = ("_awaited", "current", "fenced", "pending", "transactional_id")
 
-    def __init__(self, transactional_id: str, current: Transaction | None) -> None:
+    def __init__(self, transactional_id: str) -> None:
         self.transactional_id = transactional_id
-        self.current = current
+        self.current: Transaction | None = None
         self.pending: Transaction | None = None
         self.fenced = False
         # Partitions without a reported marker, and the attempt that is to bring it.
@@ -63,6 +63,11 @@ class Entry:
     def awaits_markers(self) -> bool:
         """Tell whether a partition's marker is missing."""
         return bool(self._awaited)
+
+    def await_all(self) -> None:
+        """Wait for the markers of all partitions, none of which is sent yet."""
+        if self.current is not None:
+            self._awaited = dict.fromkeys(sorted(self.current.partitions), _TO_BE_SENT)
 
     def sent(self, marker: MarkerRequest) -> None:
         """Wait for these markers."""

@@ -1,0 +1,145 @@
+"""The transactional ids of one coordinator, and the steps that are being written about them.
+
+A step is asked for with `write`: its record goes to the coordinator's partition, and what it says
+holds when the host calls `commit`. A decided transaction is brought to its end by `finish`: markers
+to every partition, then the record that it is complete, each again until it succeeds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.ids import TopicPartition
+from barnabas.model.outcome import Reply, StateRecord, TimerChange
+from barnabas.transactions.entry import Entry
+from barnabas.transactions.outcome import MarkerRequest, TransactionOutcome
+from barnabas.transactions.records import decode_key, decode_value, encode_record
+from barnabas.transactions.state import State
+from barnabas.transactions.transaction import Transaction
+
+RETRY_BACKOFF_MS: Final = 100
+"""How long markers and completions that failed wait for their next attempt."""
+
+
+class Ledger:
+    """What a coordinator knows, is writing and waits for."""
+
+    def __init__(self, coordinator_epoch: int) -> None:
+        self.coordinator_epoch = coordinator_epoch
+        self.entries: dict[str, Entry] = {}
+        self._attempts = 0
+
+    def replay(self, record: StateRecord) -> None:
+        """Take in one record of the partition; the last one about an id stands."""
+        transactional_id = decode_key(record.key)
+        if transactional_id is None:
+            return
+        if record.value is None:
+            self.entries.pop(transactional_id, None)
+        else:
+            entry = self.entries[transactional_id] = Entry(transactional_id)
+            entry.current = decode_value(record.value)
+
+    def settled(self) -> list[tuple[str, Transaction]]:
+        """Return the ids about which nothing is being written."""
+        return [
+            (transactional_id, entry.current)
+            for transactional_id, entry in self.entries.items()
+            if entry.pending is None and entry.current is not None
+        ]
+
+    def write(
+        self,
+        transactional_id: str,
+        target: Transaction,
+        replies: list[Reply] | None = None,
+        refuse: Callable[[ErrorCode], list[Reply]] | None = None,
+    ) -> TransactionOutcome:
+        """Ask for a step's record; the step is done when it is committed."""
+        entry = self.entries.setdefault(transactional_id, Entry(transactional_id))
+        assert entry.pending is None, f"two steps at once about {transactional_id!r}"
+        entry.pending = target
+        markers = []
+        if target.state.is_decided:
+            markers = [self._marker(transactional_id, target, sorted(target.partitions))]
+
+        def commit() -> None:
+            assert entry.pending is target
+            entry.current, entry.pending = target, None
+            for marker in markers:
+                entry.sent(marker)
+            if target.state is State.DEAD:
+                self.entries.pop(transactional_id, None)
+
+        def undo(error: ErrorCode) -> list[Reply]:
+            assert entry.pending is target
+            entry.pending = None
+            if entry.current is None:
+                self.entries.pop(transactional_id, None)
+            return refuse(error) if refuse is not None else []
+
+        return TransactionOutcome(
+            replies=replies or [],
+            records=[encode_record(transactional_id, target)],
+            undo=undo,
+            commit=commit,
+            markers=markers,
+        )
+
+    def finish(self, entry: Entry, now_ms: int) -> TransactionOutcome:
+        """Take the next step to the end of a decided transaction."""
+        if entry.current is None or not entry.is_finishing:
+            return TransactionOutcome()
+        retry = TimerChange(entry.transactional_id, now_ms + RETRY_BACKOFF_MS)
+        if entry.pending is not None:
+            return TransactionOutcome(timers=[retry])
+        if not entry.awaits_markers:
+            outcome = self.write(entry.transactional_id, entry.current.completed(now_ms))
+            # Finds the transaction complete, unless the append fails.
+            outcome.timers.append(retry)
+            return outcome
+        unsent = entry.unsent()
+        if not unsent:
+            return TransactionOutcome()
+        marker = self._marker(entry.transactional_id, entry.current, unsent)
+        entry.sent(marker)
+        return TransactionOutcome(markers=[marker])
+
+    def _marker(
+        self, transactional_id: str, decided: Transaction, partitions: list[TopicPartition]
+    ) -> MarkerRequest:
+        self._attempts += 1
+        return MarkerRequest(
+            transactional_id,
+            decided.producer_id,
+            decided.producer_epoch,
+            decided.state is State.PREPARE_COMMIT,
+            self.coordinator_epoch,
+            decided.transaction_version,
+            tuple(partitions),
+            self._attempts,
+        )
+
+
+def together(outcomes: list[TransactionOutcome]) -> TransactionOutcome:
+    """Make one append of several steps that nobody waits for."""
+
+    def commit() -> None:
+        for outcome in outcomes:
+            assert outcome.commit is not None
+            outcome.commit()
+
+    def undo(error: ErrorCode) -> list[Reply]:
+        replies = []
+        for outcome in outcomes:
+            assert outcome.undo is not None
+            replies += outcome.undo(error)
+        return replies
+
+    return TransactionOutcome(
+        records=[record for outcome in outcomes for record in outcome.records],
+        commit=commit,
+        undo=undo,
+    )
