@@ -16,12 +16,14 @@ import json
 import logging
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TypeAlias
 
 from barnabas.config.properties import read_properties, write_properties
 from barnabas.config.topic import TopicOptions
 from barnabas.log.checkpoints import read_offsets, write_offsets
 from barnabas.log.file_pool import FilePool
 from barnabas.log.files import Files
+from barnabas.log.flush import Flush
 from barnabas.log.partition_log import PartitionLog
 from barnabas.model.errors import ConfigError, CorruptFileError, StorageError
 from barnabas.model.ids import TopicPartition, Uuid
@@ -40,9 +42,12 @@ _NAME = re.compile(r"^(.+)-(\d+)$")
 
 _logger = logging.getLogger(__name__)
 
-Each = Callable[
-    [Callable[[TopicPartition], PartitionLog], Iterable[TopicPartition]], Iterable[PartitionLog]
-]
+_Load: TypeAlias = Callable[[TopicPartition], PartitionLog]
+Each: TypeAlias = Callable[[_Load, Iterable[TopicPartition]], Iterable[PartitionLog]]
+EachFlush: TypeAlias = Callable[[Callable[[Flush], None], Iterable[Flush]], Iterable[None]]
+
+# How many logs have their files open at the same time while a directory is closed.
+_CLOSED_AT_ONCE = 100
 
 
 def parse_name(name: str) -> TopicPartition | None:
@@ -234,10 +239,14 @@ class LogDirectory:
 
     # -- ending -------------------------------------------------------------------------------
 
-    def close(self, now_ms: int, broker_epoch: int = -1) -> None:
-        """Stop cleanly: all logs flushed, checkpoints written, marker set, lock released."""
-        for log in self.logs.values():
-            log.close(now_ms)
+    def close(self, now_ms: int, broker_epoch: int = -1, *, each: EachFlush = map) -> None:
+        """Stop cleanly: all logs flushed, checkpoints written, marker set, lock released.
+
+        `each` may be an executor's map, which then flushes several logs at a time.
+        """
+        logs = list(self.logs.values())
+        for start in range(0, len(logs), _CLOSED_AT_ONCE):
+            self._close_logs(logs[start : start + _CLOSED_AT_ONCE], now_ms, each)
         self.write_recovery_points()
         self.write_log_starts()
         self.write_high_watermarks()
@@ -245,6 +254,20 @@ class LogDirectory:
         self._files.write_atomic(self._at(CLEAN_SHUTDOWN), marker.encode())
         self.logs.clear()
         self._lock.release()
+
+    def _close_logs(self, logs: list[PartitionLog], now_ms: int, each: EachFlush) -> None:
+        flushes = [(log, flush) for log in logs if (flush := log.begin_close()) is not None]
+        for _, flush in flushes:
+            # The checkpoints that follow flush this directory once for all.
+            flush.directories = [path for path in flush.directories if path != self.path]
+        try:
+            for _ in each(Flush.run, [flush for _, flush in flushes]):
+                pass
+        finally:
+            for log, flush in flushes:
+                log.finish_flush(flush, now_ms)
+        for log in logs:
+            log.release()
 
     def abandon(self) -> None:
         """Let go of files and lock without writing anything, as a crash would."""

@@ -46,8 +46,11 @@ class Flush:
             # a segment may be deleted while this runs.
             self._files.flush_file(path)
         if self.epochs is not None:
+            # As write_atomic does it; the name lasts with the directory's flush below.
             path, data = self.epochs
-            self._files.write_atomic(path, data)
+            self._files.write(path + ".tmp", data)
+            self._files.flush_file(path + ".tmp")
+            self._files.rename(path + ".tmp", path)
         for directory in self.directories:
             self._files.flush_dir(directory)
         self.done = True

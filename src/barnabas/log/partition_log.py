@@ -434,12 +434,14 @@ class PartitionLog:
         One flush of a log at a time: the next may begin when this one was finished.
         """
         target = self.log_end_offset if up_to is None else min(up_to, self.log_end_offset)
-        unsaved = self.leader_epochs.changed or self._directories_changed
+        return self._gather(target, [])
+
+    def _gather(self, target: int, side_files: list[str]) -> Flush | None:
+        unsaved = self.leader_epochs.changed or self._directories_changed or side_files
         if target <= self.recovery_point and not unsaved:
             return None
         segments = self._segments.starting_at(self.recovery_point)
         segments = [segment for segment in segments if segment.base_offset < target]
-        side_files = []
         for segment in segments:
             following = self._segments.base_after(segment)
             if following is not None:
@@ -450,6 +452,7 @@ class PartitionLog:
         epochs = None
         if self.leader_epochs.changed:
             epochs = (f"{self.directory}/{EPOCH_FILE}", self.leader_epochs.encode())
+            self._directories_changed.add(self.directory)
         flush = Flush(
             self._files,
             target,
@@ -563,19 +566,30 @@ class PartitionLog:
 
     # -- ending -------------------------------------------------------------------------------
 
-    def close(self, now_ms: int) -> None:
-        """Leave everything on disk as the next clean start expects it, and let the files go."""
+    def begin_close(self) -> Flush | None:
+        """Write what the next clean start expects, and gather all that must still be flushed."""
         files, end = self._files, self.log_end_offset
+        side_files = []
         for segment in self._segments:
             segment.finish()
+            if segment.side_files_changed:
+                side_files += segment.side_files()
         snapshot = snapshot_path(self.directory, end)
         if end > self._segments[0].base_offset and not files.exists(snapshot):
             write_snapshot(files, self.directory, self.producers, end)
-            files.flush_file(snapshot)
-        self.flush(now_ms)
-        for segment in self._segments:
-            if segment.side_files_changed:
-                segment.flush_side_files()
+            side_files.append(snapshot)
+        if side_files:
+            self._directories_changed.add(self.directory)
+        return self._gather(end, side_files)
+
+    def close(self, now_ms: int) -> None:
+        """Leave everything on disk as the next clean start expects it, and let the files go."""
+        flush = self.begin_close()
+        if flush is not None:
+            try:
+                flush.run()
+            finally:
+                self.finish_flush(flush, now_ms)
         self.release()
 
     def mark_deleted(self, directory: str) -> None:

@@ -259,7 +259,9 @@ class Recovery:
             file.close()
         self._producers_end = end
         segment.forget_tail(end - 1)
-        segment.save_indexes()
+        if segment is not self._segments[-1]:
+            # Those of the last one change with the next append and are written when it is closed.
+            segment.save_indexes()
         work.segments += 1
         work.bytes_walked += good
         return end, cut > 0
@@ -341,7 +343,8 @@ class Recovery:
     def _report(self) -> None:
         work = self._work
         if work.segments or work.dropped or work.flaws:
-            _logger.warning(
+            _logger.log(
+                logging.WARNING if work.flaws or work.dropped else logging.INFO,
                 "recovered %s: %d segments and %d batches (%d bytes) walked, %d bytes cut, "
                 "%d segments dropped%s",
                 self._directory,

@@ -200,3 +200,30 @@ def test_many_partitions_need_few_descriptors(disk, tmp_path, options, batch):
     assert {log.log_end_offset for log in again.logs.values()} == {2}
     assert list(again.logs) == sorted(partitions, key=str)
     again.abandon()
+
+
+def test_a_directory_can_be_closed_by_several_threads(start, options, batch):
+    directory = start()
+    for number in range(30):
+        log = directory.open_log(TopicPartition("t", number), options(), NOW)
+        log.append_as_leader(batch(number + 1), 1, NOW)
+    with ThreadPoolExecutor(4) as executor:
+        directory.close(NOW, each=executor.map)
+    again = start()
+    assert again.clean
+    ends = {p.partition: log.log_end_offset for p, log in again.logs.items()}
+    assert ends == {number: number + 1 for number in range(30)}
+    assert {log.recovery_point == log.log_end_offset for log in again.logs.values()} == {True}
+
+
+def test_a_failed_close_is_no_clean_stop(start, options, batch, disk):
+    directory = start()
+    directory.open_log(T0, options(), NOW).append_as_leader(batch(2), 1, NOW)
+    disk.flush_fails = True
+    with pytest.raises(StorageError):
+        directory.close(NOW)
+    disk.flush_fails = False
+    directory.abandon()
+    again = start()
+    assert not again.clean
+    assert again.logs[T0].log_end_offset == 2
