@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias
 
 from barnabas.config.properties import read_properties, write_properties
@@ -232,10 +232,10 @@ class LogDirectory:
         }
         write_offsets(self._files, self._at(LOG_STARTS), starts)
 
-    def write_high_watermarks(self, extra: Mapping[TopicPartition, int] | None = None) -> None:
+    def write_high_watermarks(self) -> None:
         """Remember the high watermarks."""
         marks = {partition: log.high_watermark for partition, log in self.logs.items()}
-        write_offsets(self._files, self._at(HIGH_WATERMARKS), {**marks, **(extra or {})})
+        write_offsets(self._files, self._at(HIGH_WATERMARKS), marks)
 
     # -- ending -------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from barnabas.kernels.contract import CONTROL_BIT, TRANSACTIONAL_BIT, HeaderFields
+from barnabas.kernels.contract import TRANSACTIONAL_BIT, HeaderFields
 from barnabas.log.transaction_index import AbortedTransaction
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
@@ -243,8 +243,3 @@ def _expected_sequence(entry: ProducerEntry, epoch: int) -> int | None:
         return 0
     # After markers alone there is no last sequence (-1), and the first batch must have sequence 0.
     return (entry.last_sequence + 1) % SEQUENCE_COUNT
-
-
-def is_control(fields: HeaderFields) -> bool:
-    """Tell whether header fields belong to a control batch."""
-    return bool(fields[5] & CONTROL_BIT)

@@ -262,6 +262,7 @@ class Recovery:
         if segment is not self._segments[-1]:
             # Those of the last one change with the next append and are written when it is closed.
             segment.save_indexes()
+            segment.drop_indexes()
         work.segments += 1
         work.bytes_walked += good
         return end, cut > 0
