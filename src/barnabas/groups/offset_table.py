@@ -1,0 +1,316 @@
+"""The offsets of all groups of a coordinator, and the requests that write, read and age them.
+
+Whether a request may touch a group's offsets is the group's decision and made before; here is what
+happens to the offsets themselves. A group has an entry only while it has offsets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Final, TypeAlias
+
+from barnabas.groups.fetching import no_offset
+from barnabas.groups.offsets import Commit, ExpiryRule, GroupOffsets, tombstone
+from barnabas.groups.options import GroupOptions
+from barnabas.groups.records import OffsetValue
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.ids import ZERO_UUID, TopicPartition, Uuid
+from barnabas.model.outcome import StateRecord
+from barnabas.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+from barnabas.wire.messages.offset_fetch import (
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopics,
+)
+from barnabas.wire.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
+    TxnOffsetCommitResponsePartition,
+    TxnOffsetCommitResponseTopic,
+)
+
+TOPIC_IDS_SINCE: Final = 10
+"""The version from which OffsetCommit and OffsetFetch name topics by id."""
+
+Topics: TypeAlias = Mapping[str, tuple[Uuid, int]]
+"""The cluster's topics: name to id and number of partitions."""
+
+_STORE_ERRORS: Final = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
+    ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
+    ErrorCode.INVALID_FETCH_SIZE: ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
+}
+
+
+def store_error(code: ErrorCode) -> ErrorCode:
+    """Translate the log's error into what a committing client understands."""
+    return _STORE_ERRORS.get(code, code)
+
+
+def refused_commit(request: OffsetCommitRequest, code: ErrorCode) -> OffsetCommitResponse:
+    """Answer a commit with one error for all its partitions."""
+    return OffsetCommitResponse(
+        topics=[
+            OffsetCommitResponseTopic(
+                name=topic.name,
+                topic_id=topic.topic_id,
+                partitions=[
+                    OffsetCommitResponsePartition(
+                        partition_index=partition.partition_index, error_code=code
+                    )
+                    for partition in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def refused_txn_commit(request: TxnOffsetCommitRequest, code: ErrorCode) -> TxnOffsetCommitResponse:
+    """Answer a commit of a transaction with one error for all its partitions."""
+    return TxnOffsetCommitResponse(
+        topics=[
+            TxnOffsetCommitResponseTopic(
+                name=topic.name,
+                partitions=[
+                    TxnOffsetCommitResponsePartition(
+                        partition_index=partition.partition_index, error_code=code
+                    )
+                    for partition in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+class OffsetTable:
+    """The offsets of all groups of one coordinator."""
+
+    def __init__(self, options: GroupOptions, topics: Callable[[], Topics]) -> None:
+        self._options = options
+        self._topics = topics
+        self._order = 0
+        self.by_group: dict[str, GroupOffsets] = {}
+
+    # -- committing
+
+    def commits(
+        self, request: OffsetCommitRequest, version: int, now_ms: int
+    ) -> tuple[dict[TopicPartition, Commit], OffsetCommitResponse]:
+        """Read what a request commits, and answer it as if that were stored."""
+        expire_ms = -1
+        if request.retention_time_ms != -1:
+            expire_ms = now_ms + request.retention_time_ms
+        names = self._names_by_id() if version >= TOPIC_IDS_SINCE else {}
+        accepted: dict[TopicPartition, Commit] = {}
+        response = refused_commit(request, ErrorCode.NONE)
+        for topic, answer in zip(request.topics, response.topics, strict=True):
+            name = names.get(topic.topic_id) if version >= TOPIC_IDS_SINCE else topic.name
+            for asked, told in zip(topic.partitions, answer.partitions, strict=True):
+                metadata = asked.committed_metadata or ""
+                if name is None:
+                    told.error_code = ErrorCode.UNKNOWN_TOPIC_ID
+                elif self._is_too_long(metadata):
+                    told.error_code = ErrorCode.OFFSET_METADATA_TOO_LARGE
+                else:
+                    accepted[TopicPartition(name, asked.partition_index)] = Commit(
+                        asked.committed_offset,
+                        asked.committed_leader_epoch,
+                        metadata,
+                        now_ms if asked.commit_timestamp == -1 else asked.commit_timestamp,
+                        expire_ms,
+                    )
+        return accepted, response
+
+    def txn_commits(
+        self, request: TxnOffsetCommitRequest, now_ms: int
+    ) -> tuple[dict[TopicPartition, Commit], TxnOffsetCommitResponse]:
+        """Read what a request commits in a transaction, and answer it as if that were stored."""
+        accepted: dict[TopicPartition, Commit] = {}
+        response = refused_txn_commit(request, ErrorCode.NONE)
+        for topic, answer in zip(request.topics, response.topics, strict=True):
+            for asked, told in zip(topic.partitions, answer.partitions, strict=True):
+                metadata = asked.committed_metadata or ""
+                if self._is_too_long(metadata):
+                    told.error_code = ErrorCode.OFFSET_METADATA_TOO_LARGE
+                else:
+                    accepted[TopicPartition(topic.name, asked.partition_index)] = Commit(
+                        asked.committed_offset, asked.committed_leader_epoch, metadata, now_ms
+                    )
+        return accepted, response
+
+    def store(
+        self,
+        group_id: str,
+        commits: Mapping[TopicPartition, Commit],
+        producer_id: int | None = None,
+    ) -> tuple[list[StateRecord], Callable[[], None]]:
+        """Store commits; return their records and how to take them back."""
+        offsets = self.by_group.setdefault(group_id, GroupOffsets())
+        records = []
+        undos = []
+        for partition, commit in commits.items():
+            self._order += 1
+            commit.order = self._order
+            undos.append(offsets.commit(partition, commit, producer_id))
+            records.append(commit.record(group_id, partition))
+
+        def undo() -> None:
+            for step in reversed(undos):
+                step()
+            self._forget_if_empty(group_id)
+
+        return records, undo
+
+    def replay(
+        self,
+        group_id: str,
+        partition: TopicPartition,
+        value: OffsetValue | None,
+        producer_id: int | None,
+    ) -> None:
+        """Take over a record of the log."""
+        if value is None:
+            self.remove(group_id, [partition])
+            return
+        commit = Commit(
+            value.offset,
+            value.leader_epoch,
+            value.metadata,
+            value.commit_timestamp,
+            value.expire_timestamp,
+        )
+        self.store(group_id, {partition: commit}, producer_id)
+
+    def end_transaction(self, producer_id: int, committed: bool) -> None:
+        """Apply a marker to the offsets that waited for it, in whatever groups."""
+        for group_id in [name for name, o in self.by_group.items() if producer_id in o.pending]:
+            self.by_group[group_id].end_transaction(producer_id, committed)
+            self._forget_if_empty(group_id)
+
+    # -- reading
+
+    def fetch(
+        self, asked: OffsetFetchRequestGroup, version: int, require_stable: bool
+    ) -> OffsetFetchResponseGroup:
+        """Answer with the offsets of a group: those asked for, or all."""
+        offsets = self.by_group.get(asked.group_id, GroupOffsets())
+        by_id = version >= TOPIC_IDS_SINCE
+        if asked.topics is None:
+            topics = self._all_topics(offsets, by_id)
+        else:
+            topics = asked.topics
+        names = self._names_by_id() if by_id else {}
+        answer = []
+        for topic in topics:
+            name = names.get(topic.topic_id) if by_id else topic.name
+            answer.append(
+                OffsetFetchResponseTopics(
+                    name=topic.name,
+                    topic_id=topic.topic_id,
+                    partitions=[
+                        _fetched(offsets, name, index, require_stable)
+                        for index in topic.partition_indexes
+                    ],
+                )
+            )
+        return OffsetFetchResponseGroup(group_id=asked.group_id, topics=answer)
+
+    def _all_topics(self, offsets: GroupOffsets, by_id: bool) -> list[OffsetFetchRequestTopics]:
+        indexes: dict[str, list[int]] = {}
+        for partition in offsets.committed:
+            indexes.setdefault(partition.topic, []).append(partition.partition)
+        known = self._topics() if by_id else {}
+        return [
+            OffsetFetchRequestTopics(
+                name=name,
+                topic_id=known[name][0] if by_id else ZERO_UUID,
+                partition_indexes=partitions,
+            )
+            for name, partitions in indexes.items()
+            if not by_id or name in known
+        ]
+
+    def of(self, group_id: str) -> list[TopicPartition]:
+        """Return the partitions for which a group has offsets, committed or pending."""
+        offsets = self.by_group.get(group_id)
+        return [] if offsets is None else offsets.partitions()
+
+    # -- forgetting
+
+    def remove(
+        self, group_id: str, partitions: Collection[TopicPartition]
+    ) -> tuple[list[StateRecord], Callable[[], None]]:
+        """Forget offsets of a group; return the tombstones and how to take that back."""
+        offsets = self.by_group.get(group_id)
+        if offsets is None:
+            return [], lambda: None
+        records = [tombstone(group_id, partition) for partition in partitions]
+        undo_remove = offsets.remove(partitions)
+        self._forget_if_empty(group_id)
+
+        def undo() -> None:
+            if self.by_group.setdefault(group_id, offsets) is offsets:
+                undo_remove()
+
+        return records, undo
+
+    def remove_topics(self, names: Collection[str]) -> list[StateRecord]:
+        """Forget the offsets of topics that are no more."""
+        records: list[StateRecord] = []
+        for group_id, offsets in list(self.by_group.items()):
+            records += self.remove(group_id, offsets.partitions(names))[0]
+        return records
+
+    def expire(
+        self, group_id: str, rule: ExpiryRule, now_ms: int
+    ) -> tuple[list[StateRecord], Callable[[], None]]:
+        """Forget the offsets of a group that are past their time."""
+        offsets = self.by_group.get(group_id)
+        if offsets is None:
+            return [], lambda: None
+        expired = offsets.expired(now_ms, self._options.offsets_retention_ms, rule)
+        return self.remove(group_id, expired)
+
+    def _forget_if_empty(self, group_id: str) -> None:
+        if group_id in self.by_group and not self.by_group[group_id]:
+            del self.by_group[group_id]
+
+    def _is_too_long(self, metadata: str) -> bool:
+        # The option speaks of bytes; what Kafka counts is characters.
+        return len(metadata) > self._options.offset_metadata_bytes_max
+
+    def _names_by_id(self) -> dict[Uuid, str]:
+        return {topic_id: name for name, (topic_id, _) in self._topics().items()}
+
+
+def _fetched(
+    offsets: GroupOffsets, name: str | None, index: int, require_stable: bool
+) -> OffsetFetchResponsePartitions:
+    if name is None:
+        return no_offset(index, ErrorCode.UNKNOWN_TOPIC_ID)
+    partition = TopicPartition(name, index)
+    if require_stable and offsets.is_unstable(partition):
+        return no_offset(index, ErrorCode.UNSTABLE_OFFSET_COMMIT)
+    commit = offsets.committed.get(partition)
+    if commit is None:
+        return no_offset(index)
+    return OffsetFetchResponsePartitions(
+        partition_index=index,
+        committed_offset=commit.offset,
+        committed_leader_epoch=commit.leader_epoch,
+        metadata=commit.metadata,
+    )

@@ -1,0 +1,159 @@
+"""The committed offsets of one group, and those that wait for the end of a transaction.
+
+Invariant: of two commits to one partition the one later in the log wins, also when the earlier one
+becomes visible later, because it waited for its transaction's marker. `order` stands for the place
+in the log: it grows with every commit that is made or replayed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from barnabas.groups.records import OffsetKey, OffsetValue, state_record
+from barnabas.model.ids import TopicPartition
+from barnabas.model.outcome import StateRecord
+
+
+@dataclass(slots=True)
+class Commit:
+    """One committed offset."""
+
+    offset: int
+    leader_epoch: int
+    metadata: str
+    commit_ms: int
+    expire_ms: int = -1
+    """When it expires, if the commit named a retention of its own."""
+    order: int = field(default=0, compare=False)
+    undone: bool = field(default=False, compare=False)
+    before: Commit | None = field(default=None, compare=False, repr=False)
+    """What was there before this commit; kept only when the commit was undone."""
+
+    def record(self, group_id: str, partition: TopicPartition) -> StateRecord:
+        """Encode this commit."""
+        return state_record(
+            OffsetKey(group=group_id, topic=partition.topic, partition=partition.partition),
+            OffsetValue(
+                offset=self.offset,
+                leader_epoch=self.leader_epoch,
+                metadata=self.metadata,
+                commit_timestamp=self.commit_ms,
+                expire_timestamp=self.expire_ms,
+            ),
+        )
+
+
+def tombstone(group_id: str, partition: TopicPartition) -> StateRecord:
+    """Return the record that removes a committed offset."""
+    key = OffsetKey(group=group_id, topic=partition.topic, partition=partition.partition)
+    return state_record(key, None)
+
+
+class ExpiryRule(NamedTuple):
+    """How the offsets of a group age."""
+
+    since_ms: int | None
+    """From when they age together; None if each ages from its commit."""
+    subscribed: Collection[str]
+    """Topics that are in use, whose offsets do not age."""
+
+
+class GroupOffsets:
+    """The offsets of one group."""
+
+    def __init__(self) -> None:
+        self.committed: dict[TopicPartition, Commit] = {}
+        self.pending: dict[int, dict[TopicPartition, Commit]] = {}
+        """By producer id: commits whose transaction is still open."""
+
+    def __bool__(self) -> bool:
+        return bool(self.committed or self.pending)
+
+    def commit(
+        self, partition: TopicPartition, commit: Commit, producer_id: int | None = None
+    ) -> Callable[[], None]:
+        """Store a commit, of a transaction if a producer is named; return how to take it back."""
+        table = self.committed
+        if producer_id is not None:
+            table = self.pending.setdefault(producer_id, {})
+        before = table.get(partition)
+        table[partition] = commit
+
+        def undo() -> None:
+            # Later commits may have failed too, in any order: walk back to one that stands.
+            commit.undone = True
+            commit.before = before
+            standing = table.get(partition)
+            while standing is not None and standing.undone:
+                standing = standing.before
+            if standing is None:
+                table.pop(partition, None)
+            else:
+                table[partition] = standing
+            if producer_id is not None and not table and self.pending.get(producer_id) is table:
+                del self.pending[producer_id]
+
+        return undo
+
+    def end_transaction(self, producer_id: int, committed: bool) -> None:
+        """Make a producer's pending commits visible, or forget them."""
+        pending = self.pending.pop(producer_id, {})
+        if not committed:
+            return
+        for partition, commit in pending.items():
+            present = self.committed.get(partition)
+            if present is None or present.order < commit.order:
+                self.committed[partition] = commit
+
+    def is_unstable(self, partition: TopicPartition) -> bool:
+        """Tell whether an open transaction is about to move a partition's offset."""
+        return any(partition in table for table in self.pending.values())
+
+    def expired(
+        self,
+        now_ms: int,
+        retention_ms: int,
+        rule: ExpiryRule,
+    ) -> list[TopicPartition]:
+        """Return the partitions whose offsets are past their time."""
+        expired = []
+        for partition, commit in self.committed.items():
+            if partition.topic in rule.subscribed or self.is_unstable(partition):
+                continue
+            if commit.expire_ms != -1:
+                is_due = now_ms >= commit.expire_ms
+            else:
+                base_ms = commit.commit_ms if rule.since_ms is None else rule.since_ms
+                is_due = now_ms - base_ms >= retention_ms
+            if is_due:
+                expired.append(partition)
+        return expired
+
+    def remove(self, partitions: Collection[TopicPartition]) -> Callable[[], None]:
+        """Forget offsets, also those that wait for a marker; return how to take that back."""
+        removed: list[tuple[dict[TopicPartition, Commit], TopicPartition, Commit]] = []
+        for table in (self.committed, *self.pending.values()):
+            for partition in partitions:
+                commit = table.pop(partition, None)
+                if commit is not None:
+                    removed.append((table, partition, commit))
+        emptied = {producer: table for producer, table in self.pending.items() if not table}
+        for producer in emptied:
+            del self.pending[producer]
+
+        def undo() -> None:
+            for producer, table in emptied.items():
+                self.pending.setdefault(producer, table)
+            for table, partition, commit in removed:
+                table.setdefault(partition, commit)
+
+        return undo
+
+    def partitions(self, topics: Collection[str] | None = None) -> list[TopicPartition]:
+        """Return the partitions with an offset, committed or pending; of some topics, or of all."""
+        found = dict.fromkeys(self.committed)
+        for table in self.pending.values():
+            found.update(dict.fromkeys(table))
+        return [partition for partition in found if topics is None or partition.topic in topics]

@@ -1,0 +1,41 @@
+"""The options that group coordination follows, apart from where they are configured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from barnabas.config.broker.groups import GroupsOptions
+
+
+@dataclass(frozen=True, slots=True)
+class GroupOptions:
+    """What a group coordinator must know of its broker's options; the defaults are Kafka's."""
+
+    session_timeout_ms_min: int = 6_000
+    session_timeout_ms_max: int = 1_800_000
+    initial_rebalance_delay_ms: int = 3_000
+    size_max: int = 2**31 - 1
+    offset_metadata_bytes_max: int = 4_096
+    offsets_retention_ms: int = 10_080 * 60_000
+    consumer_protocol: bool = True
+    consumer_heartbeat_interval_ms: int = 5_000
+    consumer_session_timeout_ms: int = 45_000
+    consumer_size_max: int = 2**31 - 1
+    consumer_assignors: tuple[str, ...] = ("uniform", "range")
+
+    @classmethod
+    def from_broker(cls, options: GroupsOptions) -> GroupOptions:
+        """Take what concerns groups from a broker's options."""
+        return cls(
+            session_timeout_ms_min=options.group_min_session_timeout_ms,
+            session_timeout_ms_max=options.group_max_session_timeout_ms,
+            initial_rebalance_delay_ms=options.group_initial_rebalance_delay_ms,
+            size_max=options.group_max_size,
+            offset_metadata_bytes_max=options.offset_metadata_max_bytes,
+            offsets_retention_ms=options.offsets_retention_minutes * 60_000,
+            consumer_protocol="consumer" in options.group_coordinator_rebalance_protocols,
+            consumer_heartbeat_interval_ms=options.group_consumer_heartbeat_interval_ms,
+            consumer_session_timeout_ms=options.group_consumer_session_timeout_ms,
+            consumer_size_max=options.group_consumer_max_size,
+            consumer_assignors=options.group_consumer_assignors,
+        )
