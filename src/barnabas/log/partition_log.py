@@ -153,7 +153,7 @@ class PartitionLog:
         self.options = options
         self._rules = Rules(options)
         self._segment_bytes = options.segment_bytes
-        self._segment_ms = options.segment_ms
+        self._segment_ms = options.segment_ms_max
         self._index_bytes = options.segment_index_bytes
         self._flush_messages = options.flush_messages
         self._flush_ms = options.flush_ms
@@ -344,7 +344,7 @@ class PartitionLog:
         return segment
 
     def _draw_jitter(self) -> int:
-        bound = min(self.options.segment_jitter_ms, self.options.segment_ms)
+        bound = min(self.options.segment_jitter_ms, self._segment_ms)
         return int(self._random() * bound) if bound else 0
 
     # -- reading ------------------------------------------------------------------------------

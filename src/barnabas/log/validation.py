@@ -74,7 +74,7 @@ class Rules:
         self.bounded = not self.append_time and (
             self.before_ms_max < TIMESTAMP_MAX or self.after_ms_max < TIMESTAMP_MAX
         )
-        self.require_key = "compact" in options.cleanup_policy
+        self.require_key = options.compact
         name = options.compression_type
         # None: keep what the producer chose.
         self.codec: int | None = {"producer": None, "uncompressed": 0}.get(name, -1)

@@ -217,6 +217,15 @@ def test_segments_roll_by_time_less_the_jitter(open_log, batch):
     assert [segment.base_offset for segment in log.segments] == [0, 2]
 
 
+def test_a_compacted_log_also_rolls_by_the_compaction_lag(open_log, batch):
+    log = open_log(cleanup_policy="compact", max_compaction_lag_ms=1000)
+    log.append_as_leader(batch(at=NOW), 0, NOW)
+    log.append_as_leader(batch(at=NOW + 1000), 0, NOW)
+    assert len(log.segments) == 1
+    log.append_as_leader(batch(at=NOW + 1001), 0, NOW)
+    assert len(log.segments) == 2
+
+
 def test_a_roll_writes_indexes_and_a_snapshot(open_log, batch, disk):
     log = open_log(index_interval_bytes=1)
     for sequence in range(3):
