@@ -42,6 +42,7 @@ PERSISTENT_PATHS = (
     "/config/users",
     "/config/brokers",
     "/config/ips",
+    "/config/client-metrics",
 )
 """Created by whichever broker comes first."""
 
@@ -208,10 +209,10 @@ class BrokerRegistration:
             "timestamp": str(self.timestamp_ms),
             "endpoints": [f"{name}://{_bracketed(h)}:{p}" for name, h, p in self.endpoints],
             "listener_security_protocol_map": dict(self.protocols),
-            "features": {},
         }
         if self.rack is not None:
             value["rack"] = self.rack
+        value["features"] = {}
         return compact(value)
 
 
@@ -289,3 +290,8 @@ def _from_partitions(values: Mapping[str, Sequence[int]]) -> dict[int, tuple[int
 
 def _bracketed(host: str) -> str:
     return f"[{host}]" if ":" in host else host
+
+
+def consumer_offset_path(group: str, topic: str, partition: int) -> str:
+    """Return where a group of the oldest kind keeps an offset."""
+    return f"/consumers/{sanitized(group)}/offsets/{topic}/{partition}"

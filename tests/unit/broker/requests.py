@@ -37,8 +37,15 @@ from barnabas.wire.schema import Message
 TOPIC, BROKER = 2, 4
 
 
+def has_sample(name: str) -> bool:
+    """Tell whether there is a request of an API that succeeds; else there is one of defaults."""
+    return name in _REQUESTS
+
+
 def sample_request(name: str, version: int, topic: str, topic_id: Uuid) -> Message:
     """Return a request of an API that a broker with this topic (two partitions) can fulfil."""
+    if name not in _REQUESTS:
+        return API_BY_NAME[name].request()
     request = _REQUESTS[name](version, topic, topic_id)
     assert isinstance(request, API_BY_NAME[name].request)
     return request

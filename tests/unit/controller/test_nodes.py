@@ -1,0 +1,118 @@
+"""The tree's paths and bytes: exactly those that ZooKeeper tools know."""
+
+from __future__ import annotations
+
+import pytest
+
+from barnabas.controller import nodes
+from barnabas.model.errors import CorruptFileError
+from barnabas.model.ids import ZERO_UUID, uuid_from_text
+
+TOPIC_ID = uuid_from_text("AAAAAAAAAAAAAAAAAAAAKg")
+
+
+def test_topics() -> None:
+    """Version 3 with an id, partitions in order, and empty lists of moves."""
+    assignment = nodes.TopicAssignment(TOPIC_ID, {1: [2], 0: [1, 2, 3]}, adding={0: [3]})
+    data = assignment.encode()
+    assert data == (
+        b'{"version":3,"topic_id":"AAAAAAAAAAAAAAAAAAAAKg","partitions":{"0":[1,2,3],"1":[2]},'
+        b'"adding_replicas":{"0":[3]},"removing_replicas":{}}'
+    )
+    again = nodes.TopicAssignment.decode("/t", data)
+    assert (again.topic_id, again.replicas) == (TOPIC_ID, {0: (1, 2, 3), 1: (2,)})
+    assert (again.adding, again.removing) == ({0: (3,)}, {})
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b'{"version":1,"partitions":{"0":[1]}}',
+        b'{"version":2,"partitions":{"0":[1]},"adding_replicas":{},"removing_replicas":{}}',
+        b'{"version":3,"partitions":{"0":[1]},"something":["new"]}',
+    ],
+)
+def test_older_topics(data: bytes) -> None:
+    """Before version 3 there is no id; fields we do not know are no mistake."""
+    topic = nodes.TopicAssignment.decode("/t", data)
+    assert (topic.topic_id, topic.replicas) == (ZERO_UUID, {0: (1,)})
+
+
+def test_partition_states() -> None:
+    """The order of fields is Kafka's; recovery is told only while it lasts."""
+    state = nodes.PartitionState(1, 4, [1, 2], 7)
+    data = b'{"controller_epoch":7,"leader":1,"version":1,"leader_epoch":4,"isr":[1,2]}'
+    assert state.encode() == data
+    assert nodes.PartitionState.decode("/s", data) == nodes.PartitionState(1, 4, (1, 2), 7)
+    recovering = nodes.PartitionState(1, 4, (1,), 7, recovering=True)
+    assert recovering.encode().endswith(b',"leader_recovery_state":1}')
+    assert nodes.PartitionState.decode("/s", recovering.encode()) == recovering
+
+
+def test_registrations() -> None:
+    """Version 5; host and port are those of the first plain listener."""
+    registration = nodes.BrokerRegistration(
+        [("PLAINTEXT", "h", 9092), ("SSL", "h", 9093)],
+        {"PLAINTEXT": "PLAINTEXT", "SSL": "SSL"},
+        "r1",
+        1_700_000_000_000,
+    )
+    assert registration.encode() == (
+        b'{"version":5,"host":"h","port":9092,"jmx_port":-1,"timestamp":"1700000000000",'
+        b'"endpoints":["PLAINTEXT://h:9092","SSL://h:9093"],'
+        b'"listener_security_protocol_map":{"PLAINTEXT":"PLAINTEXT","SSL":"SSL"},'
+        b'"rack":"r1","features":{}}'
+    )
+    bare = nodes.BrokerRegistration([("SSL", "::1", 9093)], {"SSL": "SSL"}, None, 0)
+    assert bare.encode() == (
+        b'{"version":5,"host":null,"port":-1,"jmx_port":-1,"timestamp":"0",'
+        b'"endpoints":["SSL://[::1]:9093"],"listener_security_protocol_map":{"SSL":"SSL"},'
+        b'"features":{}}'
+    )
+
+
+def test_small_nodes() -> None:
+    """The cluster's id, the controller, configs, notices and producer ids."""
+    cluster_id = b'{"version":"1","id":"AAAAAAAAAAAAAAAAAAAAKg"}'
+    assert nodes.encode_cluster_id("AAAAAAAAAAAAAAAAAAAAKg") == cluster_id
+    assert nodes.decode_cluster_id(cluster_id) == "AAAAAAAAAAAAAAAAAAAAKg"
+    assert nodes.encode_controller(1, 1700) == (
+        b'{"version":2,"brokerid":1,"timestamp":"1700","kraftControllerEpoch":-1}'
+    )
+    config = b'{"version":1,"config":{"k":"v"}}'
+    assert nodes.encode_config({"k": "v"}) == config
+    assert nodes.decode_config("/c", config) == {"k": "v"}
+    assert nodes.decode_config("/c", b"") == {}
+    notice = b'{"version":2,"entity_path":"topics/t"}'
+    assert nodes.encode_config_change("topics/t") == notice
+    block = b'{"version":1,"broker":1,"block_start":"0","block_end":"999"}'
+    assert nodes.encode_producer_ids(1, 0, 999) == block
+    assert nodes.decode_producer_ids(block) == 999
+    assert nodes.decode_producer_ids(b"") == -1
+
+
+def test_paths() -> None:
+    """Topics stand in paths as they are; entity names are URL-encoded, the default one is not."""
+    assert nodes.state_path("t", 3) == "/brokers/topics/t/partitions/3/state"
+    assert nodes.config_path("brokers", nodes.DEFAULT_ENTITY) == "/config/brokers/<default>"
+    for name in ("plain-1._~", "a b", "CN=x,O=y", "a/b", "ü*+", "100%"):
+        path = nodes.config_path("users", name)
+        assert "/" not in nodes.sanitized(name)
+        assert nodes.desanitized(path.rpartition("/")[2]) == name
+    assert nodes.sanitized("a b*+~") == "a%20b%2A%2B~"
+
+
+@pytest.mark.parametrize("data", [b"", b"x", b"[]", b"{}", b'{"partitions":7}', b'{"isr":1}'])
+def test_corrupt_nodes(data: bytes) -> None:
+    """What cannot be read names its node."""
+    for decode in (nodes.TopicAssignment.decode, nodes.PartitionState.decode):
+        with pytest.raises(CorruptFileError, match="/the/node"):
+            decode("/the/node", data)
+    with pytest.raises(CorruptFileError):
+        nodes.decode_cluster_id(data)
+    if data:
+        with pytest.raises(CorruptFileError):
+            nodes.decode_producer_ids(data)
+    if data in (b"x", b"[]"):
+        with pytest.raises(CorruptFileError):
+            nodes.decode_config("/c", data)
