@@ -20,6 +20,7 @@ from barnabas.broker.configs import Configs
 from barnabas.broker.connection_limits import ConnectionLimits, parse_overrides
 from barnabas.broker.fetch_sessions import FetchSessions
 from barnabas.broker.flusher import Flusher
+from barnabas.broker.group_host import GroupHost
 from barnabas.broker.handlers import served_apis
 from barnabas.broker.housekeeping import Housekeeping
 from barnabas.broker.listener import Listener, SocketOptions
@@ -30,6 +31,8 @@ from barnabas.broker.request_metrics import RequestMetrics
 from barnabas.broker.router import Router
 from barnabas.broker.session import Session
 from barnabas.broker.topics import Topics
+from barnabas.broker.transaction_host import TransactionHost
+from barnabas.broker.tree_offsets import TreeOffsets
 from barnabas.config.broker import BrokerOptions
 from barnabas.config.listeners import Endpoint
 from barnabas.config.sources import BrokerSources
@@ -163,6 +166,9 @@ class Broker:
                 self.partitions[key] = partition
             partition.lead(view.leader, view.leader_epoch, view.isr, view.replicas)
         self.cluster.put_topic(topic)
+        for host in (self.groups, self.transactions):
+            if host.topic == topic.name:
+                host.lead_all(self.partitions[topic.name, n] for n in range(len(topic.partitions)))
 
     async def topic_deleted(self, topic: TopicView) -> None:
         """Drop a topic: who waits for it is told, its files go away later."""
@@ -176,9 +182,17 @@ class Broker:
             partition = self.partitions.pop(key, None)
             if partition is not None:
                 partition.resign()
+                self._coordinator_resigns(key)
                 self.fetch_purgatory.check(key)
                 self.produce_purgatory.check(key)
                 self.logs.delete(key, delay_ms)
+
+        self.groups.topics_deleted(topic.name)
+
+    def _coordinator_resigns(self, partition: TopicPartition) -> None:
+        for host in (self.groups, self.transactions):
+            if host.topic == partition.topic:
+                host.resign(partition.partition)
 
     def configs_changed(self, entity_type: str, name: str, configs: Mapping[str, str]) -> None:
         """Let changed configs act on the partitions they concern."""
@@ -264,6 +278,9 @@ class Broker:
             self.now_ms,
             self._random_bytes,
         )
+        self.groups = GroupHost(self, self._random_bytes)
+        self.transactions = TransactionHost(self)
+        self.tree_offsets = TreeOffsets(self._coordination)
         self.producer_ids = ProducerIds(self.controller.allocate_producer_ids)
         self.topics = Topics(
             self.controller,
@@ -361,6 +378,8 @@ class Broker:
             await router.drain()
         for listener in self._listeners:
             await listener.close()
+        self.groups.stop()
+        self.transactions.stop()
         self.alarm.stop()
         await self.flusher.drain()
         await self.housekeeping.drain()
@@ -376,6 +395,8 @@ class Broker:
             return
         self._running = False
         self.housekeeping.stop()
+        self.groups.stop()
+        self.transactions.stop()
         self.alarm.stop()
         self.logs.discard_unflushed(self.now_ms())
         await self._abandon()

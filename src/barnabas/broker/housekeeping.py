@@ -43,6 +43,21 @@ class Housekeeping:
         self._every("checkpoints", checkpoint_ms, self._checkpoints)
         self._every("sweep", sweep_ms, self._sweep)
         self._every("flushes", self._flush_interval_ms(), self._timed_flushes)
+        self._every(
+            "offsets",
+            options.offsets_retention_check_interval_ms,
+            self._broker.groups.expire_offsets,
+        )
+        self._every(
+            "transactions",
+            options.transaction_abort_timed_out_transaction_cleanup_interval_ms,
+            self._broker.transactions.abort_timed_out,
+        )
+        self._every(
+            "transactional ids",
+            options.transaction_remove_expired_transaction_cleanup_interval_ms,
+            self._broker.transactions.expire,
+        )
         self._every("producers", PRODUCER_EXPIRY_INTERVAL_MS, self._expire_producers)
 
     def stop(self) -> None:

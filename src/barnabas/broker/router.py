@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("barnabas.router")
 
-Result = Message | Coroutine[Any, Any, Message] | None
+Answer = Coroutine[Any, Any, "Message | None"]
+Result = Message | Answer | None
 Handle = Callable[["Broker", Request[Any]], Result]
 Refuse = Callable[[Any, ErrorCode, str | None], Message]
 
@@ -127,22 +128,19 @@ class Router:
             result.close()
             self._queue.append((served, request))
 
-    def _run(
-        self, served: Served, request: Request[Any], answer: Coroutine[Any, Any, Message]
-    ) -> None:
+    def _run(self, served: Served, request: Request[Any], answer: Answer) -> None:
         task = asyncio.get_running_loop().create_task(self._complete(served, request, answer))
         self._tasks.add(task)
         task.add_done_callback(self._finished)
 
-    async def _complete(
-        self, served: Served, request: Request[Any], answer: Coroutine[Any, Any, Message]
-    ) -> None:
+    async def _complete(self, served: Served, request: Request[Any], answer: Answer) -> None:
         try:
             response = await answer
         except Exception as failure:  # noqa: BLE001 - answered and, if unexpected, logged
             self._fail(served, request, failure)
         else:
-            self._reply(request, response)
+            if response is not None:  # else it has answered, or will
+                self._reply(request, response)
 
     def _finished(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 
 from barnabas.controller.cluster import ClusterView, TopicView
 from barnabas.controller.controller import Controller, NewTopic
@@ -48,6 +49,13 @@ class Topics:
             )
             self._controller.check_topic(topic)
             await self._controller.create_topics([topic])
+
+    async def create_internal(self, topic: NewTopic) -> None:
+        """Create a topic of the broker's own, with no more replicas than brokers are alive."""
+        async with self._lock:
+            if self._cluster.topic(topic.name) is None:
+                factor = min(topic.replication_factor, len(self._cluster.brokers))
+                await self._controller.create_topics([replace(topic, replication_factor=factor)])
 
     async def create(
         self, topics: Sequence[NewTopic], *, dry_run: bool

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from barnabas.log.partition_log import Appended, PartitionLog
+from barnabas.log.validation import Origin
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import TopicPartition, Uuid
@@ -77,9 +78,14 @@ class Partition:
             )
 
     def append(
-        self, records: bytes | bytearray | memoryview, acks: int, version: int, now_ms: int
+        self,
+        records: bytes | bytearray | memoryview,
+        acks: int,
+        version: int,
+        now_ms: int,
+        origin: Origin = "client",
     ) -> Appended:
-        """Append what a producer sent; readers see it once the high watermark has passed it."""
+        """Append what was sent; readers see it once the high watermark has passed it."""
         if self.leader != self._broker_id:
             raise RequestError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         if acks == -1 and len(self.isr) < self.min_isr:
@@ -89,7 +95,9 @@ class Partition:
                 f"(min.insync.replicas={self.log.options.min_insync_replicas})",
             )
         log = self.log
-        appended = log.append_as_leader(records, self.leader_epoch, now_ms, request_version=version)
+        appended = log.append_as_leader(
+            records, self.leader_epoch, now_ms, request_version=version, origin=origin
+        )
         if log.log_end_offset - log.recovery_point >= log.options.flush_messages:
             self._flush_owed = True
         if not self._flush_owed:

@@ -53,6 +53,7 @@ SUPPORTED_OPERATIONS = {
         Operation.DESCRIBE_CONFIGS,
         Operation.ALTER_CONFIGS,
     ),
+    ResourceType.GROUP: (Operation.READ, Operation.DELETE, Operation.DESCRIBE),
     ResourceType.CLUSTER: (
         Operation.CREATE,
         Operation.ALTER,

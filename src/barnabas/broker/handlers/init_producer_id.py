@@ -1,7 +1,8 @@
-"""InitProducerId: hand out the id under which a producer's sequences are checked.
+"""InitProducerId: the id under which a producer's sequences are checked, and its transactions run.
 
-Only idempotent producers are served: a transactional id needs a transaction coordinator, which this
-broker does not have yet, and is told so with the protocol's own error.
+Without a transactional id every call gives a new id. With one, the coordinator gives the id's
+producer a new epoch, which fences whoever had the old one; v3 on, a producer may ask for that
+itself.
 """
 
 from __future__ import annotations
@@ -18,19 +19,19 @@ if TYPE_CHECKING:
     from barnabas.broker.request import Request
 
 
-async def handle(broker: Broker, request: Request[InitProducerIdRequest]) -> InitProducerIdResponse:
-    """Give the next id, with epoch 0."""
-    body = request.body
-    if body.transactional_id is not None:
-        if body.transactional_id == "":
-            raise RequestError(ErrorCode.INVALID_REQUEST)
-        raise RequestError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+async def handle(
+    broker: Broker, request: Request[InitProducerIdRequest]
+) -> InitProducerIdResponse | None:
+    """Give a fresh id, or ask the coordinator of the transactional id."""
+    transactional_id = request.body.transactional_id
+    if transactional_id is not None:
+        await _init_transactional(broker, request, transactional_id)
+        return None
     if not broker.allows(
         request.session, Operation.IDEMPOTENT_WRITE, ResourceType.CLUSTER, CLUSTER_NAME
     ):
         raise RequestError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
-    producer_id = await broker.producer_ids.next_id()
-    return InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)
+    return InitProducerIdResponse(producer_id=await broker.producer_ids.next_id(), producer_epoch=0)
 
 
 def refuse(
@@ -38,3 +39,22 @@ def refuse(
 ) -> InitProducerIdResponse:
     """Answer with an error."""
     return InitProducerIdResponse(error_code=code, producer_id=-1, producer_epoch=-1)
+
+
+async def _init_transactional(
+    broker: Broker, request: Request[InitProducerIdRequest], transactional_id: str
+) -> None:
+    if transactional_id == "":
+        raise RequestError(ErrorCode.INVALID_REQUEST)
+    transactions = broker.transactions
+    transactions.authorize(request, transactional_id, Operation.WRITE)
+    fresh_id: int | None = None
+    while True:
+        shard = transactions.shard(transactional_id)
+        outcome = shard.machine.handle_init_producer_id(
+            request.body, request.version, request, broker.now_ms(), fresh_id
+        )
+        if not outcome.needs_producer_id:
+            transactions.apply(shard, outcome)
+            return
+        fresh_id = await broker.producer_ids.next_id()

@@ -8,6 +8,7 @@ converted. v8 added errors by record, v10 the new leader behind an error, v13 to
 
 from __future__ import annotations
 
+from struct import Struct
 from typing import TYPE_CHECKING
 
 from barnabas.controller.topics import INTERNAL_TOPICS
@@ -32,6 +33,11 @@ if TYPE_CHECKING:
 
 ADMIN_CLIENT = "__admin_client"
 """The only client id that may write to internal topics."""
+
+FIRST_ABORTABLE_VERSION = 11
+HEADER_BYTES = 61
+PRODUCER_POSITION = 43
+_PRODUCER = Struct(">qh")
 
 Waiting = tuple[Partition, int, PartitionProduceResponse]
 """A partition, the offset that the high watermark must reach, and the answer to spoil if it does
@@ -174,6 +180,11 @@ def _append(
     if data.records is None:
         return _refused(index, RequestError(ErrorCode.INVALID_RECORD, "no records"))
     acks = request.body.acks
+    transactional_id = request.body.transactional_id
+    if transactional_id is not None:
+        code = _verify(broker, request, transactional_id, partition, data.records)
+        if code is not ErrorCode.NONE:
+            return _refused(index, RequestError(code))
     try:
         appended = partition.append(data.records, acks, request.version, broker.now_ms())
     except RequestError as refusal:
@@ -200,6 +211,31 @@ def _append(
     ):
         waiting.append((partition, appended.last_offset + 1, result))
     return result
+
+
+def _verify(
+    broker: Broker,
+    request: Request[ProduceRequest],
+    transactional_id: str,
+    partition: Partition,
+    records: bytes | bytearray | memoryview,
+) -> ErrorCode:
+    """Ask the transaction's coordinator about the first batch that a transaction writes here.
+
+    A batch that comes late, after its transaction was aborted, would otherwise open one that
+    nobody ends (KIP-890).
+    """
+    if not broker.options.transaction_partition_verification_enable or len(records) < HEADER_BYTES:
+        return ErrorCode.NONE
+    producer_id, epoch = _PRODUCER.unpack_from(records, PRODUCER_POSITION)
+    if partition.log.producers.has_open_transaction(producer_id):
+        return ErrorCode.NONE
+    code = broker.transactions.verify(
+        transactional_id, producer_id, epoch, partition.topic_partition
+    )
+    if code is ErrorCode.TRANSACTION_ABORTABLE and request.version < FIRST_ABORTABLE_VERSION:
+        return ErrorCode.INVALID_TXN_STATE
+    return code
 
 
 def _refused(index: int, refusal: RequestError) -> PartitionProduceResponse:

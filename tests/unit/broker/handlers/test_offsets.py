@@ -201,13 +201,6 @@ def test_producers_are_described(wire: Wire, topic: str) -> None:
     assert unknown.error_code == 3
 
 
-def test_transactional_ids_are_not_served(wire: Wire) -> None:
-    """Without a coordinator a client is told to try again; an empty id is a bad request."""
-    refused = wire.ask(InitProducerIdRequest(transactional_id="tx"), 4)
-    assert refused.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
-    assert refused.producer_id == -1
-    assert wire.ask(InitProducerIdRequest(transactional_id=""), 4).error_code == 42
-
 
 def test_log_dirs(serving: Serving, wire: Wire, topic: str) -> None:
     """Sizes by directory; of all replicas, or of those that are named."""

@@ -1,0 +1,320 @@
+"""Hosts coordinators: one machine per partition of an internal topic that this broker leads.
+
+The rhythm is in this file alone. A machine is told of a request and answers with an `Outcome`;
+its records are appended to the machine's partition as one batch, and its replies leave when the
+high watermark has passed that batch. A reply without records leaves at once. When a partition
+begins to be led here, its records are replayed into a fresh machine, and requests are told to
+wait meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+from barnabas.groups.partitioning import partition_for
+from barnabas.log.validation import NEWEST_VERSION
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import BarnabasError, RequestError
+from barnabas.model.outcome import Outcome, Reply, StateRecord
+from barnabas.records.batch import BatchHeader, read_batch, read_headers
+from barnabas.records.builder import build_batch
+from barnabas.records.control import ControlType, read_marker
+from barnabas.timing.purgatory import DelayedOperation
+from barnabas.timing.wheel import Timer
+
+if TYPE_CHECKING:
+    from barnabas.broker.broker import Broker
+    from barnabas.controller.controller import NewTopic
+    from barnabas.replication.partition import Partition
+
+logger = logging.getLogger("barnabas.coordinator")
+
+ALL_REPLICAS = -1
+LOAD_BYTES = 1024 * 1024
+BATCH_BYTES_LIMIT = 256 * 1024 * 1024
+
+
+class Machine(Protocol):
+    """What every coordinator can be told alike."""
+
+    def on_timer(self, key: Hashable, now_ms: int) -> Outcome:
+        """A deadline has come."""
+
+
+M = TypeVar("M", bound=Machine)
+
+
+class Shard(Generic[M]):
+    """One machine and the partition that keeps its state."""
+
+    def __init__(self, partition: Partition, machine: M) -> None:
+        self.partition = partition
+        self.epoch = partition.leader_epoch
+        self.machine = machine
+        self.loading = True
+        self.required = 0
+        """The offset up to which the high watermark must come for all earlier outcomes."""
+        self.timers: dict[Hashable, Timer] = {}
+
+
+class CoordinatorHost(ABC, Generic[M]):
+    """All machines of one kind on this broker."""
+
+    def __init__(
+        self,
+        broker: Broker,
+        topic: str,
+        make_machine: Callable[[Partition], M],
+        codec: int = 0,
+    ) -> None:
+        self.topic = topic
+        self.shards: dict[int, Shard[M]] = {}
+        self._broker = broker
+        self._make_machine = make_machine
+        self._codec = codec
+        self._loads: set[asyncio.Task[None]] = set()
+
+    # finding
+
+    async def find(self, key: str) -> int:
+        """Return the broker that coordinates an id, making the internal topic first if need be."""
+        if self._broker.cluster.topic(self.topic) is None:
+            await self._broker.topics.create_internal(self._internal_topic())
+        topic = self._broker.cluster.topic(self.topic)
+        if topic is None:
+            raise RequestError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        leader = topic.partitions[partition_for(key, len(topic.partitions))].leader
+        if leader not in self._broker.cluster.brokers:
+            raise RequestError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        return leader
+
+    def shard(self, key: str) -> Shard[M]:
+        """Return the shard of an id; raise what tells a client to wait or to look elsewhere."""
+        topic = self._broker.cluster.topic(self.topic)
+        if topic is None:
+            raise RequestError(ErrorCode.NOT_COORDINATOR)
+        shard = self.shards.get(partition_for(key, len(topic.partitions)))
+        if shard is None:
+            raise RequestError(ErrorCode.NOT_COORDINATOR)
+        if shard.loading:
+            raise RequestError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        return shard
+
+    def loaded_shards(self) -> Iterator[Shard[M]]:
+        """Yield the shards that can answer."""
+        return (shard for shard in self.shards.values() if not shard.loading)
+
+    @property
+    def is_loading(self) -> bool:
+        """True while some shard cannot answer yet."""
+        return any(shard.loading for shard in self.shards.values())
+
+    @abstractmethod
+    def _internal_topic(self) -> NewTopic:
+        """Describe the topic that keeps the machines' state."""
+
+    @abstractmethod
+    def _replay(self, machine: M, record: StateRecord, producer_id: int | None) -> None:
+        """Hand a record of the log to a machine; `producer_id` is set in a transaction's batch."""
+
+    @abstractmethod
+    def _replay_marker(self, machine: M, producer_id: int, committed: bool) -> None:
+        """Tell a machine that a transaction ended at this place of the log."""
+
+    @abstractmethod
+    def _loaded(self, machine: M, now_ms: int) -> list[Outcome]:
+        """Tell a machine that all records have been replayed."""
+
+    @abstractmethod
+    def _unloaded(self, machine: M) -> list[Reply]:
+        """Stop a machine; return what the waiting requests are told."""
+
+    # leading
+
+    def lead_all(self, partitions: Iterable[Partition]) -> None:
+        """Coordinate what is led here, each in its present epoch."""
+        for partition in partitions:
+            shard = self.shards.get(partition.topic_partition.partition)
+            if partition.is_leader and (shard is None or shard.epoch != partition.leader_epoch):
+                self._lead(partition)
+
+    def _lead(self, partition: Partition) -> None:
+        number = partition.topic_partition.partition
+        self.resign(number)
+        shard = Shard(partition, self._make_machine(partition))
+        self.shards[number] = shard
+        if partition.log.log_start_offset == partition.log.log_end_offset:
+            self._finish_loading(shard)
+            return
+        task = asyncio.get_running_loop().create_task(self._load(shard))
+        self._loads.add(task)
+        task.add_done_callback(self._loads.discard)
+
+    def resign(self, number: int) -> None:
+        """Stop coordinating a partition."""
+        shard = self.shards.pop(number, None)
+        if shard is None:
+            return
+        for timer in shard.timers.values():
+            timer.cancel()
+        self.send(self._unloaded(shard.machine))
+
+    def stop(self) -> None:
+        """Stop coordinating everything."""
+        for task in self._loads:
+            task.cancel()
+        for number in list(self.shards):
+            self.resign(number)
+
+    async def _load(self, shard: Shard[M]) -> None:
+        """Replay a partition, letting others run between pieces."""
+        log = shard.partition.log
+        offset, end = log.log_start_offset, log.log_end_offset
+        try:
+            while offset < end:
+                piece = log.read(offset, LOAD_BYTES)
+                data = piece.read()
+                piece.release()
+                position = 0
+                for header in read_headers(data):
+                    self._replay_batch(shard.machine, data, header, position)
+                    position += header.size
+                    offset = header.last_offset + 1
+                if position == 0:
+                    break
+                await asyncio.sleep(0)
+        except BarnabasError:
+            logger.exception("cannot load %s; it is unavailable", shard.partition.topic_partition)
+            return
+        if self.shards.get(shard.partition.topic_partition.partition) is shard:
+            self._finish_loading(shard)
+
+    def _replay_batch(self, machine: M, data: bytes, header: BatchHeader, position: int) -> None:
+        if header.is_control:
+            for record in read_batch(data, header, position, BATCH_BYTES_LIMIT):
+                marker = read_marker(record)
+                if marker is not None:
+                    committed = marker.type is ControlType.COMMIT
+                    self._replay_marker(machine, header.producer_id, committed)
+            return
+        producer_id = header.producer_id if header.is_transactional else None
+        for record in read_batch(data, header, position, BATCH_BYTES_LIMIT):
+            if record.key is not None:
+                value = None if record.value is None else bytes(record.value)
+                self._replay(machine, StateRecord(bytes(record.key), value), producer_id)
+
+    def _finish_loading(self, shard: Shard[M]) -> None:
+        shard.loading = False
+        for outcome in self._loaded(shard.machine, self._broker.now_ms()):
+            self.apply(shard, outcome)
+
+    # applying
+
+    def apply(self, shard: Shard[M], outcome: Outcome) -> None:
+        """Do what a machine asked for."""
+        for change in outcome.timers:
+            self._set_timer(shard, change.key, change.deadline_ms)
+        try:
+            if outcome.records:
+                shard.required = self._append(shard, outcome)
+        except BarnabasError as failure:
+            code = ErrorCode.KAFKA_STORAGE_ERROR
+            if isinstance(failure, RequestError):
+                code = failure.code
+            logger.error("cannot append to %s: %s", shard.partition.topic_partition, failure)
+            self.fail(outcome, code)
+            return
+        # An answer without records must not overtake those that wait: it may tell of their effect.
+        if shard.partition.log.high_watermark >= shard.required:
+            self.finish(shard, outcome)
+            return
+        operation = _Commit(self, shard, outcome, shard.required)
+        broker = self._broker
+        deadline_ms = broker.alarm.now_ms() + broker.options.offsets_commit_timeout_ms
+        broker.produce_purgatory.watch(operation, [shard.partition.topic_partition], deadline_ms)
+        broker.alarm.set()
+
+    def finish(self, shard: Shard[M], outcome: Outcome) -> None:
+        """Send the replies of an outcome whose records are safe."""
+        self.send(outcome.replies)
+
+    def fail(self, outcome: Outcome, code: ErrorCode) -> None:
+        """Undo an outcome whose records are not safe, and send what that says."""
+        self.send(outcome.undo(code) if outcome.undo is not None else outcome.replies)
+
+    def _append(self, shard: Shard[M], outcome: Outcome) -> int:
+        """Append an outcome's records as one batch; return the offset that must become safe."""
+        now_ms = self._broker.now_ms()
+        producer_id, producer_epoch = outcome.producer or (-1, -1)
+        batch = build_batch(
+            [(now_ms, record.key, record.value, ()) for record in outcome.records],
+            self._codec,
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            transactional=outcome.producer is not None,
+        )
+        appended = shard.partition.append(
+            bytearray(batch), ALL_REPLICAS, NEWEST_VERSION, now_ms, origin="coordinator"
+        )
+        if shard.partition.flush_owed:
+            self._broker.flusher.request(shard.partition)
+        else:
+            self._broker.appended(shard.partition)
+        return appended.last_offset + 1
+
+    def send(self, replies: list[Reply]) -> None:
+        for reply in replies:
+            reply.token.answer(reply.response)  # type: ignore[attr-defined]  # tokens are Requests
+
+    def _set_timer(self, shard: Shard[M], key: Hashable, deadline_ms: int | None) -> None:
+        known = shard.timers.pop(key, None)
+        if known is not None:
+            known.cancel()
+        if deadline_ms is None:
+            return
+        alarm = self._broker.alarm
+        # Machines think in wall-clock time; the wheel turns with the loop's clock.
+        due_ms = alarm.now_ms() + deadline_ms - self._broker.now_ms()
+        shard.timers[key] = alarm.wheel.add(due_ms, lambda: self._ring(shard, key))
+        alarm.set()
+
+    def _ring(self, shard: Shard[M], key: Hashable) -> None:
+        shard.timers.pop(key, None)
+        self.apply(shard, shard.machine.on_timer(key, self._broker.now_ms()))
+
+
+class _Commit(DelayedOperation):
+    """Replies that wait until a machine's records are safe."""
+
+    __slots__ = ("_host", "_outcome", "_required", "_shard", "_timed_out")
+
+    def __init__(
+        self, host: CoordinatorHost[Any], shard: Shard[Any], outcome: Outcome, required: int
+    ) -> None:
+        super().__init__()
+        self._host = host
+        self._shard = shard
+        self._outcome = outcome
+        self._required = required
+        self._timed_out = False
+
+    def try_complete(self) -> bool:
+        partition = self._shard.partition
+        return not partition.is_leader or partition.log.high_watermark >= self._required
+
+    def on_expire(self) -> None:
+        self._timed_out = True
+
+    def on_complete(self) -> None:
+        if not self._shard.partition.is_leader:
+            code = ErrorCode.NOT_LEADER_OR_FOLLOWER
+        elif self._timed_out:
+            code = ErrorCode.REQUEST_TIMED_OUT
+        else:
+            self._host.finish(self._shard, self._outcome)
+            return
+        self._host.fail(self._outcome, code)

@@ -1,0 +1,43 @@
+"""AddOffsetsToTxn: a transaction will commit offsets of a group."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from barnabas.broker.group_host import OFFSETS_TOPIC
+from barnabas.groups.partitioning import partition_for
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import RequestError
+from barnabas.model.ids import TopicPartition
+from barnabas.security.authorizer import Operation
+from barnabas.wire.messages.add_offsets_to_txn import (
+    AddOffsetsToTxnRequest,
+    AddOffsetsToTxnResponse,
+)
+
+if TYPE_CHECKING:
+    from barnabas.broker.broker import Broker
+    from barnabas.broker.request import Request
+
+
+def handle(broker: Broker, request: Request[AddOffsetsToTxnRequest]) -> None:
+    """Let the partition that keeps the group's offsets take part in the transaction."""
+    body, transactions = request.body, broker.transactions
+    transactions.authorize(request, body.transactional_id, Operation.WRITE)
+    broker.groups.authorize(request, body.group_id, Operation.READ)
+    topic = broker.cluster.topic(OFFSETS_TOPIC)
+    if topic is None:
+        raise RequestError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    number = partition_for(body.group_id, len(topic.partitions))
+    shard = transactions.shard(body.transactional_id)
+    outcome = shard.machine.handle_add_offsets(
+        body, request.version, TopicPartition(OFFSETS_TOPIC, number), request, broker.now_ms()
+    )
+    transactions.apply(shard, outcome)
+
+
+def refuse(
+    request: AddOffsetsToTxnRequest, code: ErrorCode, message: str | None
+) -> AddOffsetsToTxnResponse:
+    """Answer with an error."""
+    return AddOffsetsToTxnResponse(error_code=code)

@@ -1,0 +1,28 @@
+"""OffsetDelete: forget offsets of topics that no member of a group reads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from barnabas.model.error_codes import ErrorCode
+from barnabas.security.authorizer import Operation
+from barnabas.wire.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
+
+if TYPE_CHECKING:
+    from barnabas.broker.broker import Broker
+    from barnabas.broker.request import Request
+
+
+def handle(broker: Broker, request: Request[OffsetDeleteRequest]) -> None:
+    """Let the group's machine decide."""
+    groups, group_id = broker.groups, request.body.group_id
+    groups.authorize(request, group_id, Operation.DELETE)
+    shard = groups.shard(group_id)
+    groups.apply(shard, shard.machine.handle_offset_delete(request.body, groups.call(request)))
+
+
+def refuse(
+    request: OffsetDeleteRequest, code: ErrorCode, message: str | None
+) -> OffsetDeleteResponse:
+    """Answer with an error."""
+    return OffsetDeleteResponse(error_code=code)

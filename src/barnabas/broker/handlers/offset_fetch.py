@@ -1,0 +1,83 @@
+"""OffsetFetch: how far groups have read; v0 asks the coordination tree, v8 for several groups."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from barnabas.groups.fetching import fetched, groups_asked, no_offset, refused
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import RequestError
+from barnabas.security.authorizer import Operation
+from barnabas.wire.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponseTopics,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+    from typing import Any
+
+    from barnabas.broker.broker import Broker
+    from barnabas.broker.request import Request
+
+
+def handle(
+    broker: Broker, request: Request[OffsetFetchRequest]
+) -> OffsetFetchResponse | Coroutine[Any, Any, OffsetFetchResponse]:
+    """Look up each group."""
+    if request.version == 0:
+        return _fetch_from_tree(broker, request)
+    answers = [
+        _fetch(broker, request, asked) for asked in groups_asked(request.body, request.version)
+    ]
+    return fetched(answers, request.version)
+
+
+def refuse(
+    request: OffsetFetchRequest, code: ErrorCode, message: str | None
+) -> OffsetFetchResponse:
+    """Answer every group with one error, wherever its version has room for it."""
+    if request.groups:
+        return OffsetFetchResponse(
+            groups=[
+                OffsetFetchResponseGroup(group_id=group.group_id, error_code=code)
+                for group in request.groups
+            ]
+        )
+    answer = fetched([refused(groups_asked(request, 1)[0], 1, code)], 1)
+    return OffsetFetchResponse(topics=answer.topics, error_code=code)
+
+
+def _fetch(
+    broker: Broker, request: Request[OffsetFetchRequest], asked: OffsetFetchRequestGroup
+) -> OffsetFetchResponseGroup:
+    groups = broker.groups
+    try:
+        groups.authorize(request, asked.group_id, Operation.DESCRIBE)
+        shard = groups.shard(asked.group_id)
+    except RequestError as refusal:
+        return refused(asked, request.version, refusal.code)
+    return shard.machine.fetch_offsets(asked, request.version, request.body.require_stable)
+
+
+async def _fetch_from_tree(
+    broker: Broker, request: Request[OffsetFetchRequest]
+) -> OffsetFetchResponse:
+    (asked,) = groups_asked(request.body, request.version)
+    broker.groups.authorize(request, asked.group_id, Operation.DESCRIBE)
+    topics = []
+    for topic in asked.topics or ():
+        results = []
+        for index in topic.partition_indexes:
+            offset = await broker.tree_offsets.fetch(asked.group_id, topic.name, index)
+            missing = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if offset is None else ErrorCode.NONE
+            result = no_offset(index, missing)
+            if offset is not None:
+                result.committed_offset = offset
+            results.append(result)
+        topics.append(OffsetFetchResponseTopics(name=topic.name, partitions=results))
+    group = OffsetFetchResponseGroup(group_id=asked.group_id, topics=topics)
+    return fetched([group], request.version)

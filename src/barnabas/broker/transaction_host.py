@@ -1,0 +1,142 @@
+"""The transaction coordinators of this broker, one per partition of `__transaction_state`."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from barnabas.broker.coordinator_host import CoordinatorHost, Shard
+from barnabas.broker.markers import Ending, write_markers
+from barnabas.controller.controller import NewTopic
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import RequestError
+from barnabas.model.ids import TopicPartition
+from barnabas.model.outcome import Outcome, Reply, StateRecord
+from barnabas.security.authorizer import Operation, ResourceType
+from barnabas.transactions.coordinator import TransactionCoordinator
+from barnabas.transactions.outcome import MarkerRequest, TransactionOutcome
+from barnabas.wire.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnResult,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTransaction,
+)
+
+if TYPE_CHECKING:
+    from barnabas.broker.broker import Broker
+    from barnabas.broker.request import Request
+
+TRANSACTIONS_TOPIC = "__transaction_state"
+FIRST_ABORTABLE_VERSION = 5
+"""From this version of AddPartitionsToTxn on, TRANSACTION_ABORTABLE is understood."""
+
+
+class TransactionHost(CoordinatorHost[TransactionCoordinator]):
+    """Hosts the transactions, has their markers written, and ends those that take too long."""
+
+    def __init__(self, broker: Broker) -> None:
+        super().__init__(
+            broker,
+            TRANSACTIONS_TOPIC,
+            lambda partition: TransactionCoordinator(broker.options, partition.leader_epoch),
+        )
+
+    def authorize(self, request: Request[Any], transactional_id: str, operation: Operation) -> None:
+        """Raise unless the caller may do this to a transactional id."""
+        if not self._broker.allows(
+            request.session, operation, ResourceType.TRANSACTIONAL_ID, transactional_id
+        ):
+            raise RequestError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+
+    def finish(self, shard: Shard[TransactionCoordinator], outcome: Outcome) -> None:
+        """Let a committed step hold, answer, and have markers written."""
+        assert isinstance(outcome, TransactionOutcome)
+        if outcome.commit is not None:
+            outcome.commit()
+        super().finish(shard, outcome)
+        for marker in outcome.markers:
+            ending = Ending(
+                marker.producer_id,
+                marker.producer_epoch,
+                marker.committed,
+                marker.coordinator_epoch,
+            )
+            done = partial(self._markers_written, shard, marker)
+            write_markers(self._broker, ending, marker.partitions, done)
+
+    def verify(
+        self, transactional_id: str, producer_id: int, epoch: int, partition: TopicPartition
+    ) -> ErrorCode:
+        """Tell whether a partition takes part in a producer's open transaction."""
+        try:
+            shard = self.shard(transactional_id)
+        except RequestError as refusal:
+            return refusal.code
+        topic = AddPartitionsToTxnTopic(name=partition.topic, partitions=[partition.partition])
+        asked = AddPartitionsToTxnTransaction(
+            transactional_id=transactional_id,
+            producer_id=producer_id,
+            producer_epoch=epoch,
+            verify_only=True,
+            topics=[topic],
+        )
+        outcome = shard.machine.handle_add_partitions(
+            asked, FIRST_ABORTABLE_VERSION, None, self._broker.now_ms()
+        )
+        result: AddPartitionsToTxnResult = outcome.replies[0].response
+        return ErrorCode.of(result.topic_results[0].results_by_partition[0].partition_error_code)
+
+    def abort_timed_out(self) -> None:
+        """Abort transactions that were open for longer than their producers allowed."""
+        for shard in list(self.loaded_shards()):
+            for outcome in shard.machine.abort_timed_out(self._broker.now_ms()):
+                self.apply(shard, outcome)
+
+    def expire(self) -> None:
+        """Forget transactional ids that nobody used for long."""
+        for shard in list(self.loaded_shards()):
+            for outcome in shard.machine.expire(self._broker.now_ms()):
+                self.apply(shard, outcome)
+
+    def _markers_written(
+        self,
+        shard: Shard[TransactionCoordinator],
+        marker: MarkerRequest,
+        errors: dict[TopicPartition, ErrorCode],
+    ) -> None:
+        for key, code in errors.items():
+            if code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                errors[key] = ErrorCode.NONE  # the topic was deleted, and its records with it
+        outcome = shard.machine.markers_written(marker, errors, self._broker.now_ms())
+        self.apply(shard, outcome)
+
+    def _internal_topic(self) -> NewTopic:
+        options = self._broker.options
+        live = len(self._broker.cluster.brokers)
+        return NewTopic(
+            TRANSACTIONS_TOPIC,
+            options.transaction_state_log_num_partitions,
+            options.transaction_state_log_replication_factor,
+            configs={
+                "cleanup.policy": "compact",
+                "compression.type": "uncompressed",
+                "segment.bytes": str(options.transaction_state_log_segment_bytes),
+                "min.insync.replicas": str(min(options.transaction_state_log_min_isr, live)),
+                "unclean.leader.election.enable": "false",
+            },
+        )
+
+    def _replay_marker(
+        self, machine: TransactionCoordinator, producer_id: int, committed: bool
+    ) -> None:
+        """Nothing in this topic is written in a transaction."""
+
+    def _replay(
+        self, machine: TransactionCoordinator, record: StateRecord, producer_id: int | None
+    ) -> None:
+        machine.replay(record)
+
+    def _loaded(self, machine: TransactionCoordinator, now_ms: int) -> list[Outcome]:
+        return list(machine.loaded(now_ms))
+
+    def _unloaded(self, machine: TransactionCoordinator) -> list[Reply]:
+        return machine.unload().replies

@@ -1,0 +1,35 @@
+"""Committed offsets in the coordination tree, where the oldest clients keep them (OffsetCommit
+v0).
+"""
+
+from __future__ import annotations
+
+from barnabas.controller.nodes import consumer_offset_path
+from barnabas.coordination.contract import Coordination, NodeExists, NoNode
+
+
+class TreeOffsets:
+    """Offsets under `/consumers/<group>/offsets/<topic>/<partition>`, as decimal text."""
+
+    def __init__(self, coordination: Coordination) -> None:
+        self._tree = coordination
+
+    async def store(self, group: str, topic: str, partition: int, offset: int) -> None:
+        """Remember an offset."""
+        path = consumer_offset_path(group, topic, partition)
+        data = str(offset).encode()
+        try:
+            await self._tree.set(path, data)
+        except NoNode:
+            try:
+                await self._tree.create(path, data, make_parents=True)
+            except NodeExists:
+                await self._tree.set(path, data)
+
+    async def fetch(self, group: str, topic: str, partition: int) -> int | None:
+        """Return the offset, or None where there is none."""
+        try:
+            data, _ = await self._tree.get(consumer_offset_path(group, topic, partition))
+            return int(data)
+        except (NoNode, ValueError):
+            return None
