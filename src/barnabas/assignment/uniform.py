@@ -1,0 +1,30 @@
+"""Uniform: what the broker uses for consumer groups (KIP-848): balanced, and sticky.
+
+The broker knows what it assigned last, so nothing has to be claimed: `owned` is the member's part
+of the present target assignment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from barnabas.assignment.balance import balance
+from barnabas.assignment.contract import Assignment, Member, PartitionCounts, in_order
+from barnabas.model.ids import TopicPartition
+
+
+class UniformAssignor:
+    """Balanced, and sticky with respect to the last target."""
+
+    name = "uniform"
+    is_cooperative = True
+
+    def user_data(self, owned: Sequence[TopicPartition], generation: int) -> None:
+        """Nothing: the broker remembers."""
+
+    def assign(self, partition_counts: PartitionCounts, members: Sequence[Member]) -> Assignment:
+        """Assign every partition of the subscribed topics."""
+        ordered = in_order(members)
+        return balance(
+            partition_counts, ordered, {member.member_id: member.owned for member in ordered}
+        )
