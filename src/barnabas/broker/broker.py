@@ -114,6 +114,8 @@ class Broker:
         """Say why a partition is not hosted here."""
         view = self.cluster.topic(topic)
         if view is not None and 0 <= partition < len(view.partitions):
+            if view.partitions[partition].leader == self.broker_id:
+                return RequestError(ErrorCode.KAFKA_STORAGE_ERROR, "its log could not be opened")
             return RequestError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         return RequestError(
             ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
@@ -161,14 +163,20 @@ class Broker:
             key = TopicPartition(topic.name, number)
             partition = self.partitions.get(key)
             if partition is None:
-                log = self.logs.open(key, topic.topic_id, options, now_ms)
+                try:
+                    log = self.logs.open(key, topic.topic_id, options, now_ms)
+                except StorageError as failure:
+                    # Clients are told; the next start, or the topic made again, tries anew.
+                    logger.error("cannot open the log of %s: %s", key, failure)
+                    continue
                 partition = Partition(key, topic.topic_id, log, self.broker_id)
                 self.partitions[key] = partition
             partition.lead(view.leader, view.leader_epoch, view.isr, view.replicas)
         self.cluster.put_topic(topic)
         for host in (self.groups, self.transactions):
             if host.topic == topic.name:
-                host.lead_all(self.partitions[topic.name, n] for n in range(len(topic.partitions)))
+                keys = [(topic.name, number) for number in range(len(topic.partitions))]
+                host.lead_all(self.partitions[key] for key in keys if key in self.partitions)
 
     async def topic_deleted(self, topic: TopicView) -> None:
         """Drop a topic: who waits for it is told, its files go away later."""

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 from barnabas.broker.broker import Broker
 from barnabas.config.broker import BrokerOptions
+from barnabas.log.files import Files
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.ids import Uuid
 from barnabas.records.batch import Record, iterate
@@ -92,7 +93,12 @@ class WatchedBroker(Broker):
 class Serving:
     """One broker, on a free port, with its data in a directory; `with` starts and stops it."""
 
-    def __init__(self, directory: Path, options: Mapping[str, object] | None = None) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        options: Mapping[str, object] | None = None,
+        files: Files | None = None,
+    ) -> None:
         self.options = {
             "broker.id": "0",
             "listeners": "PLAINTEXT://127.0.0.1:0",
@@ -100,6 +106,7 @@ class Serving:
             **{name: str(value) for name, value in (options or {}).items()},
         }
         self.lines = Lines()
+        self._files = files
         self.broker: WatchedBroker
         self.address = ("", 0)
         self._wires: list[Wire] = []
@@ -130,7 +137,7 @@ class Serving:
             logging.getLogger(name).removeHandler(self.lines)
 
     def _make(self, options: Mapping[str, str]) -> WatchedBroker:
-        self.broker = WatchedBroker(BrokerOptions.parse(dict(options)))
+        self.broker = WatchedBroker(BrokerOptions.parse(dict(options)), files=self._files)
         self.broker.lines = self.lines
         return self.broker
 

@@ -201,7 +201,6 @@ def test_producers_are_described(wire: Wire, topic: str) -> None:
     assert unknown.error_code == 3
 
 
-
 def test_log_dirs(serving: Serving, wire: Wire, topic: str) -> None:
     """Sizes by directory; of all replicas, or of those that are named."""
     batch = batch_of(["x"])
