@@ -93,8 +93,10 @@ def encode_record(transactional_id: str, transaction: Transaction) -> StateRecor
 
 def decode_key(key: Buffer) -> str | None:
     """Return the transactional id of a key; None for a kind of record that is not ours to read."""
-    decoded, version = decode_versioned(TransactionLogKey, key)
-    return decoded.transactional_id if version == KEY_VERSION else None
+    if int.from_bytes(key[:2], "big", signed=True) > KEY_VERSION:
+        return None
+    decoded, _ = decode_versioned(TransactionLogKey, key)
+    return decoded.transactional_id
 
 
 def decode_value(value: Buffer) -> Transaction:
