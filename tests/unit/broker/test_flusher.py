@@ -1,0 +1,156 @@
+"""Grouped flushes: one round at a time, everyone who asked meanwhile in the next one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Event
+
+import pytest
+from tests.unit.log.conftest import FaultyFiles
+
+from barnabas.broker.flusher import Flusher
+from barnabas.config.topic import TopicOptions
+from barnabas.log.file_pool import FilePool
+from barnabas.log.partition_log import PartitionLog
+from barnabas.model.errors import StorageError
+from barnabas.model.ids import TopicPartition
+from barnabas.records.builder import build_batch
+from barnabas.replication.partition import Partition
+
+NOW = 1_700_000_000_000
+
+
+class GatedFiles(FaultyFiles):
+    """A disk whose flushes wait until they may go on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate = Event()
+        self.gate.set()
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Callable[..., Partition]:
+    """Make led partitions on one disk."""
+
+    def partition(number: int, disk: FaultyFiles, **options: object) -> Partition:
+        key = TopicPartition("t", number)
+        topic_options = TopicOptions.parse(
+            {name.replace("_", "."): str(value) for name, value in options.items()}
+        )
+        log = PartitionLog.open(FilePool(disk), f"{tmp_path}/{key}", key, topic_options, NOW)
+        made = Partition(key, b"i" * 16, log, 0)
+        made.lead(0, 0, (0,), (0,))
+        return made
+
+    return partition
+
+
+def append(partition: Partition, size: int = 10) -> None:
+    partition.append(bytearray(build_batch([(NOW, b"k", bytes(size))])), 1, 9, NOW)
+
+
+def test_rounds(make: Callable[..., Partition]) -> None:
+    """What is asked for during a round is flushed in the next, once."""
+
+    async def story() -> None:
+        disk = FaultyFiles()
+        partitions = [make(number, disk, flush_messages=1) for number in range(3)]
+        flushed: list[int] = []
+        with ThreadPoolExecutor(1) as executor:
+            gate = Event()
+            executor.submit(gate.wait)  # the first round cannot begin before this ends
+            flusher = Flusher(
+                executor,
+                lambda: NOW,
+                lambda partition: flushed.append(partition.topic_partition.partition),
+                lambda partition, failure: pytest.fail(f"{failure}"),
+            )
+            append(partitions[0])
+            flusher.request(partitions[0])
+            await asyncio.sleep(0)
+            for partition in partitions:
+                append(partition)
+                flusher.request(partition)
+                flusher.request(partition)
+            gate.set()
+            await flusher.drain()
+        assert flushed == [0, 0, 1, 2]
+        for partition in partitions:
+            assert partition.log.recovery_point == partition.log.log_end_offset
+            partition.log.release()
+
+    asyncio.run(story())
+
+
+def test_finished_segments(make: Callable[..., Partition]) -> None:
+    """Only what is no longer written to is flushed; a later full request wins."""
+
+    async def story() -> None:
+        partition = make(0, FaultyFiles(), segment_bytes=1100)
+        for _ in range(3):
+            append(partition, 1000)
+        with ThreadPoolExecutor(1) as executor:
+            flusher = Flusher(executor, lambda: NOW, lambda _: None, lambda *_: None)
+            assert partition.log.has_finished_segment_to_flush
+            flusher.request_finished(partition)
+            await flusher.drain()
+            assert partition.log.recovery_point == 2
+            flusher.request(partition)
+            flusher.request_finished(partition)
+            await flusher.drain()
+            assert partition.log.recovery_point == 3
+        partition.log.release()
+
+    asyncio.run(story())
+
+
+def test_failures_are_told_one_by_one(make: Callable[..., Partition]) -> None:
+    """One disk that fails does not keep the others from being flushed."""
+
+    async def story() -> None:
+        good, bad = FaultyFiles(), FaultyFiles()
+        partitions = [make(0, bad), make(1, good)]
+        flushed: list[Partition] = []
+        failed: list[tuple[Partition, StorageError]] = []
+        with ThreadPoolExecutor(1) as executor:
+            flusher = Flusher(
+                executor, lambda: NOW, flushed.append, lambda p, f: failed.append((p, f))
+            )
+            bad.flush_fails = True
+            for partition in partitions:
+                append(partition)
+                flusher.request(partition)
+            await flusher.drain()
+            assert flushed == [partitions[1]]
+            assert [partition for partition, _ in failed] == [partitions[0]]
+            assert partitions[0].log.recovery_point == 0
+            bad.flush_fails = False
+            flusher.request(partitions[0])
+            await flusher.drain()
+            assert partitions[0].log.recovery_point == 1
+        for partition in partitions:
+            partition.log.release()
+
+    asyncio.run(story())
+
+
+def test_nothing_to_flush(make: Callable[..., Partition]) -> None:
+    """A request for a log that is flushed already costs nothing."""
+
+    async def story() -> None:
+        partition = make(0, FaultyFiles())
+        with ThreadPoolExecutor(1) as executor:
+            flusher = Flusher(executor, lambda: NOW, lambda _: None, lambda *_: None)
+            append(partition)
+            for _ in range(2):
+                flusher.request(partition)
+                await flusher.drain()
+            await flusher.drain()
+            assert partition.log.recovery_point == 1
+        partition.log.release()
+
+    asyncio.run(story())

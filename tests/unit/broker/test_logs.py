@@ -1,0 +1,126 @@
+"""The logs of a broker over several directories, and what a stop leaves in them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from tests.unit.broker.handlers.test_topics import delete
+from tests.unit.broker.serving import (
+    Serving,
+    batch_of,
+    create_topic,
+    fetch,
+    produce,
+    values_of,
+    wait_for,
+)
+
+from barnabas.broker.broker import Broker
+from barnabas.config.broker import BrokerOptions
+from barnabas.model.errors import ConfigError
+
+
+def logs_in(path: Path) -> list[str]:
+    return sorted(each.name for each in path.iterdir() if each.is_dir())
+
+
+def test_logs_are_spread(tmp_path: Path) -> None:
+    """New logs go where the fewest are; a restart finds them where they were."""
+    paths = [tmp_path / "a", tmp_path / "b"]
+    with Serving(tmp_path, {"log.dirs": f"{paths[0]},{paths[1]}"}) as serving:
+        with serving.connect() as wire:
+            create_topic(wire, "t", 6)
+            for partition in range(6):
+                produce(wire, "t", batch_of([f"p{partition}"]), partition=partition)
+        before = [logs_in(path) for path in paths]
+        assert Counter(map(len, before)) == {3: 2}
+        serving.stop()
+        serving.start()
+        assert [logs_in(path) for path in paths] == before
+        with serving.connect() as wire:
+            for partition in range(6):
+                assert values_of(fetch(wire, "t", partition=partition)) == [b"p%d" % partition]
+
+
+def test_deleted_logs_leave_the_disk(tmp_path: Path) -> None:
+    """A deleted topic's directory is renamed at once and removed after its delay."""
+    with (
+        Serving(tmp_path, {"log.segment.delete.delay.ms": 300}) as serving,
+        serving.connect() as wire,
+    ):
+        create_topic(wire, "t")
+        produce(wire, "t", batch_of(["x"]))
+        assert logs_in(tmp_path) == ["t-0"]
+        assert delete(wire, name="t").error_code == 0
+        (renamed,) = logs_in(tmp_path)
+        assert renamed.startswith("t-0.")
+        assert renamed.endswith("-delete")
+        wait_for(lambda: logs_in(tmp_path) == [], "the directory is gone")
+
+
+def test_leftovers_are_removed_at_the_next_start(tmp_path: Path) -> None:
+    """A stop before the delay is over does not keep deleted data for ever."""
+    with Serving(tmp_path, {"log.segment.delete.delay.ms": 3_600_000}) as serving:
+        with serving.connect() as wire:
+            create_topic(wire, "t")
+            assert delete(wire, name="t").error_code == 0
+        assert len(logs_in(tmp_path)) == 1
+        serving.stop()
+        serving.start()
+        wait_for(lambda: logs_in(tmp_path) == [], "the directory is gone")
+
+
+def test_directories_that_disagree(tmp_path: Path) -> None:
+    """Directories of two brokers cannot be put together."""
+    for number in (0, 1):
+        path = tmp_path / str(number)
+        with Serving(path, {"broker.id": number, "log.dirs": path}):
+            assert (path / "meta.properties").exists()
+    options = BrokerOptions.parse(
+        {
+            "listeners": "PLAINTEXT://127.0.0.1:0",
+            "log.dirs": f"{tmp_path / '0'},{tmp_path / '1'}",
+        }
+    )
+
+    async def start() -> None:
+        await Broker(options).start()
+
+    import asyncio
+
+    with pytest.raises(ConfigError, match=r"meta\.properties"):
+        asyncio.run(start())
+
+
+def test_a_failed_start_leaves_nothing_behind(tmp_path: Path) -> None:
+    """A broker that could not start lets go of its directories and ports."""
+    import asyncio
+
+    with Serving(tmp_path / "first") as first:
+        taken = first.address[1]
+        options = {"listeners": f"PLAINTEXT://127.0.0.1:{taken}", "log.dirs": str(tmp_path / "b")}
+
+        async def start() -> None:
+            await Broker(BrokerOptions.parse(options)).start()
+
+        with pytest.raises(ConfigError, match=str(taken)):
+            asyncio.run(start())
+        with Serving(tmp_path / "b", {"broker.id": -1}) as second, second.connect() as wire:
+            create_topic(wire, "t")
+
+
+@pytest.mark.parametrize("protocol", ["SSL", "SASL_PLAINTEXT"])
+def test_protocols_that_are_not_served(tmp_path: Path, protocol: str) -> None:
+    """They are refused by name at the start, not ignored."""
+    import asyncio
+
+    options = {"listeners": f"{protocol}://127.0.0.1:0", "log.dirs": str(tmp_path)}
+    options["inter.broker.listener.name"] = protocol
+
+    async def start() -> None:
+        await Broker(BrokerOptions.parse(options)).start()
+
+    with pytest.raises(ConfigError, match=protocol):
+        asyncio.run(start())
