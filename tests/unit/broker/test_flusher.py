@@ -23,15 +23,6 @@ from barnabas.replication.partition import Partition
 NOW = 1_700_000_000_000
 
 
-class GatedFiles(FaultyFiles):
-    """A disk whose flushes wait until they may go on."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.gate = Event()
-        self.gate.set()
-
-
 @pytest.fixture
 def make(tmp_path: Path) -> Callable[..., Partition]:
     """Make led partitions on one disk."""

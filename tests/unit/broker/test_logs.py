@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from pathlib import Path
 
@@ -88,16 +89,12 @@ def test_directories_that_disagree(tmp_path: Path) -> None:
     async def start() -> None:
         await Broker(options).start()
 
-    import asyncio
-
     with pytest.raises(ConfigError, match=r"meta\.properties"):
         asyncio.run(start())
 
 
 def test_a_failed_start_leaves_nothing_behind(tmp_path: Path) -> None:
     """A broker that could not start lets go of its directories and ports."""
-    import asyncio
-
     with Serving(tmp_path / "first") as first:
         taken = first.address[1]
         options = {"listeners": f"PLAINTEXT://127.0.0.1:{taken}", "log.dirs": str(tmp_path / "b")}
@@ -114,8 +111,6 @@ def test_a_failed_start_leaves_nothing_behind(tmp_path: Path) -> None:
 @pytest.mark.parametrize("protocol", ["SSL", "SASL_PLAINTEXT"])
 def test_protocols_that_are_not_served(tmp_path: Path, protocol: str) -> None:
     """They are refused by name at the start, not ignored."""
-    import asyncio
-
     options = {"listeners": f"{protocol}://127.0.0.1:0", "log.dirs": str(tmp_path)}
     options["inter.broker.listener.name"] = protocol
 
