@@ -2,7 +2,8 @@
 
 No client library stands between: frames are built once and sent as they are, `depth` of them in
 flight on each connection, and only the size prefix of each answer is read. For profiling and for
-the cost per request; produce and fetch are checked for an error code first.
+the cost per request; produce and fetch are checked for an error code first. A JVM gets seconds of
+warm-up here, too few to compare brokers by: `bench.broker` does that.
 
     python -m bench.requests --seconds 2
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import socket
 import struct
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -256,7 +258,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
                     )
                     row += [f"{rate.per_second:,.0f}", f"{rate.cpu_us:.1f}"]
                 table.add_row(*row)
-    Console().print(table)
+    console = Console() if sys.stdout.isatty() else Console(width=120)
+    console.print(table)
 
 
 if __name__ == "__main__":
