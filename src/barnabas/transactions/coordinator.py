@@ -88,7 +88,11 @@ class TransactionCoordinator:
         self._ledger.replay(record)
 
     def loaded(self, now_ms: int) -> list[TransactionOutcome]:
-        """Begin to serve; what was decided before is brought to its end."""
+        """Begin to serve; what was decided before is brought to its end.
+
+        Every replayed record must be committed by now (below the high watermark): repetitions are
+        answered from memory, and what is answered must not be lost with the next change of leader.
+        """
         assert self._phase is _Phase.LOADING
         self._phase = _Phase.ACTIVE
         decided = [entry for entry in self._ledger.entries.values() if entry.is_finishing]

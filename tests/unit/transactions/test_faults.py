@@ -198,6 +198,9 @@ class World:
         self.coordinator = TransactionCoordinator(OPTIONS, self.coordinator_epoch)
         for record in self.log:
             self.coordinator.replay(record)
+        # The host's part: what is loaded is committed, or the next crash could take back what the
+        # coordinator answers from memory alone.
+        self.safe = len(self.log)
         # Markers of the coordinator before may still arrive; their reports find nobody.
         for outcome in self.coordinator.loaded(self.now_ms):
             self.carry_out(outcome)
