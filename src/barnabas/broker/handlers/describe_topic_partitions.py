@@ -118,6 +118,8 @@ def _partitions(
             leader_epoch=view.leader_epoch,
             replica_nodes=list(view.replicas),
             isr_nodes=list(view.isr),
+            eligible_leader_replicas=[],  # the Java client expects lists, though null is legal
+            last_known_elr=[],
             offline_replicas=[each for each in view.replicas if each not in brokers],
         )
         for number, view in enumerate(topic.partitions[first : first + count], first)

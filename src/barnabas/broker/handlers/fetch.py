@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, cast
 from barnabas.broker.fetch_sessions import Fetching, FetchItem
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import CorruptRecordError, RequestError, StorageError
-from barnabas.model.ids import TopicPartition, Uuid
+from barnabas.model.ids import Uuid
 from barnabas.records.batch import read_headers
 from barnabas.records.legacy import down_convert
 from barnabas.replication.partition import READ_COMMITTED, Partition
@@ -44,12 +44,13 @@ def handle(broker: Broker, request: Request[FetchRequest]) -> FetchResponse | No
     if fetching.error:
         return FetchResponse(error_code=fetching.error)
     fetch = _Fetch(broker, request, fetching)
-    if body.max_wait_ms <= 0 or not fetching.items or fetch.is_ready():
+    if body.max_wait_ms <= 0 or not fetching.items:
         return fetch.read()
     request.park(fetch)
-    keys = [TopicPartition(item.topic, item.partition) for item in fetching.items]
-    broker.fetch_purgatory.watch(fetch, keys, now_ms + body.max_wait_ms)
-    broker.alarm.set()
+    # Plain tuples equal TopicPartitions, and a fetch may name thousands of them.
+    keys = [(item.topic, item.partition) for item in fetching.items]
+    if not broker.fetch_purgatory.watch(fetch, keys, now_ms + body.max_wait_ms):
+        broker.alarm.set()
     return None
 
 
@@ -86,7 +87,7 @@ class _Fetch(DelayedOperation):
         self._isolation = request.body.isolation_level
         self._min_bytes = request.body.min_bytes
 
-    def is_ready(self) -> bool:
+    def try_complete(self) -> bool:
         """Tell whether an answer would hold enough bytes, or an error."""
         gathered = 0
         min_bytes = self._min_bytes
@@ -95,9 +96,10 @@ class _Fetch(DelayedOperation):
         partitions = self._broker.partitions
         by_id = self._request.version >= 13
         isolation = self._isolation
+        broker_id = self._broker.broker_id
         for item in self._fetching.items:
             partition = partitions.get((item.topic, item.partition))
-            if partition is None or not partition.is_leader:
+            if partition is None or partition.leader != broker_id:
                 return True
             if by_id and partition.topic_id != item.topic_id:
                 return True
@@ -119,8 +121,6 @@ class _Fetch(DelayedOperation):
                 return True
         return False
 
-    try_complete = is_ready
-
     def on_complete(self) -> None:
         """Send what there is by now."""
         self._request.answer(self.read())
@@ -129,19 +129,25 @@ class _Fetch(DelayedOperation):
         """Read every partition within the bounds of the request, and make the answer."""
         body, version = self._request.body, self._request.version
         left = min(body.max_bytes, self._broker.options.fetch_max_bytes)
+        denials: dict[str, ErrorCode] = {}
         results: list[tuple[FetchItem, PartitionData]] = []
         first = True
         for item in self._fetching.items:
+            denial = denials.get(item.topic)
+            if denial is None:
+                denial = denials[item.topic] = self._denial(item.topic)
             try:
-                result, size = self._read_partition(item, max(left, 0), at_least_one=first)
+                if denial:
+                    raise RequestError(denial)
+                result = self._read_partition(item, left, first)
             except RequestError as refusal:
-                result, size = _failed(item, refusal.code), 0
+                result = _failed(item, refusal.code)
             except StorageError as failure:
                 self._broker.storage_failed_reading(item.topic, item.partition, failure)
-                result, size = _failed(item, ErrorCode.KAFKA_STORAGE_ERROR), 0
-            if size:
+                result = _failed(item, ErrorCode.KAFKA_STORAGE_ERROR)
+            if result.records:
                 first = False
-                left -= size
+                left -= len(result.records)
             results.append((item, result))
         response = FetchResponse(session_id=self._fetching.session_id)
         topics: dict[str | Uuid, FetchableTopicResponse] = {}
@@ -156,36 +162,46 @@ class _Fetch(DelayedOperation):
             topic.partitions.append(result)
         return response
 
-    def _read_partition(
-        self, item: FetchItem, left: int, at_least_one: bool
-    ) -> tuple[PartitionData, int]:
+    def _denial(self, topic: str) -> ErrorCode:
+        """Tell why a topic may not be read, NONE if it may."""
+        broker, session = self._broker, self._request.session
+        if not topic:
+            return ErrorCode.UNKNOWN_TOPIC_ID
+        if self._is_follower():
+            if not broker.allows(
+                session, Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME
+            ):
+                return ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+        elif not broker.allows(session, Operation.READ, ResourceType.TOPIC, topic):
+            return ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        return ErrorCode.NONE
+
+    def _read_partition(self, item: FetchItem, left: int, at_least_one: bool) -> PartitionData:
         partition = self._partition(item)
         log = partition.log
-        offset = item.fetch_offset
-        if offset < log.log_start_offset or offset > log.log_end_offset:
-            return _failed(item, ErrorCode.OFFSET_OUT_OF_RANGE), 0
+        offset, log_start, log_end = item.fetch_offset, log.log_start_offset, log.log_end_offset
+        if offset < log_start or offset > log_end:
+            return _failed(item, ErrorCode.OFFSET_OUT_OF_RANGE)
         result = PartitionData(
             partition_index=item.partition,
             high_watermark=log.high_watermark,
             last_stable_offset=log.last_stable_offset,
-            log_start_offset=log.log_start_offset,
-            aborted_transactions=None,
+            log_start_offset=log_start,
+            aborted_transactions=[] if self._isolation == READ_COMMITTED else None,
+            records=b"",
         )
         if item.last_fetched_epoch != -1:
             diverging = _divergence(partition, item)
             if diverging is not None:
                 result.diverging_epoch = diverging
-                return result, 0
+                return result
+        if offset == log_end:
+            return result  # the usual case of a consumer that has read everything
         end = partition.readable_end(self._isolation)
-        limit = min(left, item.max_bytes)
-        if offset < end and (limit > 0 or at_least_one):
+        limit = max(min(left, item.max_bytes), 0)
+        if offset < end and (limit or at_least_one):
             self._read_records(partition, offset, end, limit, at_least_one, result)
-        if self._isolation == READ_COMMITTED and result.aborted_transactions is None:
-            result.aborted_transactions = []
-        size = len(result.records) if result.records is not None else 0
-        if result.records is None:
-            result.records = b""
-        return result, size
+        return result
 
     def _read_records(
         self,
@@ -249,16 +265,7 @@ class _Fetch(DelayedOperation):
         return b""
 
     def _partition(self, item: FetchItem) -> Partition:
-        broker, session = self._broker, self._request.session
-        if not item.topic:
-            raise RequestError(ErrorCode.UNKNOWN_TOPIC_ID)
-        if self._is_follower():
-            if not broker.allows(
-                session, Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME
-            ):
-                raise RequestError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
-        elif not broker.allows(session, Operation.READ, ResourceType.TOPIC, item.topic):
-            raise RequestError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        broker = self._broker
         partition = broker.partitions.get((item.topic, item.partition))
         if partition is None:
             raise broker.absent(item.topic, item.partition)
