@@ -1,7 +1,8 @@
 """Topic names of a test's own, for the files of clients.
 
 Every client is driven through the same acts, each in its own words: administer, produce, read by
-assignment. Consumer groups are not used here.
+assignment. Groups and transactions have files of their own, and a broker that lets sessions be
+short and does not wait for more members.
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ import itertools
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 from tests.compat.samples import DEPS
+from tools.apache_kafka import Distribution, Unavailable
+from tools.processes import start_barnabas
 
 # kafka-python looks for its codecs when it is imported.
 sys.path.append(str(DEPS / "codecs"))
@@ -35,3 +38,35 @@ def new_name(request: pytest.FixtureRequest) -> NewTopicName:
 def name(new_name: NewTopicName) -> str:
     """One topic name of the test's own."""
     return new_name()
+
+
+QUICK = {
+    "group.min.session.timeout.ms": "100",
+    "group.initial.rebalance.delay.ms": "100",
+    "group.coordinator.rebalance.protocols": "classic,consumer",
+    "group.consumer.min.heartbeat.interval.ms": "100",
+    "group.consumer.heartbeat.interval.ms": "100",
+    "group.consumer.min.session.timeout.ms": "1000",
+    "group.consumer.session.timeout.ms": "2000",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "100",
+    "offsets.topic.replication.factor": "1",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+}
+
+
+@pytest.fixture(scope="session")
+def quick_bootstrap(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
+    """The address of a broker on which members may have short sessions."""
+    data_dir = tmp_path_factory.mktemp("quick") / "data"
+    if request.config.getoption("--broker") == "apache":
+        try:
+            running = Distribution.fetch("3.9").start(data_dir, options=QUICK)
+        except Unavailable as why:
+            pytest.skip(str(why))
+    else:
+        running = start_barnabas(data_dir, options=QUICK)
+    yield running.bootstrap
+    running.stop()

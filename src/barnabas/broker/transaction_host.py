@@ -83,7 +83,11 @@ class TransactionHost(CoordinatorHost[TransactionCoordinator]):
             asked, FIRST_ABORTABLE_VERSION, None, self._broker.now_ms()
         )
         result: AddPartitionsToTxnResult = outcome.replies[0].response
-        return ErrorCode.of(result.topic_results[0].results_by_partition[0].partition_error_code)
+        code = result.topic_results[0].results_by_partition[0].partition_error_code
+        if code == ErrorCode.PRODUCER_FENCED:
+            # What a partition's leader says of an old epoch, and all that producers expect of it.
+            return ErrorCode.INVALID_PRODUCER_EPOCH
+        return ErrorCode.of(code)
 
     def abort_timed_out(self) -> None:
         """Abort transactions that were open for longer than their producers allowed."""
