@@ -16,12 +16,24 @@ are the answers for one group, and the host puts them together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable
-from typing import Any
+from collections.abc import Callable, Collection, Hashable, Sequence
+from typing import Any, Final
 
+from barnabas.assignment.contract import Assignor
+from barnabas.assignment.range import RangeAssignor
+from barnabas.assignment.uniform import UniformAssignor
 from barnabas.groups.call import Call
 from barnabas.groups.classic import ClassicProtocol, join_refusal
-from barnabas.groups.classic_group import ClassicGroup, State
+from barnabas.groups.classic_group import ClassicGroup
+from barnabas.groups.consumer import ConsumerProtocol, refusal
+from barnabas.groups.consumer_group import ConsumerGroup
+from barnabas.groups.describing import (
+    describe_classic,
+    describe_consumer,
+    listed,
+    no_classic_group,
+    no_consumer_group,
+)
 from barnabas.groups.fetching import refused
 from barnabas.groups.offset_table import (
     OffsetTable,
@@ -40,10 +52,15 @@ from barnabas.groups.records import (
     decode_value,
 )
 from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import RequestError
 from barnabas.model.ids import TopicPartition
 from barnabas.model.outcome import Outcome, Reply, StateRecord
+from barnabas.wire.messages.consumer_group_describe import (
+    DescribedGroup as DescribedConsumerGroup,
+)
+from barnabas.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from barnabas.wire.messages.delete_groups import DeletableGroupResult
-from barnabas.wire.messages.describe_groups import DescribedGroup, DescribedGroupMember
+from barnabas.wire.messages.describe_groups import DescribedGroup
 from barnabas.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from barnabas.wire.messages.join_group import JoinGroupRequest
 from barnabas.wire.messages.leave_group import (
@@ -63,8 +80,12 @@ from barnabas.wire.messages.offset_delete import (
 from barnabas.wire.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchResponseGroup
 from barnabas.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from barnabas.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
+from barnabas.wire.schema import Message
 
-Group = ClassicGroup
+Group = ClassicGroup | ConsumerGroup
+
+SERVER_ASSIGNORS: Final = (UniformAssignor(), RangeAssignor())
+"""The assignors that run here, for groups whose members leave that to us."""
 
 
 class GroupCoordinator:
@@ -75,9 +96,11 @@ class GroupCoordinator:
         options: GroupOptions,
         new_id: Callable[[], str],
         topics: Callable[[], Topics] = dict,
+        assignors: Sequence[Assignor] = SERVER_ASSIGNORS,
     ) -> None:
         self._options = options
         self._classic = ClassicProtocol(options, new_id)
+        self._consumer = ConsumerProtocol(options, new_id, topics, assignors)
         self.groups: dict[str, Group] = {}
         self.offsets = OffsetTable(options, topics)
 
@@ -88,16 +111,21 @@ class GroupCoordinator:
         group = self.groups.get(request.group_id)
         if request.group_id == "":
             return _answer(call, join_refusal(call.version, "", ErrorCode.INVALID_GROUP_ID))
-        if group is None:
+        if isinstance(group, ConsumerGroup) and not group.is_empty:
+            code = ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+            return _answer(call, join_refusal(call.version, request.member_id, code))
+        former = None
+        if group is None or isinstance(group, ConsumerGroup):
             if request.member_id != "":
-                response = join_refusal(
-                    call.version, request.member_id, ErrorCode.UNKNOWN_MEMBER_ID
-                )
-                return _answer(call, response)
+                code = ErrorCode.UNKNOWN_MEMBER_ID
+                return _answer(call, join_refusal(call.version, request.member_id, code))
+            former = group
             group = ClassicGroup(request.group_id, call.now_ms)
         outcome = self._classic.join(group, request, call)
         if group.members or group.pending:
             self.groups[request.group_id] = group
+            if former is not None:
+                self._replaced(former, outcome)
         return outcome
 
     def handle_sync(self, request: SyncGroupRequest, call: Call) -> Outcome:
@@ -105,7 +133,7 @@ class GroupCoordinator:
         if request.group_id == "":
             return _answer(call, SyncGroupResponse(error_code=ErrorCode.INVALID_GROUP_ID))
         group = self.groups.get(request.group_id)
-        if group is None:
+        if not isinstance(group, ClassicGroup):
             return _answer(call, SyncGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
         return self._classic.sync(group, request, call)
 
@@ -114,7 +142,7 @@ class GroupCoordinator:
         if request.group_id == "":
             return _answer(call, HeartbeatResponse(error_code=ErrorCode.INVALID_GROUP_ID))
         group = self.groups.get(request.group_id)
-        if group is None:
+        if not isinstance(group, ClassicGroup):
             return _answer(call, HeartbeatResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
         return self._classic.heartbeat(group, request, call)
 
@@ -130,8 +158,10 @@ class GroupCoordinator:
         answers = []
         for identity in leaving:
             code = ErrorCode.UNKNOWN_MEMBER_ID
-            if group is not None:
+            if isinstance(group, ClassicGroup):
                 code = self._classic.leave(group, identity, call.now_ms, outcome)
+            elif isinstance(group, ConsumerGroup):
+                code = self._consumer.evict(group, identity, outcome)
             answers.append(
                 MemberResponse(
                     member_id=identity.member_id,
@@ -145,6 +175,54 @@ class GroupCoordinator:
             response = LeaveGroupResponse(members=answers)
         outcome.replies.append(Reply(call.token, response))
         return outcome
+
+    # -- members of consumer groups
+
+    def handle_consumer_heartbeat(
+        self, request: ConsumerGroupHeartbeatRequest, call: Call
+    ) -> Outcome:
+        """ConsumerGroupHeartbeat: join, stay in or leave a consumer group."""
+        try:
+            if not self._options.consumer_protocol:
+                raise RequestError(
+                    ErrorCode.UNSUPPORTED_VERSION,
+                    "group.coordinator.rebalance.protocols does not name consumer",
+                )
+            self._consumer.validate(request, call.version)
+            group = self.groups.get(request.group_id)
+            former = None
+            if not isinstance(group, ConsumerGroup):
+                may_begin = request.member_epoch == 0 and (group is None or group.is_idle)
+                if not may_begin:
+                    raise RequestError(
+                        ErrorCode.GROUP_ID_NOT_FOUND,
+                        f"{request.group_id} is not a consumer group",
+                    )
+                former = group
+                group = ConsumerGroup(request.group_id)
+            outcome = self._consumer.heartbeat(group, request, call)
+        except RequestError as failure:
+            return _answer(call, refusal(failure.code, failure.message))
+        self.groups[request.group_id] = group
+        if former is not None:
+            self._replaced(former, outcome)
+        return outcome
+
+    def _replaced(self, former: Group, outcome: Outcome) -> None:
+        """Let an empty group of the other type give way; its offsets stay."""
+        tombstones = former.tombstones()
+        if not tombstones:
+            return
+        outcome.records[:0] = tombstones
+        undo_new = outcome.undo
+
+        def undo(code: ErrorCode) -> list[Reply]:
+            replies = outcome.replies if undo_new is None else undo_new(code)
+            if self.groups[former.group_id].is_empty:
+                self.groups[former.group_id] = former
+            return replies
+
+        outcome.undo = undo
 
     # -- offsets
 
@@ -244,47 +322,27 @@ class GroupCoordinator:
     # -- administration
 
     def describe(self, group_id: str, version: int) -> DescribedGroup:
-        """Describe a classic group; one that does not exist is dead."""
+        """DescribeGroups for one group."""
         group = self.groups.get(group_id)
-        if not isinstance(group, ClassicGroup):
-            described = DescribedGroup(group_id=group_id, group_state=State.DEAD.value)
-            if version >= 6:
-                described.error_code = ErrorCode.GROUP_ID_NOT_FOUND
-                described.error_message = f"group {group_id} does not exist or is not classic"
-            return described
-        is_stable = group.state is State.STABLE
-        members = [
-            DescribedGroupMember(
-                member_id=member.member_id,
-                group_instance_id=member.instance_id,
-                client_id=member.client_id,
-                client_host=member.client_host,
-                member_metadata=member.metadata(group.protocol) if is_stable else b"",
-                member_assignment=member.assignment if is_stable else b"",
-            )
-            for member in group.members.values()
-        ]
-        return DescribedGroup(
-            group_id=group_id,
-            group_state=group.state.value,
-            protocol_type=group.protocol_type or "",
-            protocol_data=(group.protocol or "") if is_stable else "",
-            members=members,
-        )
+        if isinstance(group, ClassicGroup):
+            return describe_classic(group)
+        return no_classic_group(group_id, version)
+
+    def describe_consumer(self, group_id: str) -> DescribedConsumerGroup:
+        """ConsumerGroupDescribe for one group."""
+        group = self.groups.get(group_id)
+        if isinstance(group, ConsumerGroup):
+            return describe_consumer(group, self._options.consumer_assignors[0])
+        return no_consumer_group(group_id)
 
     def list_groups(
         self, states: Collection[str] = (), types: Collection[str] = ()
     ) -> list[ListedGroup]:
-        """List the groups in some states and of some types; no filter lets all pass."""
+        """ListGroups: those in some states and of some types; no filter lets all pass."""
         wanted_states = {state.lower() for state in states}
         wanted_types = {kind.lower() for kind in types}
         return [
-            ListedGroup(
-                group_id=group.group_id,
-                protocol_type=group.protocol_type or "",
-                group_state=group.state_name,
-                group_type=group.type_name,
-            )
+            listed(group)
             for group in self.groups.values()
             if not wanted_states or group.state_name.lower() in wanted_states
             if not wanted_types or group.type_name in wanted_types
@@ -321,15 +379,19 @@ class GroupCoordinator:
         group = self.groups.get(key[1])
         if group is None:
             return Outcome()
-        match key:
-            case ("session", _, member_id):
+        match key, group:
+            case ("session", _, member_id), ClassicGroup():
                 return self._classic.session_expired(group, member_id, now_ms)
-            case ("join", _):
+            case ("join", _), ClassicGroup():
                 return self._classic.join_expired(group, now_ms)
-            case ("sync", _):
+            case ("sync", _), ClassicGroup():
                 return self._classic.sync_expired(group, now_ms)
+            case ("session", _, member_id), ConsumerGroup():
+                return self._consumer.session_expired(group, member_id)
+            case ("rebalance", _, member_id), ConsumerGroup():
+                return self._consumer.rebalance_expired(group, member_id)
             case _:
-                raise AssertionError(f"no such timer: {key!r}")
+                return Outcome()  # of a group that gave way to one of the other type
 
     def expire_offsets(self, now_ms: int) -> Outcome:
         """Forget offsets past their time, and empty groups that have none left."""
@@ -381,10 +443,19 @@ class GroupCoordinator:
             case ClassicGroupKey():
                 if isinstance(value, ClassicGroupValue):
                     self.groups[key.group] = ClassicGroup.load(key.group, value)
-                elif key.group in self.groups:
+                elif isinstance(self.groups.get(key.group), ClassicGroup):
                     self._replay_tombstone(key.group)
             case _:
-                raise AssertionError(f"no such key: {key!r}")
+                self._replay_consumer(key, value)
+
+    def _replay_consumer(self, key: Any, value: Message | None) -> None:
+        group = self.groups.get(key.group)
+        if not isinstance(group, ConsumerGroup):
+            if value is None:
+                return
+            group = self.groups[key.group] = ConsumerGroup(key.group)
+        if not group.replay(key, value):
+            self._replay_tombstone(key.group)
 
     def _replay_tombstone(self, group_id: str) -> None:
         del self.groups[group_id]
@@ -401,15 +472,18 @@ class GroupCoordinator:
         for group_id, group in list(self.groups.items()):
             if group.is_idle and not group.tombstones() and not self.offsets.of(group_id):
                 del self.groups[group_id]  # all it ever had was aborted or deleted
-            else:
+            elif isinstance(group, ClassicGroup):
                 self._classic.loaded(group, now_ms, outcome)
+            else:
+                self._consumer.loaded(group, now_ms, outcome)
         return outcome
 
     def unload(self) -> list[Reply]:
         """End: whoever waits is sent to the coordinator's next place."""
         replies: list[Reply] = []
         for group in self.groups.values():
-            replies += self._classic.unloaded(group)
+            if isinstance(group, ClassicGroup):
+                replies += self._classic.unloaded(group)
         self.groups.clear()
         self.offsets.by_group.clear()
         return replies

@@ -1,0 +1,501 @@
+"""The consumer group protocol (KIP-848): one heartbeat does everything, the broker assigns.
+
+A heartbeat goes through three steps. It may change the member, and with it (or with the topics) the
+group's epoch; a group's epoch beyond its target's makes a new target; and the member moves one step
+from what it has towards its target (see `reconciliation`). All of that is written, so a new
+coordinator goes on exactly where this one stopped.
+
+Timers: ("session", group, member) ends with a member that is silent, ("rebalance", group, member)
+with one that does not give back partitions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from barnabas.assignment.contract import Assignor, Member
+from barnabas.groups.call import Call
+from barnabas.groups.classic import session_timer, store_error
+from barnabas.groups.consumer_group import (
+    LEFT_FOR_A_WHILE,
+    ConsumerGroup,
+    ConsumerMember,
+    Snapshot,
+    TopicInfo,
+    grouped,
+    resolve,
+)
+from barnabas.groups.offset_table import Topics
+from barnabas.groups.options import GroupOptions
+from barnabas.groups.reconciliation import (
+    NONE,
+    Current,
+    IdPartition,
+    MemberState,
+    Partitions,
+    reconcile,
+)
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import RequestError
+from barnabas.model.ids import TopicPartition
+from barnabas.model.outcome import Outcome, Reply, TimerChange
+from barnabas.wire.messages.consumer_group_heartbeat import (
+    Assignment,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    TopicPartitions,
+)
+from barnabas.wire.messages.leave_group import MemberIdentity
+
+JOINING: Final = 0
+LEAVING: Final = -1
+SUBSCRIPTION_CHANGED: Final = -1
+"""A time in the past, at which to look at the topics again and to begin a new epoch anyway."""
+
+
+def refusal(code: ErrorCode, message: str | None = None) -> ConsumerGroupHeartbeatResponse:
+    """Answer a heartbeat with an error."""
+    return ConsumerGroupHeartbeatResponse(error_code=code, error_message=message)
+
+
+class ConsumerProtocol:
+    """Decides for consumer groups; the groups themselves are its arguments."""
+
+    def __init__(
+        self,
+        options: GroupOptions,
+        new_id: Callable[[], str],
+        topics: Callable[[], Topics],
+        assignors: Sequence[Assignor],
+    ) -> None:
+        self._options = options
+        self._new_id = new_id
+        self._topics = topics
+        known = {assignor.name: assignor for assignor in assignors}
+        self._assignors: Mapping[str, Assignor] = {
+            name: known[name] for name in options.consumer_assignors
+        }
+
+    # -- the heartbeat
+
+    def validate(self, request: ConsumerGroupHeartbeatRequest, version: int) -> None:
+        """Raise RequestError if a heartbeat contradicts itself."""
+        epoch = request.member_epoch
+        has_subscription = bool(request.subscribed_topic_names or request.subscribed_topic_regex)
+        wrong = None
+        if request.group_id == "":
+            wrong = "a group needs a name"
+        elif request.member_id == "" and (version >= 1 or epoch != JOINING):
+            wrong = "a member needs an id"
+        elif request.instance_id == "" or request.rack_id == "":
+            wrong = "an instance id or rack may be absent, but not empty"
+        elif epoch < LEFT_FOR_A_WHILE:
+            wrong = f"there is no member epoch {epoch}"
+        elif epoch == LEFT_FOR_A_WHILE and request.instance_id is None:
+            wrong = "only a member with an instance id can leave for a while"
+        elif epoch == JOINING and request.rebalance_timeout_ms == -1:
+            wrong = "a joining member must name its rebalance timeout"
+        elif epoch == JOINING and request.topic_partitions != []:
+            wrong = "a joining member owns no partitions"
+        elif epoch == JOINING and not has_subscription:
+            wrong = "a joining member must subscribe to something"
+        if wrong is not None:
+            raise RequestError(ErrorCode.INVALID_REQUEST, wrong)
+        if request.server_assignor not in (None, *self._assignors):
+            raise RequestError(
+                ErrorCode.UNSUPPORTED_ASSIGNOR,
+                f"assignors are {', '.join(self._assignors)}, not {request.server_assignor}",
+            )
+        if request.subscribed_topic_regex:
+            try:
+                re.compile(request.subscribed_topic_regex)
+            except re.error as failure:
+                raise RequestError(
+                    ErrorCode.INVALID_REGULAR_EXPRESSION,
+                    f"{request.subscribed_topic_regex!r}: {failure}",
+                ) from failure
+
+    def heartbeat(
+        self, group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest, call: Call
+    ) -> Outcome:
+        """Join, stay in, or leave a group; raise RequestError if the member may not."""
+        if request.member_epoch in (LEAVING, LEFT_FOR_A_WHILE):
+            return self._leave(group, request, call)
+        size_max = self._options.consumer_size_max
+        if request.member_id not in group.members and len(group.members) >= size_max:
+            raise RequestError(
+                ErrorCode.GROUP_MAX_SIZE_REACHED, f"the group has {size_max} members"
+            )
+        owned = None if request.topic_partitions is None else _owned(request.topic_partitions)
+        member = self._find(group, request, owned)
+        had = NONE if member is None else member.current.assigned
+        out = Outcome()
+        if member is None or not self._is_quiet(group, member, request, owned, call):
+            number, before = group.changes + 1, group.snapshot()
+            if member is None:
+                member = self._admit(group, request, out)
+            self._update_member(group, _described(member, request, call), out)
+            self._advance_group(group, call.now_ms, out)
+            member = self._reconcile(group, member.member_id, owned, call, out)
+            self._undoable(group, number, before, out)
+        deadline_ms = call.now_ms + self._options.consumer_session_timeout_ms
+        out.timers.append(session_timer(group.group_id, member.member_id, deadline_ms))
+        response = ConsumerGroupHeartbeatResponse(
+            member_id=member.member_id,
+            member_epoch=member.current.epoch,
+            heartbeat_interval_ms=self._options.consumer_heartbeat_interval_ms,
+        )
+        if _is_full(request) or member.current.assigned != had:
+            response.assignment = _assignment(member.current.assigned)
+        out.replies.append(Reply(call.token, response))
+        return out
+
+    def _is_quiet(
+        self,
+        group: ConsumerGroup,
+        member: ConsumerMember,
+        request: ConsumerGroupHeartbeatRequest,
+        owned: Partitions | None,
+        call: Call,
+    ) -> bool:
+        """Tell whether a heartbeat changes nothing: nearly all of them."""
+        return (
+            call.now_ms < group.refresh_ms
+            and group.epoch == group.target_epoch
+            and _described(member, request, call) == member
+            and self._next(group, member, owned) == member.current
+        )
+
+    def _find(
+        self,
+        group: ConsumerGroup,
+        request: ConsumerGroupHeartbeatRequest,
+        owned: Partitions | None,
+    ) -> ConsumerMember | None:
+        """Return the member that a heartbeat is of, None if it is to be made."""
+        is_joining = request.member_epoch == JOINING
+        member = group.members.get(request.member_id)
+        if request.instance_id is not None:
+            holder = group.members.get(group.static.get(request.instance_id, ""))
+            if is_joining:
+                if holder is None or holder.current.epoch == LEFT_FOR_A_WHILE:
+                    return None
+                if holder.member_id != request.member_id:
+                    raise RequestError(
+                        ErrorCode.UNRELEASED_INSTANCE_ID,
+                        f"{request.instance_id} is held by member {holder.member_id}",
+                    )
+            elif holder is None:
+                raise RequestError(
+                    ErrorCode.UNKNOWN_MEMBER_ID, f"nobody is known as {request.instance_id}"
+                )
+            elif holder.member_id != request.member_id:
+                raise RequestError(
+                    ErrorCode.FENCED_INSTANCE_ID,
+                    f"{request.instance_id} is now member {holder.member_id}",
+                )
+            member = holder
+        if is_joining:
+            return member
+        if member is None:
+            raise RequestError(
+                ErrorCode.UNKNOWN_MEMBER_ID, f"{request.member_id} is not in {group.group_id}"
+            )
+        self._check_epoch(member, request.member_epoch, owned)
+        return member
+
+    def _check_epoch(self, member: ConsumerMember, epoch: int, owned: Partitions | None) -> None:
+        """Let a member pass that is up to date, or whose last answer may have been lost."""
+        current = member.current
+        if epoch == current.epoch:
+            return
+        if epoch != current.previous_epoch or owned is None or not owned <= current.assigned:
+            raise RequestError(
+                ErrorCode.FENCED_MEMBER_EPOCH,
+                f"member {member.member_id} is in epoch {current.epoch}, not {epoch}",
+            )
+
+    def _admit(
+        self, group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest, out: Outcome
+    ) -> ConsumerMember:
+        """Make a member; a static one that was away gets its former place and partitions."""
+        member_id = request.member_id or self._new_id()
+        holder_id = group.static.get(request.instance_id or "")
+        if holder_id is None:
+            return ConsumerMember(member_id, request.instance_id)
+        former = group.members[holder_id]
+        target = group.target.get(holder_id, NONE)
+        group.drop(holder_id)
+        out.records += group.member_tombstones(holder_id)
+        out.timers.append(session_timer(group.group_id, holder_id, None))
+        member = replace(
+            former,
+            member_id=member_id,
+            current=replace(former.current, epoch=0, previous_epoch=0),
+        )
+        group.put(member)
+        group.target[member_id] = target
+        out.records += [
+            group.member_record(member),
+            group.target_record(member_id),
+            group.current_record(member),
+        ]
+        return member
+
+    # -- three steps
+
+    def _update_member(self, group: ConsumerGroup, updated: ConsumerMember, out: Outcome) -> None:
+        """Step one: take over what the member says of itself."""
+        member = group.members.get(updated.member_id)
+        if updated == member:
+            return
+        out.records.append(group.member_record(updated))
+        if member is None or (updated.topics, updated.regex) != (member.topics, member.regex):
+            group.refresh_ms = SUBSCRIPTION_CHANGED
+        group.put(updated)
+
+    def _advance_group(self, group: ConsumerGroup, now_ms: int, out: Outcome) -> None:
+        """Step two: a new epoch if members or topics changed, and a target for it."""
+        if group.refresh_ms <= now_ms:
+            subscription_changed = group.refresh_ms == SUBSCRIPTION_CHANGED
+            topics = self._resolve(group)
+            topics_changed = topics != group.topics
+            if topics_changed:
+                group.topics = topics
+                out.records.append(group.topics_record())
+            if subscription_changed or topics_changed:
+                group.epoch += 1
+                out.records.append(group.epoch_record())
+            group.refresh_ms = now_ms + self._options.consumer_heartbeat_interval_ms
+        if group.epoch > group.target_epoch:
+            self._retarget(group, out)
+
+    def _retarget(self, group: ConsumerGroup, out: Outcome) -> None:
+        assignor = self._assignors[group.preferred_assignor(next(iter(self._assignors)))]
+        matches = self._matches(group)
+        members = [
+            Member(
+                member.member_id,
+                [*member.topics, *sorted(matches.get(member.regex or "", ()))],
+                member.instance_id,
+                [
+                    TopicPartition(name, partition.partition)
+                    for name, partition in group.named(group.target.get(member.member_id, NONE))
+                ],
+                rack_id=member.rack_id,
+            )
+            for member in group.members.values()
+        ]
+        counts = {name: info.partition_count for name, info in group.topics.items()}
+        for member_id, partitions in assignor.assign(counts, members).items():
+            target = frozenset(
+                IdPartition(group.topics[topic].topic_id, number) for topic, number in partitions
+            )
+            if group.target.get(member_id) != target:
+                group.target[member_id] = target
+                out.records.append(group.target_record(member_id))
+        group.target_epoch = group.epoch
+        out.records.append(group.target_epoch_record())
+
+    def _reconcile(
+        self,
+        group: ConsumerGroup,
+        member_id: str,
+        owned: Partitions | None,
+        call: Call,
+        out: Outcome,
+    ) -> ConsumerMember:
+        """Step three: move the member one step towards its target."""
+        member = group.members[member_id]
+        current = self._next(group, member, owned)
+        if current == member.current:
+            return member
+        updated = replace(member, current=current)
+        group.put(updated)
+        out.records.append(group.current_record(updated))
+        deadline_ms = None
+        if current.state is MemberState.UNREVOKED:
+            deadline_ms = call.now_ms + member.rebalance_timeout_ms
+        out.timers.append(TimerChange(("rebalance", group.group_id, member_id), deadline_ms))
+        return updated
+
+    def _next(
+        self, group: ConsumerGroup, member: ConsumerMember, owned: Partitions | None
+    ) -> Current:
+        name = member.member_id
+        return reconcile(
+            member.current,
+            group.target.get(name, NONE),
+            group.target_epoch,
+            owned,
+            lambda partition: group.holders.get(partition, name) == name,
+        )
+
+    # -- leaving
+
+    def _leave(
+        self, group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest, call: Call
+    ) -> Outcome:
+        member = group.members.get(request.member_id)
+        if request.instance_id is not None:
+            holder = group.static.get(request.instance_id)
+            if holder is not None and holder != request.member_id:
+                raise RequestError(
+                    ErrorCode.FENCED_INSTANCE_ID, f"{request.instance_id} is now member {holder}"
+                )
+        if member is None:
+            raise RequestError(
+                ErrorCode.UNKNOWN_MEMBER_ID, f"{request.member_id} is not in {group.group_id}"
+            )
+        out = Outcome()
+        number, before = group.changes + 1, group.snapshot()
+        if request.member_epoch == LEFT_FOR_A_WHILE:
+            away = replace(member.current, epoch=LEFT_FOR_A_WHILE, revoking=NONE)
+            group.put(replace(member, current=away))
+            out.records.append(group.current_record(group.members[member.member_id]))
+        else:
+            self.remove(group, [member.member_id], out)
+        response = ConsumerGroupHeartbeatResponse(
+            member_id=request.member_id, member_epoch=request.member_epoch
+        )
+        out.replies.append(Reply(call.token, response))
+        self._undoable(group, number, before, out)
+        return out
+
+    def evict(self, group: ConsumerGroup, identity: MemberIdentity, out: Outcome) -> ErrorCode:
+        """Remove a member in the name of an administrator, who may know its instance id only."""
+        member_id = identity.member_id
+        if identity.group_instance_id is not None:
+            holder = group.static.get(identity.group_instance_id)
+            if holder is not None and member_id not in ("", holder):
+                return ErrorCode.FENCED_INSTANCE_ID
+            member_id = holder or ""
+        if member_id not in group.members:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        number, before = group.changes + 1, group.snapshot()
+        self.remove(group, [member_id], out)
+        undo_others = out.undo
+
+        def undo(code: ErrorCode) -> list[Reply]:
+            group.restore(number, before)
+            return out.replies if undo_others is None else undo_others(code)
+
+        out.undo = undo
+        return ErrorCode.NONE
+
+    def remove(self, group: ConsumerGroup, member_ids: Sequence[str], out: Outcome) -> None:
+        """Let members go; those who stay get their partitions as they send heartbeats."""
+        for member_id in member_ids:
+            group.drop(member_id)
+            out.records += group.member_tombstones(member_id)
+            out.timers.append(session_timer(group.group_id, member_id, None))
+            out.timers.append(TimerChange(("rebalance", group.group_id, member_id), None))
+        topics = self._resolve(group)
+        if topics != group.topics:
+            group.topics = topics
+            out.records.append(group.topics_record())
+        group.epoch += 1
+        out.records.append(group.epoch_record())
+
+    def removed(self, group: ConsumerGroup, member_ids: Sequence[str]) -> Outcome:
+        """Let members go whose time is up, or whom an administrator removes."""
+        out = Outcome()
+        number, before = group.changes + 1, group.snapshot()
+        self.remove(group, member_ids, out)
+        self._undoable(group, number, before, out)
+        return out
+
+    # -- time
+
+    def session_expired(self, group: ConsumerGroup, member_id: str) -> Outcome:
+        """Give up a member that was not heard of."""
+        return self.removed(group, [member_id]) if member_id in group.members else Outcome()
+
+    def rebalance_expired(self, group: ConsumerGroup, member_id: str) -> Outcome:
+        """Give up a member that holds on to what it should have given back."""
+        member = group.members.get(member_id)
+        if member is None or member.current.state is not MemberState.UNREVOKED:
+            return Outcome()
+        return self.removed(group, [member_id])
+
+    def loaded(self, group: ConsumerGroup, now_ms: int, out: Outcome) -> None:
+        """Begin to watch the members of a group that was read from the log."""
+        for member in group.members.values():
+            deadline_ms = now_ms + self._options.consumer_session_timeout_ms
+            out.timers.append(session_timer(group.group_id, member.member_id, deadline_ms))
+            if member.current.state is MemberState.UNREVOKED:
+                key = ("rebalance", group.group_id, member.member_id)
+                out.timers.append(TimerChange(key, now_ms + member.rebalance_timeout_ms))
+
+    # -- inside
+
+    def _matches(self, group: ConsumerGroup) -> dict[str, frozenset[str]]:
+        """Match the members' expressions against whole names of topics."""
+        expressions = {m.regex for m in group.members.values() if m.regex is not None}
+        world = self._topics() if expressions else {}
+        return {
+            expression: frozenset(name for name in world if re.fullmatch(expression, name))
+            for expression in expressions
+        }
+
+    def _resolve(self, group: ConsumerGroup) -> dict[str, TopicInfo]:
+        return resolve(group.members.values(), self._topics(), self._matches(group))
+
+    def _undoable(self, group: ConsumerGroup, number: int, before: Snapshot, out: Outcome) -> None:
+        if not out.records:
+            return
+
+        def undo(code: ErrorCode) -> list[Reply]:
+            group.restore(number, before)
+            group.refresh_ms = 0
+            return [Reply(reply.token, refusal(store_error(code))) for reply in out.replies]
+
+        out.undo = undo
+
+
+def _owned(topics: Sequence[TopicPartitions]) -> Partitions:
+    return frozenset(IdPartition(topic.topic_id, n) for topic in topics for n in topic.partitions)
+
+
+def _described(
+    member: ConsumerMember, request: ConsumerGroupHeartbeatRequest, call: Call
+) -> ConsumerMember:
+    """Return a member with what it says of itself; what it does not mention stays."""
+    names = request.subscribed_topic_names
+    regex = request.subscribed_topic_regex
+    timeout_ms = request.rebalance_timeout_ms
+    return replace(
+        member,
+        instance_id=request.instance_id or member.instance_id,
+        rack_id=request.rack_id or member.rack_id,
+        client_id=call.client_id,
+        client_host=call.client_host,
+        topics=member.topics if names is None else tuple(sorted(set(names))),
+        # An empty expression takes the subscription by expression back.
+        regex=member.regex if regex is None else regex or None,
+        rebalance_timeout_ms=member.rebalance_timeout_ms if timeout_ms == -1 else timeout_ms,
+        assignor=request.server_assignor or member.assignor,
+    )
+
+
+def _is_full(request: ConsumerGroupHeartbeatRequest) -> bool:
+    """Tell whether a member says everything, as it does when it joins or lost an answer."""
+    return (
+        request.rebalance_timeout_ms != -1
+        and request.topic_partitions is not None
+        and (
+            request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
+        )
+    )
+
+
+def _assignment(partitions: Partitions) -> Assignment:
+    return Assignment(
+        topic_partitions=[
+            TopicPartitions(topic_id=topic.topic_id, partitions=topic.partitions)
+            for topic in grouped(partitions)
+        ]
+    )

@@ -1,0 +1,404 @@
+"""A consumer group (KIP-848) as data: members, epochs, target, and the records of all that.
+
+Three epochs tell how far the group is. The group's epoch grows with every change of members,
+subscriptions or topics; the target's epoch is the group's epoch for which it was computed; each
+member's epoch follows the target's as the member gives up and takes over partitions.
+
+Invariant: no partition is held (assigned, or not yet given back) by two members; `holders` is the
+index of that.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from barnabas.groups.offsets import ExpiryRule
+from barnabas.groups.reconciliation import (
+    NONE,
+    NOTHING,
+    Current,
+    IdPartition,
+    MemberState,
+    Partitions,
+)
+from barnabas.groups.records import (
+    CurrentMemberKey,
+    CurrentMemberValue,
+    GroupEpochKey,
+    GroupEpochValue,
+    MemberKey,
+    MemberValue,
+    SubscribedTopic,
+    SubscribedTopicsKey,
+    SubscribedTopicsValue,
+    TargetEpochKey,
+    TargetEpochValue,
+    TargetMemberKey,
+    TargetMemberValue,
+    TopicPartitions,
+    state_record,
+)
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.ids import Uuid
+from barnabas.model.outcome import StateRecord
+from barnabas.wire.schema import Message
+
+LEFT_FOR_A_WHILE = -2
+"""The epoch of a static member that is away and will be back."""
+
+
+class TopicInfo(NamedTuple):
+    """What an assignor must know of a topic."""
+
+    topic_id: Uuid
+    partition_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerMember:
+    """One member: what it asked for, and what it has."""
+
+    member_id: str
+    instance_id: str | None = None
+    rack_id: str | None = None
+    client_id: str = ""
+    client_host: str = ""
+    topics: tuple[str, ...] = ()
+    regex: str | None = None
+    rebalance_timeout_ms: int = -1
+    assignor: str | None = None
+    current: Current = NOTHING
+
+    @property
+    def holds(self) -> Partitions:
+        return self.current.assigned | self.current.revoking
+
+
+class Snapshot(NamedTuple):
+    """The durable state of a group at one time."""
+
+    epoch: int
+    target_epoch: int
+    members: dict[str, ConsumerMember]
+    target: dict[str, Partitions]
+    topics: dict[str, TopicInfo]
+
+
+@dataclass(slots=True)
+class ConsumerGroup:
+    """One consumer group."""
+
+    group_id: str
+    epoch: int = 0
+    target_epoch: int = 0
+    members: dict[str, ConsumerMember] = field(default_factory=dict)
+    target: dict[str, Partitions] = field(default_factory=dict)
+    topics: dict[str, TopicInfo] = field(default_factory=dict)
+    """The subscribed topics, as they were when the group's epoch grew last."""
+    static: dict[str, str] = field(default_factory=dict)
+    """Instance id to member id."""
+    holders: dict[IdPartition, str] = field(default_factory=dict)
+    refresh_ms: int = 0
+    """When to compare `topics` with the world again."""
+    changes: int = 0
+    """Counts the changes that were ever made, also those taken back."""
+    undone: range = range(0)
+    """The numbers of the changes that were taken back last."""
+
+    # -- what every group can tell
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.members
+
+    @property
+    def is_idle(self) -> bool:
+        return not self.members
+
+    @property
+    def protocol_type(self) -> str:
+        return "consumer"
+
+    @property
+    def type_name(self) -> str:
+        return "consumer"
+
+    @property
+    def state_name(self) -> str:
+        if not self.members:
+            return "Empty"
+        if self.epoch > self.target_epoch:
+            return "Assigning"
+        if all(m.current.is_reconciled_to(self.target_epoch) for m in self.members.values()):
+            return "Stable"
+        return "Reconciling"
+
+    def subscribed_topics(self) -> set[str]:
+        """Return the topics that members read."""
+        return set(self.topics)
+
+    def expiry(self) -> ExpiryRule:
+        """Tell how offsets age: each by itself, unless somebody reads the topic."""
+        return ExpiryRule(None, self.topics)
+
+    def commit_error(
+        self,
+        member_id: str,
+        instance_id: str | None,
+        generation: int,
+        version: int,
+        *,
+        transactional: bool,
+    ) -> ErrorCode:
+        """Tell why offsets may not be committed; the generation is the member's epoch here."""
+        if generation < 0 and (not self.members or transactional):
+            return ErrorCode.NONE
+        member = self.members.get(member_id)
+        if member is None:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        if version < 9 and not transactional:
+            return ErrorCode.UNSUPPORTED_VERSION  # its client could not understand our errors
+        if generation != member.current.epoch:
+            stale = ErrorCode.STALE_MEMBER_EPOCH
+            return ErrorCode.ILLEGAL_GENERATION if transactional else stale
+        return ErrorCode.NONE
+
+    def fetch_error(self, member_id: str | None, member_epoch: int) -> ErrorCode:
+        """Tell why offsets may not be read: by a member that is behind."""
+        if member_id is None and member_epoch < 0:
+            return ErrorCode.NONE
+        member = self.members.get(member_id or "")
+        if member is None:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        if member_epoch != member.current.epoch:
+            return ErrorCode.STALE_MEMBER_EPOCH
+        return ErrorCode.NONE
+
+    # -- members
+
+    def put(self, member: ConsumerMember) -> None:
+        """Take a member in, or take over its new state."""
+        self._release(member.member_id)
+        self.members[member.member_id] = member
+        if member.instance_id is not None:
+            self.static[member.instance_id] = member.member_id
+        for partition in member.holds:
+            self.holders[partition] = member.member_id
+
+    def drop(self, member_id: str) -> None:
+        """Let a member go, with its target."""
+        self._release(member_id)
+        member = self.members.pop(member_id)
+        self.target.pop(member_id, None)
+        if member.instance_id is not None and self.static.get(member.instance_id) == member_id:
+            del self.static[member.instance_id]
+
+    def _release(self, member_id: str) -> None:
+        member = self.members.get(member_id)
+        for partition in member.holds if member is not None else ():
+            if self.holders.get(partition) == member_id:
+                del self.holders[partition]
+
+    def preferred_assignor(self, default: str) -> str:
+        """Return the assignor that most members ask for."""
+        votes = Counter(m.assignor for m in self.members.values() if m.assignor is not None)
+        return votes.most_common(1)[0][0] if votes else default
+
+    def named(self, partitions: Iterable[IdPartition]) -> list[tuple[str, IdPartition]]:
+        """Add the names of topics; partitions of topics that are gone are left out."""
+        names = {info.topic_id: name for name, info in self.topics.items()}
+        return [(names[p.topic_id], p) for p in partitions if p.topic_id in names]
+
+    # -- taking changes back
+
+    def snapshot(self) -> Snapshot:
+        """Remember the durable state before a change."""
+        self.changes += 1
+        return Snapshot(
+            self.epoch,
+            self.target_epoch,
+            dict(self.members),
+            dict(self.target),
+            dict(self.topics),
+        )
+
+    def restore(self, number: int, before: Snapshot) -> None:
+        """Take back a change and all that came after it, unless that has happened."""
+        if number in self.undone:
+            return
+        self.undone = range(number, self.changes + 1)
+        self.epoch, self.target_epoch = before.epoch, before.target_epoch
+        self.members.clear()
+        self.static.clear()
+        self.holders.clear()
+        for member in before.members.values():
+            self.put(member)
+        self.target = dict(before.target)
+        self.topics = dict(before.topics)
+
+    # -- records
+
+    def epoch_record(self) -> StateRecord:
+        return state_record(GroupEpochKey(group=self.group_id), GroupEpochValue(epoch=self.epoch))
+
+    def topics_record(self) -> StateRecord:
+        topics = [
+            SubscribedTopic(
+                topic_id=info.topic_id, topic_name=name, num_partitions=info.partition_count
+            )
+            for name, info in self.topics.items()
+        ]
+        return state_record(
+            SubscribedTopicsKey(group=self.group_id), SubscribedTopicsValue(topics=topics)
+        )
+
+    def member_record(self, member: ConsumerMember) -> StateRecord:
+        value = MemberValue(
+            instance_id=member.instance_id,
+            rack_id=member.rack_id,
+            client_id=member.client_id,
+            client_host=member.client_host,
+            subscribed_topic_names=list(member.topics),
+            subscribed_topic_regex=member.regex,
+            rebalance_timeout_ms=member.rebalance_timeout_ms,
+            server_assignor=member.assignor,
+        )
+        return state_record(MemberKey(group=self.group_id, member=member.member_id), value)
+
+    def target_epoch_record(self) -> StateRecord:
+        value = TargetEpochValue(assignment_epoch=self.target_epoch)
+        return state_record(TargetEpochKey(group=self.group_id), value)
+
+    def target_record(self, member_id: str) -> StateRecord:
+        value = TargetMemberValue(topic_partitions=grouped(self.target[member_id]))
+        return state_record(TargetMemberKey(group=self.group_id, member=member_id), value)
+
+    def current_record(self, member: ConsumerMember) -> StateRecord:
+        current = member.current
+        value = CurrentMemberValue(
+            member_epoch=current.epoch,
+            previous_member_epoch=current.previous_epoch,
+            state=current.state,
+            assigned_partitions=grouped(current.assigned),
+            partitions_pending_revocation=grouped(current.revoking),
+        )
+        return state_record(CurrentMemberKey(group=self.group_id, member=member.member_id), value)
+
+    def member_tombstones(self, member_id: str) -> list[StateRecord]:
+        """Return the records that remove a member."""
+        group = self.group_id
+        return [
+            state_record(CurrentMemberKey(group=group, member=member_id), None),
+            state_record(TargetMemberKey(group=group, member=member_id), None),
+            state_record(MemberKey(group=group, member=member_id), None),
+        ]
+
+    def tombstones(self) -> list[StateRecord]:
+        """Return the records that remove the group; one that was never stored needs none."""
+        if self.epoch == 0:
+            return []
+        group = self.group_id
+        records = [state_record(TargetEpochKey(group=group), None)]
+        for member_id in self.members:
+            records += self.member_tombstones(member_id)
+        return [
+            *records,
+            state_record(SubscribedTopicsKey(group=group), None),
+            state_record(GroupEpochKey(group=group), None),
+        ]
+
+    def replay(self, key: Message, value: Message | None) -> bool:
+        """Take over a record of the log; tell whether the group still exists after it."""
+        match key, value:
+            case GroupEpochKey(), GroupEpochValue():
+                self.epoch = value.epoch
+            case GroupEpochKey(), None:
+                return False
+            case SubscribedTopicsKey(), SubscribedTopicsValue():
+                self.topics = {
+                    topic.topic_name: TopicInfo(topic.topic_id, topic.num_partitions)
+                    for topic in value.topics
+                }
+            case SubscribedTopicsKey(), None:
+                self.topics = {}
+            case TargetEpochKey(), TargetEpochValue():
+                self.target_epoch = value.assignment_epoch
+            case TargetEpochKey(), None:
+                self.target_epoch = 0
+            case TargetMemberKey(), TargetMemberValue():
+                self.target[key.member] = flat(value.topic_partitions)
+            case TargetMemberKey(), None:
+                self.target.pop(key.member, None)
+            case MemberKey(), MemberValue():
+                self._replay_member(key.member, value)
+            case MemberKey(), None:
+                if key.member in self.members:
+                    self.drop(key.member)
+            case CurrentMemberKey(), _:
+                self._replay_current(key.member, value)
+            case _:
+                raise AssertionError(f"not about a consumer group: {key!r}")
+        return True
+
+    def _replay_member(self, member_id: str, value: MemberValue) -> None:
+        known = self.members.get(member_id)
+        member = ConsumerMember(
+            member_id,
+            value.instance_id,
+            value.rack_id,
+            value.client_id,
+            value.client_host,
+            tuple(value.subscribed_topic_names),
+            value.subscribed_topic_regex,
+            value.rebalance_timeout_ms,
+            value.server_assignor,
+            NOTHING if known is None else known.current,
+        )
+        self.put(member)
+
+    def _replay_current(self, member_id: str, value: Message | None) -> None:
+        if value is None and member_id not in self.members:
+            return
+        current = NOTHING
+        if isinstance(value, CurrentMemberValue):
+            current = Current(
+                value.member_epoch,
+                value.previous_member_epoch,
+                MemberState(value.state),
+                flat(value.assigned_partitions),
+                flat(value.partitions_pending_revocation),
+            )
+        # Compaction may have left a member's state before its subscription.
+        known = self.members.get(member_id, ConsumerMember(member_id))
+        self.put(replace(known, current=current))
+
+
+def grouped(partitions: Iterable[IdPartition]) -> list[TopicPartitions]:
+    """Group partitions by topic, sorted."""
+    topics: dict[Uuid, list[int]] = {}
+    for topic_id, number in sorted(partitions):
+        topics.setdefault(topic_id, []).append(number)
+    return [TopicPartitions(topic_id=name, partitions=numbers) for name, numbers in topics.items()]
+
+
+def flat(topics: Iterable[TopicPartitions]) -> Partitions:
+    """Undo `grouped`."""
+    found = frozenset(IdPartition(topic.topic_id, n) for topic in topics for n in topic.partitions)
+    return found or NONE
+
+
+def resolve(
+    members: Iterable[ConsumerMember],
+    world: Mapping[str, tuple[Uuid, int]],
+    matches: Mapping[str, frozenset[str]],
+) -> dict[str, TopicInfo]:
+    """Return what the world knows of the topics that members subscribe to, sorted by name."""
+    names: set[str] = set()
+    for member in members:
+        names.update(member.topics)
+        if member.regex is not None:
+            names.update(matches[member.regex])
+    return {name: TopicInfo(*world[name]) for name in sorted(names) if name in world}
