@@ -24,6 +24,7 @@ from barnabas.broker.group_host import GroupHost
 from barnabas.broker.handlers import served_apis
 from barnabas.broker.housekeeping import Housekeeping
 from barnabas.broker.listener import Listener, SocketOptions
+from barnabas.broker.log_failures import LogFailures
 from barnabas.broker.logs import Logs
 from barnabas.broker.producer_ids import ProducerIds
 from barnabas.broker.registration import Registration
@@ -141,10 +142,12 @@ class Broker:
     def storage_failed(self, partition: Partition, failure: StorageError) -> None:
         """Note that the disk refused a write."""
         logger.error("cannot append to %s: %s", partition.topic_partition, failure)
+        self.log_failures.of_partition(partition.topic_partition, failure)
 
     def storage_failed_reading(self, topic: str, partition: int, failure: StorageError) -> None:
         """Note that the disk refused a read."""
         logger.error("cannot read %s-%d: %s", topic, partition, failure)
+        self.log_failures.of_partition((topic, partition), failure)
 
     async def store_configs(self, entity_type: str, name: str, values: Mapping[str, str]) -> None:
         """Make configs durable and let them act."""
@@ -157,14 +160,17 @@ class Broker:
         self.configs.set_topic(topic.name, configs)
         options = self.configs.topic_options(configs)
         now_ms = self.now_ms()
+        known = self.cluster.topic(topic.name)
+        known_count = len(known.partitions) if known is not None else 0
         for number, view in enumerate(topic.partitions):
             if self.broker_id not in view.replicas:
                 continue
             key = TopicPartition(topic.name, number)
             partition = self.partitions.get(key)
             if partition is None:
+                new = self._running and number >= known_count
                 try:
-                    log = self.logs.open(key, topic.topic_id, options, now_ms)
+                    log = self.logs.open(key, topic.topic_id, options, now_ms, new=new)
                 except StorageError as failure:
                     # Clients are told; the next start, or the topic made again, tries anew.
                     logger.error("cannot open the log of %s: %s", key, failure)
@@ -187,15 +193,19 @@ class Broker:
         self.configs.set_topic(topic.name, None)
         for number in range(len(topic.partitions)):
             key = TopicPartition(topic.name, number)
-            partition = self.partitions.pop(key, None)
-            if partition is not None:
-                partition.resign()
-                self._coordinator_resigns(key)
-                self.fetch_purgatory.check(key)
-                self.produce_purgatory.check(key)
-                self.logs.delete(key, delay_ms)
-
+            self.drop_partition(key)
+            self.logs.delete(key, delay_ms)
         self.groups.topics_deleted(topic.name)
+
+    def drop_partition(self, key: TopicPartition) -> None:
+        """Host a partition no longer: who waits for it is told."""
+        partition = self.partitions.pop(key, None)
+        if partition is not None:
+            partition.resign()
+            self.flusher.forget(partition)
+            self._coordinator_resigns(key)
+            self.fetch_purgatory.check(key)
+            self.produce_purgatory.check(key)
 
     def _coordinator_resigns(self, partition: TopicPartition) -> None:
         for host in (self.groups, self.transactions):
@@ -236,6 +246,7 @@ class Broker:
         if self._own_executor:
             self._executor = ThreadPoolExecutor(options.num_io_threads, "barnabas-io")
         self._files = self._files or DiskFiles()
+        self.lost = asyncio.Event()
         self.alarm = Alarm(loop)
         self.fetch_purgatory = Purgatory("fetch", self.alarm.wheel)
         self.produce_purgatory = Purgatory("produce", self.alarm.wheel)
@@ -262,9 +273,18 @@ class Broker:
 
     async def _join_cluster(self) -> None:
         options = self.static_options
+        vital_path = None
         if self._coordination is None:
-            path = f"{self.logs.paths[0]}/{COORDINATION_FILE}"
+            first = options.log_directories[0].rstrip("/")
+            if first in self.logs.offline:
+                raise StorageError(
+                    f"{first} holds {COORDINATION_FILE}, without which no topic is known: "
+                    f"{self.logs.offline[first]}"
+                )
+            vital_path = first
+            path = f"{first}/{COORDINATION_FILE}"
             self._coordination = EmbeddedCoordination(EmbeddedStore(path, self._executor))
+        self.tree = self._coordination
         await self._coordination.start()
         self.registration = Registration(
             self._coordination, self._random_bytes, options.zookeeper_session_timeout_ms
@@ -273,6 +293,8 @@ class Broker:
         self.cluster.cluster_id = await self.registration.cluster_id(identity.get("cluster.id"))
         self.broker_id = await self.registration.broker_id(options, identity.get("broker.id"))
         self.logs.write_identity(self.broker_id, self.cluster.cluster_id)
+        self.log_failures = LogFailures(self, vital_path)
+        self.logs.on_failure = self.log_failures.of_directory
         self.configs = Configs(
             BrokerSources(options.given),
             self.broker_id,
@@ -349,6 +371,8 @@ class Broker:
             if not await self.registration.wait_until_gone(nodes.CONTROLLER):
                 raise ConfigError("another live broker is the controller of this cluster")
         await self.controller.load()
+        for _ in self.logs.offline:
+            await self.log_failures.notify()
         self.housekeeping = Housekeeping(self)
         self.housekeeping.start()
         for listener in self._listeners:
@@ -391,11 +415,20 @@ class Broker:
         self.alarm.stop()
         await self.flusher.drain()
         await self.housekeeping.drain()
+        await self.log_failures.drain()
         epoch = self.cluster.brokers[self.broker_id].epoch
         await self.logs.close(self.now_ms(), epoch)
         assert self._coordination is not None
         await self._coordination.close()
         self._shut_executor()
+
+    async def give_up(self, reason: str) -> None:
+        """End because the broker cannot go on; `lost` tells whoever started it."""
+        logger.critical("the broker stops: %s", reason)
+        try:
+            await self.stop()
+        finally:
+            self.lost.set()
 
     async def kill(self) -> None:
         """End as a crash of the machine would: what was not flushed is gone, nothing is marked."""
@@ -427,6 +460,8 @@ class Broker:
             listener.sweep()
 
     def _flushed(self, partition: Partition) -> None:
+        if self.partitions.get(partition.topic_partition) is not partition:
+            return  # it was deleted meanwhile
         partition.flushed()
         if partition.flush_owed:
             self.flusher.request(partition)
@@ -434,3 +469,4 @@ class Broker:
 
     def _flush_failed(self, partition: Partition, failure: StorageError) -> None:
         logger.error("cannot flush %s: %s", partition.topic_partition, failure)
+        self.log_failures.of_partition(partition.topic_partition, failure)

@@ -45,6 +45,10 @@ class Flusher:
         self._wanted.setdefault(partition, partition.log.segments[-1].base_offset)
         self._begin()
 
+    def forget(self, partition: Partition) -> None:
+        """Flush a partition no more: it is deleted, and its files are closed."""
+        self._wanted.pop(partition, None)
+
     def _begin(self) -> None:
         if self._round is None:
             self._round = asyncio.get_running_loop().create_task(self._run())
@@ -59,17 +63,18 @@ class Flusher:
         try:
             while self._wanted:
                 wanted, self._wanted = self._wanted, {}
+                # The log is kept: a copy in another directory may replace it meanwhile.
                 flushes = [
-                    (partition, flush)
+                    (partition, log, flush)
                     for partition, up_to in wanted.items()
-                    if (flush := partition.log.begin_flush(up_to)) is not None
+                    if (flush := (log := partition.log).begin_flush(up_to)) is not None
                 ]
                 outcomes = await loop.run_in_executor(
-                    self._executor, _flush_all, [flush for _, flush in flushes]
+                    self._executor, _flush_all, [flush for _, _, flush in flushes]
                 )
                 now_ms = self._now_ms()
-                for (partition, flush), failure in zip(flushes, outcomes, strict=True):
-                    partition.log.finish_flush(flush, now_ms)
+                for (partition, log, flush), failure in zip(flushes, outcomes, strict=True):
+                    log.finish_flush(flush, now_ms)
                     if failure is None:
                         self._on_flushed(partition)
                     else:

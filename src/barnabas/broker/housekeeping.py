@@ -5,16 +5,11 @@ producers.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
-from barnabas.model.errors import StorageError
-
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
-
-logger = logging.getLogger("barnabas.housekeeping")
 
 SWEEP_MS_MAX = 10_000
 PRODUCER_EXPIRY_INTERVAL_MS = 600_000
@@ -75,9 +70,13 @@ class Housekeeping:
         self, name: str, interval_ms: int, work: Callable[[], Coroutine[Any, Any, None] | None]
     ) -> None:
         loop = asyncio.get_running_loop()
+        task: asyncio.Task[None] | None = None
 
         def turn() -> None:
+            nonlocal task
             again()  # first: a turn that fails does not end the task
+            if task is not None and not task.done():
+                return  # the disk is slow: the turn before this one is still at work
             result = work()
             if result is not None:
                 task = loop.create_task(result)
@@ -91,10 +90,7 @@ class Housekeeping:
         again()
 
     async def _checkpoints(self) -> None:
-        try:
-            await self._broker.logs.write_checkpoints()
-        except StorageError as failure:
-            logger.error("checkpoints could not be written: %s", failure)
+        await self._broker.logs.write_checkpoints()
 
     def _sweep(self) -> None:
         self._broker.sweep_connections()

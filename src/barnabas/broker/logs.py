@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from functools import partial
 
+from barnabas.broker.log_failures import directory_is_lost
 from barnabas.config.topic import TopicOptions
 from barnabas.log.checkpoints import encode_offsets
 from barnabas.log.directory import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, LogDirectory
@@ -44,18 +45,25 @@ class Logs:
         self._random = random
         self._random_bytes = random_bytes
         pool = FilePool(files)
+        self.offline: dict[str, str] = {}
+        """Directories that failed, and why."""
+        self.on_failure: Callable[[str, StorageError], None] | None = None
+        """Told of a directory in which something was refused, once the broker runs."""
         self._directories: list[LogDirectory] = []
-        try:
-            for path in paths:
+        for path in paths:
+            try:
                 self._directories.append(LogDirectory(pool, path))
-        except StorageError:
-            self.abandon()
-            raise
+            except StorageError as failure:
+                if not directory_is_lost(failure):
+                    self.abandon()
+                    raise
+                self._leave_out(path.rstrip("/"), failure)
+        self._check_some_left()
         self._written: dict[str, bytes] = {}
 
     @property
     def paths(self) -> list[str]:
-        """Return the directories."""
+        """Return the directories in use."""
         return [directory.path for directory in self._directories]
 
     @property
@@ -66,34 +74,67 @@ class Logs:
     def identity(self) -> dict[str, str]:
         """Return what the directories' meta.properties agree on; empty for new ones."""
         known: dict[str, str] = {}
-        for directory in self._directories:
-            for name, value in (directory.read_meta() or {}).items():
+        for directory in list(self._directories):
+            try:
+                meta = directory.read_meta() or {}
+            except StorageError as failure:
+                self._leave_out(directory.path, failure)
+                continue
+            for name, value in meta.items():
                 if known.setdefault(name, value) != value:
                     raise ConfigError(
                         f"{directory.path}/meta.properties says {name}={value}, "
                         f"another directory of log.dirs says {known[name]}"
                     )
+        self._check_some_left()
         return known
 
     def write_identity(self, broker_id: int, cluster_id: str) -> None:
         """Mark every directory as this broker's."""
-        for directory in self._directories:
-            if directory.read_meta() is None:
-                directory.write_meta(broker_id, cluster_id)
+        for directory in list(self._directories):
+            try:
+                if directory.read_meta() is None:
+                    directory.write_meta(broker_id, cluster_id)
+            except StorageError as failure:
+                self._leave_out(directory.path, failure)
+        self._check_some_left()
 
     async def load(
         self, options_of: Callable[[str], TopicOptions], now_ms: int, threads: int
     ) -> None:
         """Open every log on disk, recovering those of an unclean stop with so many threads."""
         loop = asyncio.get_running_loop()
-        for directory in self._directories:
+        for directory in list(self._directories):
             load = partial(self._load, directory, options_of, now_ms, threads)
-            await loop.run_in_executor(self._executor, load)
+            try:
+                await loop.run_in_executor(self._executor, load)
+            except StorageError as failure:
+                if not directory_is_lost(failure):
+                    raise
+                self._leave_out(directory.path, failure)
+                continue
             if not directory.clean and directory.logs:
                 count = len(directory.logs)
                 logger.info("%s was not closed cleanly: checked %d logs", directory.path, count)
             for path in directory.leftovers():
                 self._purge_later(directory, path, 0)
+        self._check_some_left()
+        self._keep_one_of_each()
+
+    def _keep_one_of_each(self) -> None:
+        """Settle a move between directories that a crash cut short after its copy was complete."""
+        holders: dict[TopicPartition, LogDirectory] = {}
+        for directory in self._directories:
+            for partition, log in list(directory.logs.items()):
+                other = holders.setdefault(partition, directory)
+                if other is directory:
+                    continue
+                # Both hold all that was ever flushed; the longer one may hold more.
+                if log.log_end_offset > other.logs[partition].log_end_offset:
+                    holders[partition] = directory
+                    directory = other
+                logger.warning("%s has a second log in %s: removing it", partition, directory.path)
+                self._delete(directory, partition, 0)
 
     def _load(
         self,
@@ -109,11 +150,18 @@ class Logs:
             directory.load(options_of, now_ms, random=self._random, each=pool.map)
 
     def open(
-        self, partition: TopicPartition, topic_id: Uuid, options: TopicOptions, now_ms: int
+        self,
+        partition: TopicPartition,
+        topic_id: Uuid,
+        options: TopicOptions,
+        now_ms: int,
+        *,
+        new: bool,
     ) -> PartitionLog:
         """Return a partition's log; a new one goes to the directory with the fewest.
 
-        A log of an older topic of the same name is put aside, never written to.
+        A log of an older topic of the same name is put aside, never written to. While a directory
+        is offline, a partition that is not `new` gets no other log: its own may be in there.
         """
         directory = self._directory_of(partition)
         if directory is not None:
@@ -125,10 +173,18 @@ class Logs:
                 return log
             logger.warning("%s belongs to a topic that was deleted: removing it", partition)
             self._delete(directory, partition, options.file_delete_delay_ms)
-        directory = min(self._directories, key=lambda each: len(each.logs))
-        return directory.open_log(
-            partition, options, now_ms, topic_id=topic_id, random=self._random
-        )
+        elif self.offline and not new:
+            raise StorageError(f"the log of {partition} may be in {', '.join(self.offline)}")
+        for directory in sorted(self._directories, key=lambda each: len(each.logs)):
+            try:
+                return directory.open_log(
+                    partition, options, now_ms, topic_id=topic_id, random=self._random
+                )
+            except StorageError as failure:
+                refusal = failure
+                if self.on_failure is not None:
+                    self.on_failure(directory.path, failure)
+        raise refusal
 
     def delete(self, partition: TopicPartition, delay_ms: int) -> None:
         """Take a log out of use now, and remove its files after a while."""
@@ -148,22 +204,32 @@ class Logs:
     async def write_checkpoints(self) -> None:
         """Write down recovery points, log starts and high watermarks, where they changed."""
         loop = asyncio.get_running_loop()
-        for directory in self._directories:
+        for directory in list(self._directories):
             changed: list[tuple[str, bytes]] = []
             for name, data in _checkpoints(directory).items():
                 path = f"{directory.path}/{name}"
                 if self._written.get(path) != data:
                     changed.append((path, data))
-            for path, data in changed:
-                await loop.run_in_executor(self._executor, self._files.write_atomic, path, data)
-                self._written[path] = data
+            try:
+                for path, data in changed:
+                    await loop.run_in_executor(self._executor, self._files.write_atomic, path, data)
+                    self._written[path] = data
+            except StorageError as failure:
+                logger.error("checkpoints could not be written: %s", failure)
+                if self.on_failure is not None:
+                    self.on_failure(directory.path, failure)
 
     async def close(self, now_ms: int, broker_epoch: int) -> None:
         """Stop cleanly: everything flushed and marked as such."""
         loop = asyncio.get_running_loop()
         for directory in self._directories:
             close = partial(self._close, directory, now_ms, broker_epoch)
-            await loop.run_in_executor(self._executor, close)
+            try:
+                await loop.run_in_executor(self._executor, close)
+            except StorageError as failure:
+                # Without its marker the next start checks it; the others close as they should.
+                logger.error("%s could not be closed cleanly: %s", directory.path, failure)
+                directory.abandon()
 
     def _close(self, directory: LogDirectory, now_ms: int, broker_epoch: int) -> None:
         if len(directory.logs) < FLUSHED_TOGETHER or self._executor is None:
@@ -176,6 +242,27 @@ class Logs:
         """Cut every log at its last flush: what a crash of the machine may take, this does."""
         for log in self.all:
             log.truncate_to(log.recovery_point, now_ms)
+
+    def take_offline(self, path: str, failure: StorageError) -> list[TopicPartition]:
+        """Use a directory no longer, and write nothing more to it; return what it held."""
+        directory = next(each for each in self._directories if each.path == path)
+        held = list(directory.logs)
+        self._directories.remove(directory)
+        self.offline[path] = str(failure)
+        directory.abandon()
+        return held
+
+    def _leave_out(self, path: str, failure: StorageError) -> None:
+        """Go on starting without a directory that cannot be used."""
+        logger.error("%s is offline: %s", path, failure)
+        if path in self.paths:
+            self.take_offline(path, failure)
+        else:
+            self.offline[path] = str(failure)
+
+    def _check_some_left(self) -> None:
+        if not self._directories:
+            raise StorageError(f"no log directory can be used: {'; '.join(self.offline.values())}")
 
     def abandon(self) -> None:
         """Let go without writing anything, as a crash would."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from barnabas.cli.arguments import assignment
-from barnabas.model.errors import ConfigError
+from barnabas.model.errors import ConfigError, StorageError
 
 if TYPE_CHECKING:
     from barnabas.config.broker import BrokerOptions
@@ -128,8 +128,12 @@ async def _serve(options: BrokerOptions) -> None:
         f"(data in {', '.join(broker.logs.paths)})",
         flush=True,
     )
+    lost = loop.create_task(broker.lost.wait())
+    lost.add_done_callback(lambda _: stopped.set())
     await stopped.wait()
     await broker.stop()
+    if broker.lost.is_set():
+        raise StorageError("the broker stopped: its disks failed")
     print("Barnabas stopped cleanly", flush=True)
 
 

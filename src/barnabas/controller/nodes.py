@@ -25,6 +25,7 @@ CONTROLLER_EPOCH = "/controller_epoch"
 DELETE_TOPICS = "/admin/delete_topics"
 CONFIG_CHANGES = "/config/changes"
 PRODUCER_ID_BLOCK = "/latest_producer_id_block"
+LOG_DIR_EVENTS = "/log_dir_event_notification"
 DEFAULT_ENTITY = "<default>"
 
 PERSISTENT_PATHS = (
@@ -36,7 +37,7 @@ PERSISTENT_PATHS = (
     BROKER_SEQUENCE,
     "/isr_change_notification",
     PRODUCER_ID_BLOCK,
-    "/log_dir_event_notification",
+    LOG_DIR_EVENTS,
     "/config/topics",
     "/config/clients",
     "/config/users",
@@ -259,6 +260,11 @@ def decode_config(path: str, data: bytes) -> dict[str, str]:
 def encode_config_change(entity_path: str) -> bytes:
     """Return a notification that an entity's configs changed."""
     return compact({"version": 2, "entity_path": entity_path})
+
+
+def encode_log_dir_event(broker_id: int) -> bytes:
+    """Return a notification that a log directory of a broker failed."""
+    return compact({"version": 1, "broker": broker_id, "event": 1})
 
 
 def encode_producer_ids(broker_id: int, first: int, last: int) -> bytes:

@@ -29,7 +29,13 @@ def handle(broker: Broker, request: Request[DescribeLogDirsRequest]) -> Describe
     if request.body.topics is not None:
         wanted = {(topic.topic, p) for topic in request.body.topics for p in topic.partitions}
     return DescribeLogDirsResponse(
-        results=[_directory(broker, path, wanted) for path in broker.logs.paths]
+        results=[
+            *(_directory(broker, path, wanted) for path in broker.logs.paths),
+            *(
+                DescribeLogDirsResult(log_dir=path, error_code=ErrorCode.KAFKA_STORAGE_ERROR)
+                for path in broker.logs.offline
+            ),
+        ]
     )
 
 
