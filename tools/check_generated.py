@@ -7,6 +7,7 @@ GENERATORS = (
     ["-m", "barnabas.wire.generate"],
     ["tools/option_reference.py"],
     ["tools/command_reference.py"],
+    ["tools/draw_states.py"],
 )
 
 

@@ -57,17 +57,6 @@ else
     note kafka-python-2.0.2 "failed (see $deps/pip.log)"
 fi
 
-# Codecs that kafka-python, old and new, looks for.
-codecs="lz4 zstandard python-snappy"
-if [ -d "$deps/codecs/snappy" ]; then
-    note codecs present
-elif "$python" -m pip install --quiet --disable-pip-version-check --no-deps --target "$deps/codecs" \
-    $codecs >"$deps/codecs.log" 2>&1; then
-    note codecs "installed: $codecs"
-else
-    note codecs "failed (see $deps/codecs.log)"
-fi
-
 # Apache Kafka's server and tools, by Maven coordinates.
 for release in 3.9 4; do
     if answer=$("$python" -m tools.apache_kafka fetch "$release" 2>&1); then

@@ -10,16 +10,11 @@ from __future__ import annotations
 import itertools
 import os
 import re
-import sys
 from collections.abc import Callable, Iterator
 
 import pytest
-from tests.compat.samples import DEPS
 from tools.apache_kafka import Distribution, Unavailable
 from tools.processes import start_barnabas
-
-# kafka-python looks for its codecs when it is imported.
-sys.path.append(str(DEPS / "codecs"))
 
 NewTopicName = Callable[[], str]
 
