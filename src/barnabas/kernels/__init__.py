@@ -14,8 +14,11 @@ from barnabas.kernels.contract import (
     APPEND_TIME_BIT,
     CODEC_MASK,
     CONTROL_BIT,
+    DELETE_HORIZON_BIT,
     HEADER_SIZE,
     NO_TIMESTAMP,
+    SLOT_SIZE,
+    SPECIAL_MASK,
     TIMESTAMP_MAX,
     TIMESTAMP_MIN,
     TRANSACTIONAL_BIT,
@@ -71,9 +74,15 @@ if TYPE_CHECKING:
         encode_unsigned_varint,
         encode_varint,
         encode_varlong,
+        filter_batches,
+        filter_records,
+        find_offset,
         inspect_batch,
+        map_batches,
+        map_records,
         murmur2,
         read_records,
+        rebuild_batch,
         records_to_columns,
         scan_batch,
         scan_batches,
@@ -94,9 +103,15 @@ else:
     encode_unsigned_varint = _chosen.encode_unsigned_varint
     encode_varint = _chosen.encode_varint
     encode_varlong = _chosen.encode_varlong
+    filter_batches = _chosen.filter_batches
+    filter_records = _chosen.filter_records
+    find_offset = _chosen.find_offset
     inspect_batch = _chosen.inspect_batch
+    map_batches = _chosen.map_batches
+    map_records = _chosen.map_records
     murmur2 = _chosen.murmur2
     read_records = _chosen.read_records
+    rebuild_batch = _chosen.rebuild_batch
     records_to_columns = _chosen.records_to_columns
     scan_batch = _chosen.scan_batch
     scan_batches = _chosen.scan_batches
@@ -108,9 +123,12 @@ __all__ = [
     "APPEND_TIME_BIT",
     "CODEC_MASK",
     "CONTROL_BIT",
+    "DELETE_HORIZON_BIT",
     "HEADER_SIZE",
     "NAME",
     "NO_TIMESTAMP",
+    "SLOT_SIZE",
+    "SPECIAL_MASK",
     "TIMESTAMP_MAX",
     "TIMESTAMP_MIN",
     "TRANSACTIONAL_BIT",
@@ -135,9 +153,15 @@ __all__ = [
     "encode_unsigned_varint",
     "encode_varint",
     "encode_varlong",
+    "filter_batches",
+    "filter_records",
+    "find_offset",
     "inspect_batch",
+    "map_batches",
+    "map_records",
     "murmur2",
     "read_records",
+    "rebuild_batch",
     "records_to_columns",
     "scan_batch",
     "scan_batches",

@@ -38,6 +38,10 @@ CODEC_MASK = 0x07
 APPEND_TIME_BIT = 0x08
 TRANSACTIONAL_BIT = 0x10
 CONTROL_BIT = 0x20
+DELETE_HORIZON_BIT = 0x40  # the base timestamp is when tombstones and markers may go
+SPECIAL_MASK = CODEC_MASK | TRANSACTIONAL_BIT | CONTROL_BIT  # what compaction must look at closer
+
+SLOT_SIZE = 24  # of compaction's map: a digest of 16 bytes and an offset
 
 NO_TIMESTAMP = -1
 TIMESTAMP_MIN = -(2**63)  # pass these two for "no bound"
@@ -288,6 +292,63 @@ class Kernels(Protocol):
         base_timestamp: int,
         append_time: int | None = None,
     ) -> Columns: ...
+
+    def find_offset(self, slots: Buffer, key: Buffer, /) -> int: ...
+    def map_records(
+        self,
+        slots: MutableBuffer,
+        room: int,
+        buffer: Buffer,
+        start: int,
+        end: int,
+        count: int,
+        base_offset: int,
+        start_offset: int,
+    ) -> tuple[int, int]: ...
+    def map_batches(
+        self,
+        slots: MutableBuffer,
+        room: int,
+        buffer: Buffer,
+        position: int,
+        end: int,
+        start_offset: int,
+    ) -> tuple[int, int, int]: ...
+    def filter_records(
+        self,
+        slots: Buffer,
+        buffer: Buffer,
+        start: int,
+        end: int,
+        count: int,
+        base_offset: int,
+        map_end: int,
+        drop_tombstones: bool = False,
+        shift: int = 0,
+    ) -> tuple[bytearray | None, int, bool, int]: ...
+    def filter_batches(
+        self,
+        slots: Buffer,
+        buffer: Buffer,
+        position: int,
+        end: int,
+        out: MutableBuffer,
+        out_position: int,
+        map_end: int,
+        now_ms: int,
+        horizon_ms: int,
+        retained: Buffer,
+    ) -> tuple[int, int, bool]: ...
+    def rebuild_batch(
+        self,
+        buffer: Buffer,
+        position: int,
+        records: Buffer,
+        count: int,
+        attributes: int,
+        base_timestamp: int,
+        max_timestamp: int,
+    ) -> bytearray: ...
 
     @property
     def BatchBuilder(self) -> Callable[..., BuilderContract]: ...

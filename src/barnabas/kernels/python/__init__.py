@@ -12,6 +12,14 @@ from barnabas.kernels.python.batch import (
     validate_records,
 )
 from barnabas.kernels.python.builder import BatchBuilder
+from barnabas.kernels.python.compaction import (
+    filter_batches,
+    filter_records,
+    find_offset,
+    map_batches,
+    map_records,
+    rebuild_batch,
+)
 from barnabas.kernels.python.crc32c import crc32c
 from barnabas.kernels.python.murmur2 import murmur2
 from barnabas.kernels.python.reader import Record, RecordReader, read_records
@@ -37,9 +45,15 @@ __all__ = [
     "encode_unsigned_varint",
     "encode_varint",
     "encode_varlong",
+    "filter_batches",
+    "filter_records",
+    "find_offset",
     "inspect_batch",
+    "map_batches",
+    "map_records",
     "murmur2",
     "read_records",
+    "rebuild_batch",
     "records_to_columns",
     "scan_batch",
     "scan_batches",

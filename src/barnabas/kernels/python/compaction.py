@@ -1,0 +1,286 @@
+"""Compaction of record batches: keys into a map of offsets, and batches through that map.
+
+The map is one flat buffer of slots, open addressing with linear steps:
+
+    MD5 of the key, 16 bytes | offset + 1, int64 in the machine's order (0: the slot is free)
+
+It belongs to the caller, who says how many new keys it may still take (`room`); a slot stays free
+at all times, so that a search ends. Batches that are compressed, transactional or control are not
+*plain*: the kernels over many batches stop in front of them, and the caller does those one by one.
+"""
+
+from __future__ import annotations
+
+import struct
+from hashlib import md5
+
+from barnabas.kernels.contract import (
+    APPEND_TIME_BIT,
+    DELETE_HORIZON_BIT,
+    HEADER_SIZE,
+    NO_TIMESTAMP,
+    PREFIX_SIZE,
+    SLOT_SIZE,
+    SPECIAL_MASK,
+    Buffer,
+    Fault,
+    HeaderFields,
+    MutableBuffer,
+    corrupt_record,
+    wrong_range,
+)
+from barnabas.kernels.python.batch import check_batch, scan_batch
+from barnabas.kernels.python.crc32c import crc32c
+from barnabas.kernels.python.layout import Layout, RecordFault, read_layout, wrap64
+from barnabas.kernels.python.varint import encode_varint, encode_varlong
+
+_SLOT = struct.Struct("=16sq")
+_SEALED = struct.Struct(">hiqq")  # attributes, last offset delta, base and max timestamp
+_GROWTH_MAX = 11  # bytes by which a record can grow when its timestamp delta does
+
+
+def find_offset(slots: Buffer, key: Buffer, /) -> int:
+    """Return the offset that the map has for a key, -1 without one."""
+    return _find(slots, key)[1] - 1 if len(slots) >= SLOT_SIZE else -1
+
+
+def map_records(
+    slots: MutableBuffer,
+    room: int,
+    buffer: Buffer,
+    start: int,
+    end: int,
+    count: int,
+    base_offset: int,
+    start_offset: int,
+) -> tuple[int, int]:
+    """Enter the offsets of uncompressed records from `start_offset` on.
+
+    Returns how many keys are new, and the offset of the first record that found no room (-1: all
+    did). Records without a key take no room.
+    """
+    added = 0
+    for layout in _layouts(buffer, start, end, count):
+        offset = base_offset + layout.offset_delta
+        if layout.key_length < 0 or offset < start_offset:
+            continue
+        key = buffer[layout.key_start : layout.key_start + layout.key_length]
+        position, found = _find(slots, key)
+        if not found:
+            if added >= room:
+                return added, offset
+            added += 1
+        _SLOT.pack_into(slots, position, md5(key, usedforsecurity=False).digest(), offset + 1)
+    return added, -1
+
+
+def map_batches(
+    slots: MutableBuffer, room: int, buffer: Buffer, position: int, end: int, start_offset: int
+) -> tuple[int, int, int]:
+    """Enter the records of plain batches, whose CRC is checked, until something else comes.
+
+    Returns the position of the first batch that was not done (special, cut, or without room for a
+    record), how many keys are new, and the offset that found no room (-1: all did).
+    """
+    total = 0
+    while (fields := _plain(buffer, position, end)) is not None:
+        check_batch(buffer, position, end)
+        if fields[0] + fields[6] >= start_offset:
+            first, last = position + HEADER_SIZE, position + fields[1]
+            added, full_at = map_records(
+                slots, room - total, buffer, first, last, fields[12], fields[0], start_offset
+            )
+            total += added
+            if full_at >= 0:
+                return position, total, full_at
+        position += fields[1]
+    return position, total, -1
+
+
+def filter_records(
+    slots: Buffer,
+    buffer: Buffer,
+    start: int,
+    end: int,
+    count: int,
+    base_offset: int,
+    map_end: int,
+    drop_tombstones: bool = False,
+    shift: int = 0,
+) -> tuple[bytearray | None, int, bool, int]:
+    """Leave out the records that newer ones replace, those without a key and, if told, tombstones.
+
+    Records from `map_end` on all stay. `shift` is added to the timestamp deltas. Returns the bytes
+    that stay (None: all, as they are), their number, whether tombstones are among them, and their
+    greatest timestamp delta.
+    """
+    kept = bytearray()
+    kept_count, tombstones, delta_max = 0, False, -(1 << 63)
+    position = start
+    for layout in _layouts(buffer, start, end, count):
+        begin, position = position, layout.end
+        offset = base_offset + layout.offset_delta
+        if offset < map_end:
+            if layout.key_length < 0 or (layout.value_length < 0 and drop_tombstones):
+                continue
+            key = buffer[layout.key_start : layout.key_start + layout.key_length]
+            if find_offset(slots, key) > offset:
+                continue
+        kept_count += 1
+        tombstones = tombstones or layout.value_length < 0
+        delta = wrap64(layout.timestamp_delta + shift)
+        delta_max = max(delta_max, delta)
+        if shift:
+            kept += _shifted(buffer, layout, delta)
+        else:
+            kept += buffer[begin : layout.end]
+    if kept_count == count and not shift:
+        return None, count, tombstones, delta_max if count else 0
+    return kept, kept_count, tombstones, delta_max if kept_count else 0
+
+
+def filter_batches(
+    slots: Buffer,
+    buffer: Buffer,
+    position: int,
+    end: int,
+    out: MutableBuffer,
+    out_position: int,
+    map_end: int,
+    now_ms: int,
+    horizon_ms: int,
+    retained: Buffer,
+) -> tuple[int, int, bool]:
+    """Pass plain batches, whose CRC is checked, through the map into `out`, until something else
+    comes or `out` could overflow.
+
+    Tombstones that stay get `horizon_ms` as their delete horizon, unless they have one; when that
+    has passed (`now_ms`), they go. A batch without records stays if its last offset is in
+    `retained` (int64, ascending). Returns both positions, and whether anything was changed.
+    """
+    last_offsets = memoryview(retained).cast("B").cast("q")
+    changed = False
+    while (fields := _plain(buffer, position, end)) is not None:
+        if out_position + fields[1] + _GROWTH_MAX * max(fields[12], 0) > len(out):
+            break
+        check_batch(buffer, position, end)
+        batch = _filter_batch(slots, buffer, position, fields, map_end, now_ms, horizon_ms)
+        if batch is None:
+            batch = memoryview(buffer)[position : position + fields[1]]
+        elif batch or fields[0] + fields[6] not in last_offsets:
+            changed = True
+        else:
+            changed = changed or fields[12] > 0
+            attributes = fields[5] & ~DELETE_HORIZON_BIT
+            batch = rebuild_batch(buffer, position, b"", 0, attributes, NO_TIMESTAMP, fields[8])
+        out[out_position : out_position + len(batch)] = batch
+        out_position += len(batch)
+        position += fields[1]
+    return position, out_position, changed
+
+
+def rebuild_batch(
+    buffer: Buffer,
+    position: int,
+    records: Buffer,
+    count: int,
+    attributes: int,
+    base_timestamp: int,
+    max_timestamp: int,
+) -> bytearray:
+    """Return the batch at position with other records; offsets, producer and epochs stay."""
+    if not 0 <= position <= len(buffer) - HEADER_SIZE:
+        raise wrong_range(position, position + HEADER_SIZE, len(buffer))
+    batch = bytearray(buffer[position : position + HEADER_SIZE])
+    batch += records
+    (last_offset_delta,) = struct.unpack_from(">i", batch, 23)
+    _SEALED.pack_into(batch, 21, attributes, last_offset_delta, base_timestamp, max_timestamp)
+    struct.pack_into(">i", batch, 57, count)
+    struct.pack_into(">i", batch, 8, len(batch) - PREFIX_SIZE)
+    struct.pack_into(">I", batch, 17, crc32c(memoryview(batch)[21:]))
+    return batch
+
+
+def _filter_batch(
+    slots: Buffer,
+    buffer: Buffer,
+    position: int,
+    fields: HeaderFields,
+    map_end: int,
+    now_ms: int,
+    horizon_ms: int,
+) -> Buffer | None:
+    """Return what stays of a plain batch: None for all of it, nothing for nothing."""
+    attributes, base_timestamp, count = fields[5], fields[7], fields[12]
+    has_horizon = attributes & DELETE_HORIZON_BIT != 0
+    place = (position + HEADER_SIZE, position + fields[1], count, fields[0], map_end)
+    drop = has_horizon and now_ms >= base_timestamp
+    kept, kept_count, tombstones, delta_max = filter_records(slots, buffer, *place, drop)
+    # A batch that reaches beyond the map is looked at again: its tombstones must wait for that.
+    if tombstones and not has_horizon and fields[0] + fields[6] < map_end:
+        shift = wrap64(base_timestamp - horizon_ms)
+        attributes |= DELETE_HORIZON_BIT
+        base_timestamp = horizon_ms
+        kept, _, _, delta_max = filter_records(slots, buffer, *place, drop, shift)
+        if kept is None:  # the horizon is the base timestamp already
+            kept = bytearray(buffer[place[0] : place[1]])
+    if kept is None:
+        # A batch that was emptied before stays only if it is still asked for.
+        return None if count else b""
+    if not kept_count:
+        return b""
+    max_timestamp = fields[8]
+    if not attributes & APPEND_TIME_BIT:
+        max_timestamp = wrap64(base_timestamp + delta_max)
+    return rebuild_batch(
+        buffer, position, kept, kept_count, attributes, base_timestamp, max_timestamp
+    )
+
+
+def _plain(buffer: Buffer, position: int, end: int) -> HeaderFields | None:
+    if not 0 <= position <= end <= len(buffer):
+        raise wrong_range(position, end, len(buffer))
+    if end - position < HEADER_SIZE:
+        return None
+    fields = scan_batch(buffer, position, end)
+    return None if fields[1] > end - position or fields[5] & SPECIAL_MASK else fields
+
+
+def _layouts(buffer: Buffer, position: int, end: int, count: int) -> list[Layout]:
+    if not 0 <= position <= end <= len(buffer):
+        raise wrong_range(position, end, len(buffer))
+    if count < 0:
+        raise corrupt_record(0, Fault.COUNT)
+    found = []
+    for index in range(count):
+        try:
+            layout = read_layout(buffer, position, end)
+        except RecordFault as failure:
+            raise corrupt_record(index, failure.fault) from None
+        found.append(layout)
+        position = layout.end
+    if position != end:
+        raise corrupt_record(count, Fault.LEFTOVER)
+    return found
+
+
+def _shifted(buffer: Buffer, layout: Layout, timestamp_delta: int) -> bytes:
+    """Return the record with another timestamp delta; what follows its offset delta is copied."""
+    rest = bytes(buffer[layout.key_start : layout.end])
+    key_length = encode_varint(layout.key_length)
+    body = b"".join(
+        (b"\0", encode_varlong(timestamp_delta), encode_varint(layout.offset_delta), key_length)
+    )
+    return encode_varint(len(body) + len(rest)) + body + rest
+
+
+def _find(slots: Buffer, key: Buffer) -> tuple[int, int]:
+    """Return the position of the key's slot, or of the free one where it belongs, and its value."""
+    digest = md5(key, usedforsecurity=False).digest()
+    slot_count = len(slots) // SLOT_SIZE
+    slot = int.from_bytes(digest[:8], "little") % slot_count
+    while True:
+        known, value = _SLOT.unpack_from(slots, slot * SLOT_SIZE)
+        if not value or known == digest:
+            return slot * SLOT_SIZE, value
+        slot = (slot + 1) % slot_count
