@@ -224,8 +224,8 @@ class ClassicProtocol:
             member.rebalance_timeout_ms,
             member.session_timeout_ms,
         )
+        # The former self's session runs on: it is back if this cannot be written.
         self._refuse_waiting(group, member.member_id, ErrorCode.FENCED_INSTANCE_ID, out)
-        out.timers.append(session_timer(group.group_id, member.member_id, None))
         group.rename(member, member_id)
         self._update_member(group, member, request)
         self._keep_alive(group, member, call.now_ms, out)

@@ -230,7 +230,6 @@ class ConsumerProtocol:
         target = group.target.get(holder_id, NONE)
         group.drop(holder_id)
         out.records += group.member_tombstones(holder_id)
-        out.timers.append(session_timer(group.group_id, holder_id, None))
         member = replace(
             former,
             member_id=member_id,
@@ -387,12 +386,13 @@ class ConsumerProtocol:
         return ErrorCode.NONE
 
     def remove(self, group: ConsumerGroup, member_ids: Sequence[str], out: Outcome) -> None:
-        """Let members go; those who stay get their partitions as they send heartbeats."""
+        """Let members go; those who stay get their partitions as they send heartbeats.
+
+        Timers run on: if the members are back because this could not be written, they matter.
+        """
         for member_id in member_ids:
             group.drop(member_id)
             out.records += group.member_tombstones(member_id)
-            out.timers.append(session_timer(group.group_id, member_id, None))
-            out.timers.append(TimerChange(("rebalance", group.group_id, member_id), None))
         topics = self._resolve(group)
         if topics != group.topics:
             group.topics = topics
@@ -400,26 +400,33 @@ class ConsumerProtocol:
         group.epoch += 1
         out.records.append(group.epoch_record())
 
-    def removed(self, group: ConsumerGroup, member_ids: Sequence[str]) -> Outcome:
-        """Let members go whose time is up, or whom an administrator removes."""
-        out = Outcome()
-        number, before = group.changes + 1, group.snapshot()
-        self.remove(group, member_ids, out)
-        self._undoable(group, number, before, out)
-        return out
-
     # -- time
 
-    def session_expired(self, group: ConsumerGroup, member_id: str) -> Outcome:
+    def session_expired(self, group: ConsumerGroup, member_id: str, now_ms: int) -> Outcome:
         """Give up a member that was not heard of."""
-        return self.removed(group, [member_id]) if member_id in group.members else Outcome()
+        if member_id not in group.members:
+            return Outcome()
+        deadline_ms = now_ms + self._options.consumer_session_timeout_ms
+        return self._give_up(
+            group, member_id, session_timer(group.group_id, member_id, deadline_ms)
+        )
 
-    def rebalance_expired(self, group: ConsumerGroup, member_id: str) -> Outcome:
+    def rebalance_expired(self, group: ConsumerGroup, member_id: str, now_ms: int) -> Outcome:
         """Give up a member that holds on to what it should have given back."""
         member = group.members.get(member_id)
         if member is None or member.current.state is not MemberState.UNREVOKED:
             return Outcome()
-        return self.removed(group, [member_id])
+        deadline_ms = now_ms + member.rebalance_timeout_ms
+        key = ("rebalance", group.group_id, member_id)
+        return self._give_up(group, member_id, TimerChange(key, deadline_ms))
+
+    def _give_up(self, group: ConsumerGroup, member_id: str, again: TimerChange) -> Outcome:
+        """Remove a member; another time if it cannot be written now."""
+        out = Outcome(timers=[again])
+        number, before = group.changes + 1, group.snapshot()
+        self.remove(group, [member_id], out)
+        self._undoable(group, number, before, out)
+        return out
 
     def loaded(self, group: ConsumerGroup, now_ms: int, out: Outcome) -> None:
         """Begin to watch the members of a group that was read from the log."""

@@ -174,6 +174,14 @@ class GroupCoordinator:
         else:
             response = LeaveGroupResponse(members=answers)
         outcome.replies.append(Reply(call.token, response))
+        if isinstance(group, ConsumerGroup) and outcome.undo is not None:
+            restore = outcome.undo
+
+            def undo(code: ErrorCode) -> list[Reply]:
+                restore(code)
+                return [Reply(call.token, LeaveGroupResponse(error_code=store_error(code)))]
+
+            outcome.undo = undo
         return outcome
 
     # -- members of consumer groups
@@ -387,9 +395,9 @@ class GroupCoordinator:
             case ("sync", _), ClassicGroup():
                 return self._classic.sync_expired(group, now_ms)
             case ("session", _, member_id), ConsumerGroup():
-                return self._consumer.session_expired(group, member_id)
+                return self._consumer.session_expired(group, member_id, now_ms)
             case ("rebalance", _, member_id), ConsumerGroup():
-                return self._consumer.rebalance_expired(group, member_id)
+                return self._consumer.rebalance_expired(group, member_id, now_ms)
             case _:
                 return Outcome()  # of a group that gave way to one of the other type
 

@@ -140,6 +140,11 @@ class Host:
 
     def replayed(self) -> GroupCoordinator:
         """Return a fresh coordinator that has read the log."""
+        fresh = self._read()
+        fresh.loaded(self.now_ms)
+        return fresh
+
+    def _read(self) -> GroupCoordinator:
         fresh = self.new_coordinator()
         for first, second in self.log:
             if isinstance(first, StateRecord):
@@ -153,7 +158,7 @@ class Host:
         for reply in self.coordinator.unload():
             self._receive(reply)
         self.timers.clear()
-        self.coordinator = self.replayed()
+        self.coordinator = self._read()
         self.apply(self.coordinator.loaded(self.now_ms))
 
 
