@@ -12,6 +12,8 @@ from barnabas.broker.handlers import (
     add_partitions_to_txn,
     alter_configs,
     api_versions,
+    consumer_group_describe,
+    consumer_group_heartbeat,
     create_partitions,
     create_topics,
     delete_groups,
@@ -101,6 +103,8 @@ def served_apis() -> dict[int, Served]:
         _served("DescribeProducers", describe_producers),
         _served("DescribeTransactions", describe_transactions),
         _served("ListTransactions", list_transactions),
+        _served("ConsumerGroupHeartbeat", consumer_group_heartbeat),
+        _served("ConsumerGroupDescribe", consumer_group_describe),
         _served("ListConfigResources", list_config_resources),
         _served("DescribeTopicPartitions", describe_topic_partitions),
     )
