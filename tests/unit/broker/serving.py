@@ -42,7 +42,7 @@ from barnabas.wire.messages.produce import (
 )
 from barnabas.wire.schema import Message
 
-DEADLINE_S = 20.0
+DEADLINE_S = 60.0
 TIMESTAMP = 1_700_000_000_000
 T = TypeVar("T")
 

@@ -129,6 +129,27 @@ def test_failures_are_told_one_by_one(make: Callable[..., Partition]) -> None:
     asyncio.run(story())
 
 
+def test_deleted_partitions(make: Callable[..., Partition]) -> None:
+    """One that is forgotten before its round does not spoil the round of the others."""
+
+    async def story() -> None:
+        disk = FaultyFiles()
+        deleted, kept = make(0, disk), make(1, disk)
+        flushed: list[Partition] = []
+        with ThreadPoolExecutor(1) as executor:
+            flusher = Flusher(executor, lambda: NOW, flushed.append, lambda *_: None)
+            for partition in (deleted, kept):
+                append(partition)
+                flusher.request(partition)
+            deleted.log.mark_deleted(deleted.log.directory + ".x-delete")
+            flusher.forget(deleted)
+            await flusher.drain()
+            assert flushed == [kept]
+        kept.log.release()
+
+    asyncio.run(story())
+
+
 def test_nothing_to_flush(make: Callable[..., Partition]) -> None:
     """A request for a log that is flushed already costs nothing."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 from tests.unit.broker.serving import Serving, batch_of, create_topic, produce, wait_for
@@ -30,6 +31,25 @@ def test_checkpoints(tmp_path: Path) -> None:
         wire.ask(DeleteRecordsRequest(topics=[DeleteRecordsTopic(name="t", partitions=[wanted])]))
         wait_for(lambda: "t 0 2" in lines_of(tmp_path / LOG_STARTS), "the start is written down")
         assert "t 0 0" in lines_of(tmp_path / RECOVERY_POINTS), "nothing was flushed"
+
+
+def test_turns_do_not_overlap(tmp_path: Path) -> None:
+    """Checkpoints that take longer than their interval are not written twice at a time."""
+    options = {"replica.high.watermark.checkpoint.interval.ms": 5}
+    with Serving(tmp_path, options) as serving:
+        under_way, most, turns = 0, 0, 0
+
+        async def write() -> None:
+            nonlocal under_way, most, turns
+            under_way += 1
+            most = max(most, under_way)
+            await asyncio.sleep(0.02)
+            under_way -= 1
+            turns += 1
+
+        serving.broker.logs.write_checkpoints = write  # type: ignore[method-assign]
+        wait_for(lambda: turns >= 3, "three turns are over")
+        assert most == 1
 
 
 def test_timed_flushes(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def test_configs_and_deletions_meet(tmp_path: Path) -> None:
             thread.start()
         try:
             with serving.connect() as wire:
-                for _ in range(40):
+                for _ in range(15):
                     create_topic(wire, "t")
                     assert delete(wire, "t") == 0
         finally:
@@ -69,7 +69,7 @@ def test_appends_and_deletions_meet(tmp_path: Path) -> None:
             thread.start()
         try:
             with serving.connect() as wire:
-                for number in range(30):
+                for number in range(16):
                     flush = {"flush.messages": "1"} if number % 2 else {}
                     create_topic(wire, "t", 1, flush)
                     produce(wire, "t", batch_of(["x"]))

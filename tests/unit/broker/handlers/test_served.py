@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.unit.broker.requests import has_sample, sample_request
-from tests.unit.broker.serving import Serving, Wire, create_topic
+from tests.unit.broker.serving import Serving, Wire, create_topic, fetch
 
 from barnabas.broker.handlers import served_apis
 from barnabas.broker.router import Served
@@ -80,3 +80,46 @@ def test_refusals_can_be_written_in_every_version(served: Served) -> None:
             assert answer.results == []
         elif has_sample(served.api.name):
             assert ErrorCode.UNKNOWN_SERVER_ERROR in error_codes(answer), (version, answer)
+
+
+class DenyAll:
+    """The authorizer of a cluster that is closed to everyone."""
+
+    def allows(self, *_: object) -> bool:
+        return False
+
+
+@pytest.mark.parametrize(
+    "served",
+    [served for served in SERVED if has_sample(served.api.name)],
+    ids=lambda served: served.api.name,
+)
+def test_every_api_asks_the_authorizer(
+    served: Served, serving: Serving, wire: Wire, new_name: Callable[[], str]
+) -> None:
+    """Where nothing is allowed nothing is done, and the answer says that it is not allowed."""
+    if served.api.name in ("ApiVersions", "SaslHandshake"):
+        return  # open to everyone: they come before a client can be known
+    topic_id = create_topic(wire, name := new_name(), 2)
+    topics_before = set(serving.broker.cluster.topic_names)
+    allowing = serving.broker.authorizer
+    serving.broker.authorizer = DenyAll()
+    try:
+        for version in versions(served):
+            response = wire.ask(sample_request(served.api.name, version, name, topic_id), version)
+            codes = set(error_codes(response))
+            if served.api.name == "DescribeCluster":
+                continue  # where the brokers are is told to everyone
+            if served.api.name == "DescribeLogDirs" and version < 3:
+                assert response.results == []
+                continue
+            codes.discard(ErrorCode.NONE)  # of the answer as a whole
+            assert codes <= {
+                ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+                ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+            }, (version, response)
+            assert codes, (version, response)
+    finally:
+        serving.broker.authorizer = allowing
+    assert set(serving.broker.cluster.topic_names) == topics_before
+    assert fetch(wire, name).high_watermark == 0
