@@ -28,6 +28,7 @@ from barnabas.broker.log_failures import LogFailures
 from barnabas.broker.logs import Logs
 from barnabas.broker.producer_ids import ProducerIds
 from barnabas.broker.registration import Registration
+from barnabas.broker.relocations import Relocations
 from barnabas.broker.request_metrics import RequestMetrics
 from barnabas.broker.router import Router
 from barnabas.broker.session import Session
@@ -202,6 +203,7 @@ class Broker:
         partition = self.partitions.pop(key, None)
         if partition is not None:
             partition.resign()
+            self.relocations.cancel(key)
             self.flusher.forget(partition)
             self._coordinator_resigns(key)
             self.fetch_purgatory.check(key)
@@ -294,6 +296,7 @@ class Broker:
         self.broker_id = await self.registration.broker_id(options, identity.get("broker.id"))
         self.logs.write_identity(self.broker_id, self.cluster.cluster_id)
         self.log_failures = LogFailures(self, vital_path)
+        self.relocations = Relocations(self, self._executor)
         self.logs.on_failure = self.log_failures.of_directory
         self.configs = Configs(
             BrokerSources(options.given),
@@ -413,6 +416,7 @@ class Broker:
         self.groups.stop()
         self.transactions.stop()
         self.alarm.stop()
+        await self.relocations.stop()
         await self.flusher.drain()
         await self.housekeeping.drain()
         await self.log_failures.drain()
@@ -439,6 +443,7 @@ class Broker:
         self.groups.stop()
         self.transactions.stop()
         self.alarm.stop()
+        self.relocations.abandon()
         self.logs.discard_unflushed(self.now_ms())
         await self._abandon()
 
@@ -468,5 +473,7 @@ class Broker:
         self.appended(partition)
 
     def _flush_failed(self, partition: Partition, failure: StorageError) -> None:
+        if self.partitions.get(partition.topic_partition) is not partition:
+            return  # it was deleted meanwhile, and its directory renamed
         logger.error("cannot flush %s: %s", partition.topic_partition, failure)
         self.log_failures.of_partition(partition.topic_partition, failure)

@@ -77,8 +77,10 @@ class Flusher:
                     log.finish_flush(flush, now_ms)
                     if failure is None:
                         self._on_flushed(partition)
-                    else:
+                    elif partition.log is log:
                         self._on_failed(partition, failure)
+                    else:
+                        self._wanted[partition] = None
         finally:
             self._round = None
 

@@ -65,6 +65,7 @@ class LogFailures:
         broker = self._broker
         if not directory_is_lost(failure) or path in broker.logs.offline:
             return
+        broker.relocations.cancel_to(path)
         held = broker.logs.take_offline(path, failure)
         logger.error("%s is offline with %d partitions: %s", path, len(held), failure)
         for key in held:

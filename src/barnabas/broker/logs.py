@@ -19,6 +19,7 @@ from barnabas.log.directory import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS,
 from barnabas.log.file_pool import FilePool
 from barnabas.log.files import Files
 from barnabas.log.partition_log import PartitionLog
+from barnabas.log.relocation import Relocation
 from barnabas.model.errors import ConfigError, StorageError
 from barnabas.model.ids import TopicPartition, Uuid
 
@@ -191,6 +192,21 @@ class Logs:
         directory = self._directory_of(partition)
         if directory is not None:
             self._delete(directory, partition, delay_ms)
+
+    def relocation(self, partition: TopicPartition, path: str, now_ms: int) -> Relocation | None:
+        """Begin to move a log to another directory; None when it is there already."""
+        source = self._directory_of(partition)
+        target = next(each for each in self._directories if each.path == path)
+        if source is None or source is target:
+            return None
+        unique = self._random_bytes(16).hex()
+        return Relocation(source, target, source.logs[partition], unique, now_ms)
+
+    def remove_later(self, path: str, delay_ms: int) -> None:
+        """Remove a log that is out of use, after a while."""
+        for directory in self._directories:
+            if path.startswith(directory.path + "/"):
+                self._purge_later(directory, path, delay_ms)
 
     def path_of(self, partition: TopicPartition) -> str | None:
         """Return the directory that holds a partition's log."""

@@ -3,7 +3,7 @@
     .lock  meta.properties  .kafka_cleanshutdown
     recovery-point-offset-checkpoint  replication-offset-checkpoint
     log-start-offset-checkpoint  cleaner-offset-checkpoint
-    <topic>-<partition>/   <topic>-<partition>.<32 hex>-delete/
+    <topic>-<partition>/   <topic>-<partition>.<32 hex>-delete/   ….<32 hex>-future/
 
 The lock is held while the object lives. The marker of a clean stop is removed before anything is
 loaded, so that a crash at any later time counts as one. A deleted log only changes its name at
@@ -35,6 +35,10 @@ RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 HIGH_WATERMARKS = "replication-offset-checkpoint"
 LOG_STARTS = "log-start-offset-checkpoint"
 CLEANED = "cleaner-offset-checkpoint"
+
+DELETE, FUTURE = "-delete", "-future"
+REMOVED = (DELETE, FUTURE)
+"""What a start removes: deleted logs, and copies that were not complete when the broker ended."""
 
 NAME_BYTES_MAX = 255
 _MOVED = re.compile(r"^(.+)\.[0-9a-f]{32}-(delete|future|stray)$")
@@ -147,12 +151,21 @@ class LogDirectory:
             partition = parse_name(name)
             if partition is not None:
                 yield partition
-            elif not name.endswith("-delete"):
+            elif not name.endswith(REMOVED):
                 _logger.warning("%s is not the log of a partition; left alone", self._at(name))
 
     def leftovers(self) -> list[str]:
-        """Return the paths of deleted logs that are still on the disk."""
-        return [self._at(n) for n in self._files.list(self.path) if n.endswith("-delete")]
+        """Return the paths of deleted logs and of unfinished copies that are still on the disk."""
+        return [self._at(n) for n in self._files.list(self.path) if n.endswith(REMOVED)]
+
+    def path_beside(self, partition: TopicPartition, unique: str, suffix: str) -> str:
+        """Return where a log is that is no longer, or not yet, in use; fits into a file name."""
+        tail = f"-{partition.partition}.{unique}{suffix}"
+        return self._at(partition.topic[: NAME_BYTES_MAX - len(tail)] + tail)
+
+    def path_of(self, partition: TopicPartition) -> str:
+        """Return where the log of a partition is while it is in use."""
+        return self._at(str(partition))
 
     def open_log(
         self,
@@ -201,18 +214,16 @@ class LogDirectory:
         `unique` are 32 hex digits that keep apart several deletions of one name.
         """
         log = self.logs[partition]
-        suffix = f"-{partition.partition}.{unique}-delete"
-        topic = partition.topic[: NAME_BYTES_MAX - len(suffix)]
-        target = self._at(topic + suffix)
-        log.mark_deleted(target)
+        target = self.path_beside(partition, unique, DELETE)
         del self.logs[partition]
         for known in (self._recovery_points, self._log_starts, self._cleaned, self.high_watermarks):
             known.pop(partition, None)
+        log.mark_deleted(target)
         return target
 
     def purge(self, path: str) -> None:
         """Remove a deleted log's files; may run on another thread."""
-        if not path.startswith(self.path + "/") or not path.endswith("-delete"):
+        if not path.startswith(self.path + "/") or not path.endswith(REMOVED):
             raise StorageError(f"{path} is not a deleted log of {self.path}")
         self._files.remove_tree(path)
 

@@ -174,6 +174,11 @@ class PartitionLog:
         return self.high_watermark if unstable is None else min(unstable, self.high_watermark)
 
     @property
+    def truncations(self) -> int:
+        """How often batches were taken back from the end."""
+        return self._truncations
+
+    @property
     def size_bytes(self) -> int:
         """Bytes of batches in all segments."""
         return self._segments.size_bytes
@@ -591,6 +596,17 @@ class PartitionLog:
             finally:
                 self.finish_flush(flush, now_ms)
         self.release()
+
+    def move_to(self, directory: str, pool: FilePool) -> None:
+        """Rename the directory and go on in it, with files of another pool; not while it is
+        flushed.
+        """
+        self._files.rename(self.directory, directory)
+        self.directory = directory
+        self._directories_changed = {directory, _parent(directory)}
+        self._pool = pool
+        for segment in self._segments:
+            segment.adopt(pool, directory)
 
     def mark_deleted(self, directory: str) -> None:
         """Rename the directory and let the files go; slices in use can still be read."""

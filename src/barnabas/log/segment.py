@@ -147,9 +147,11 @@ class Segment:
         self._newest_known = False
         self.max_timestamp, self.max_timestamp_offset = -1, self.base_offset
 
-    def adopt(self, pool: FilePool) -> None:
-        """Open the file through another pool from now on."""
+    def adopt(self, pool: FilePool, directory: str | None = None) -> None:
+        """Open the file through another pool from now on, and in the directory it was moved to."""
         self.file.close()
+        if directory is not None:
+            self._stem = f"{directory}/{segment_name(self.base_offset)}"
         self.pool.loaded_indexes.discard(self)
         self.pool = pool
         self.file = pool.file(self.path(LOG))

@@ -63,6 +63,16 @@ def _directory(
                 offset_lag=max(0, log.high_watermark - log.log_end_offset),
             )
         )
+    for key, move in broker.relocations.under_way.items():
+        if move.target_path == path and (wanted is None or key in wanted):
+            topics[key.topic].append(
+                DescribeLogDirsPartition(
+                    partition_index=key.partition,
+                    partition_size=move.size_bytes,
+                    offset_lag=move.lag,
+                    is_future_key=True,
+                )
+            )
     total_bytes, usable_bytes = broker.logs.space(path)
     return DescribeLogDirsResult(
         log_dir=path,

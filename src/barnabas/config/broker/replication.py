@@ -157,6 +157,5 @@ class ReplicationOptions(Section):
         default=2**63 - 1,
         at_least=0,
         dynamic="broker",
-        reserved=REPLICATION,
         doc="Bytes per second that moves between directories may take.",
     )

@@ -1,0 +1,171 @@
+"""Partitions on their way from one log directory of this broker to another.
+
+Each move is one task: it copies piece by piece on the executor, no faster than
+`replica.alter.log.dirs.io.max.bytes.per.second`, and lets the copy take the log's place on the
+loop once it is nearly caught up. A move ends without a trace when its partition is deleted, a disk
+fails or the broker stops: the log stays where it was, and the copy is removed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from concurrent.futures import Executor
+from typing import TYPE_CHECKING, TypeVar
+
+from barnabas.log.relocation import PIECE_BYTES, Relocation
+from barnabas.model.errors import BarnabasError, StorageError
+from barnabas.model.ids import TopicPartition
+
+if TYPE_CHECKING:
+    from barnabas.broker.broker import Broker
+    from barnabas.replication.partition import Partition
+
+logger = logging.getLogger("barnabas.relocations")
+
+T = TypeVar("T")
+
+ROUNDS_MAX = 8
+"""How often a copy is flushed before the last flush is done on the loop, in front of the swap."""
+
+
+class Move:
+    """One move under way, as others may see it."""
+
+    def __init__(self, relocation: Relocation) -> None:
+        self.relocation = relocation
+        self.task: asyncio.Task[None] | None = None
+        self.reading = False
+        """Whether a failure now would be the source's."""
+
+    @property
+    def target_path(self) -> str:
+        """The directory it goes to."""
+        return self.relocation.target.path
+
+    @property
+    def lag(self) -> int:
+        """Offsets that are still to be copied."""
+        return self.relocation.lag
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes that are copied."""
+        return self.relocation.size_bytes
+
+
+class Relocations:
+    """The moves of one broker."""
+
+    def __init__(self, broker: Broker, executor: Executor | None) -> None:
+        self.under_way: dict[TopicPartition, Move] = {}
+        self._broker = broker
+        self._executor = executor
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def begin(self, partition: Partition, path: str) -> None:
+        """Move a partition's log to another directory; ends a move of it to elsewhere."""
+        key = partition.topic_partition
+        under_way = self.under_way.get(key)
+        if under_way is not None and under_way.target_path == path:
+            return
+        self.cancel(key)
+        relocation = self._broker.logs.relocation(key, path, self._broker.now_ms())
+        if relocation is None:
+            return
+        move = Move(relocation)
+        self.under_way[key] = move
+        task = asyncio.get_running_loop().create_task(self._run(partition, move))
+        move.task = task
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def cancel(self, key: TopicPartition) -> None:
+        """Give up the move of a partition, if there is one."""
+        move = self.under_way.pop(key, None)
+        if move is not None and move.task is not None:
+            move.task.cancel()
+
+    def cancel_to(self, path: str) -> None:
+        """Give up the moves into a directory that failed."""
+        for key in [key for key, move in self.under_way.items() if move.target_path == path]:
+            self.cancel(key)
+
+    def abandon(self) -> None:
+        """Give up all moves without waiting, as a crash would."""
+        for key in list(self.under_way):
+            self.cancel(key)
+
+    async def stop(self) -> None:
+        """Give up all moves and wait until nothing of them runs."""
+        self.abandon()
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+
+    async def _run(self, partition: Partition, move: Move) -> None:
+        broker, relocation = self._broker, move.relocation
+        key = partition.topic_partition
+        try:
+            await self._catch_up(move)
+            log = relocation.finish(broker.now_ms())
+        except asyncio.CancelledError:
+            broker.logs.remove_later(relocation.abandon(), 0)
+            raise
+        except BarnabasError as failure:
+            logger.error("cannot move %s to %s: %s", key, move.target_path, failure)
+            del self.under_way[key]
+            broker.logs.remove_later(relocation.abandon(), 0)
+            if isinstance(failure, StorageError):
+                failed = relocation.source if move.reading else relocation.target
+                broker.log_failures.of_directory(failed.path, failure)
+            return
+        del self.under_way[key]
+        partition.log = log
+        try:
+            old = relocation.retire()
+            broker.logs.remove_later(old, log.options.file_delete_delay_ms)
+        except StorageError as failure:
+            logger.error("the old log of %s stays on disk: %s", key, failure)
+            broker.log_failures.of_directory(relocation.source.path, failure)
+        logger.info("%s moved to %s", key, move.target_path)
+
+    async def _catch_up(self, move: Move) -> None:
+        """Return when the rest is small and what the source has flushed is safe in the copy."""
+        broker, relocation = self._broker, move.relocation
+        for _ in range(ROUNDS_MAX):
+            while (piece := relocation.next_piece(broker.now_ms())) is not None:
+                move.reading = True
+                try:
+                    data = await self._elsewhere(piece.read)
+                finally:
+                    piece.release()
+                move.reading = False
+                await self._elsewhere(relocation.copy, data, broker.now_ms())
+                size = len(data)
+                await self._throttle(size)
+                if size < PIECE_BYTES and relocation.is_safe:
+                    break
+            flush = relocation.future.begin_flush()
+            if flush is not None:
+                try:
+                    await self._elsewhere(flush.run)
+                finally:
+                    relocation.future.finish_flush(flush, broker.now_ms())
+            if relocation.is_safe:
+                return
+
+    async def _throttle(self, size: int) -> None:
+        rate = self._broker.options.replica_alter_log_dirs_io_max_bytes_per_second
+        if rate < 2**62:
+            await asyncio.sleep(size / max(rate, 1))
+
+    async def _elsewhere(self, work: Callable[..., T], *arguments: object) -> T:
+        """Run on the executor to its end, also when the move is given up meanwhile."""
+        loop = asyncio.get_running_loop()
+        running = loop.run_in_executor(self._executor, work, *arguments)
+        try:
+            return await asyncio.shield(running)
+        except asyncio.CancelledError:
+            await asyncio.wait([running])
+            raise
