@@ -45,22 +45,20 @@ class ConfluentMember:
         self.name = name
         self.paused = False
         self.ledger = ledger
-        self.consumer = Consumer(
-            {
-                "bootstrap.servers": bootstrap,
-                "group.id": group,
-                "client.id": name,
-                "enable.auto.commit": False,
-                "auto.offset.reset": "earliest",
-                "session.timeout.ms": 6000,
-                "heartbeat.interval.ms": 50,
-                "fetch.wait.max.ms": 50,
-                "topic.metadata.refresh.interval.ms": 200,
-                "partition.assignment.strategy": "range",
-                **{key.replace("_", "."): value for key, value in more.items()},
-            }
-        )
-        self.is_cooperative = more.get("partition_assignment_strategy") == "cooperative-sticky"
+        settings = {
+            "bootstrap.servers": bootstrap,
+            "group.id": group,
+            "client.id": name,
+            "enable.auto.commit": "false",
+            "auto.offset.reset": "earliest",
+            "session.timeout.ms": 6000,
+            "heartbeat.interval.ms": 50,
+            "fetch.wait.max.ms": 50,
+            "topic.metadata.refresh.interval.ms": 200,
+            "partition.assignment.strategy": "range",
+            **{key.replace("_", "."): value for key, value in more.items()},
+        }
+        self.consumer = Consumer({key: value for key, value in settings.items() if value})
         self.consumer.subscribe(
             topics, on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._lost
         )

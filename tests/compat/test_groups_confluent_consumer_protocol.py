@@ -1,0 +1,93 @@
+"""Consumer groups of KIP-848 with confluent-kafka: one heartbeat, the broker assigns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka import ConsumerGroupState, ConsumerGroupType, KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient
+from tests.compat.test_groups_confluent_kafka import Crowd, create, places, produce
+
+pytestmark = pytest.mark.compat
+
+# These belong to the classic protocol: librdkafka refuses them in the other one.
+WITHOUT = dict.fromkeys(
+    ("session.timeout.ms", "heartbeat.interval.ms", "partition.assignment.strategy")
+)
+CONSUMER = {"group_protocol": "consumer", **WITHOUT}
+
+
+@pytest.fixture
+def crowd(quick_bootstrap: str, name: str) -> Iterator[Crowd]:
+    crowd = Crowd(quick_bootstrap, f"group-of-{name}")
+    yield crowd
+    for member in crowd.members:
+        member.consumer.close()
+    crowd.ledger.check()
+
+
+@pytest.mark.parametrize("count", [1, 2, 7])
+def test_members_share_a_topic_and_take_over_from_who_leaves(
+    crowd: Crowd, name: str, count: int
+) -> None:
+    wanted = create(crowd.bootstrap, name, 8)
+    produce(crowd.bootstrap, wanted, 10)
+    crowd.join([name], count, **CONSUMER)
+    crowd.settle(wanted, f"{count} members share 8 partitions")
+    crowd.read(wanted, 10, "all records are processed")
+    crowd.join([name], **CONSUMER)
+    crowd.settle(wanted, "one more has its share")
+    crowd.leave(crowd.members[0])
+    crowd.settle(wanted, "the others share what one left")
+    produce(crowd.bootstrap, wanted, 10)
+    crowd.read(wanted, 20, "what came later is processed too")
+
+
+def test_a_static_member_restarts_with_its_partitions(crowd: Crowd, name: str) -> None:
+    wanted = create(crowd.bootstrap, name, 4)
+    (first,) = crowd.join([name], group_instance_id="one", **CONSUMER)
+    (second,) = crowd.join([name], group_instance_id="two", **CONSUMER)
+    crowd.settle(wanted, "two static members share")
+    had, given_up = crowd.ledger.of(first.name), len(crowd.ledger.revocations[second.name])
+    crowd.leave(first)
+    (again,) = crowd.join([name], group_instance_id="one", **CONSUMER)
+    crowd.settle(wanted, "the restarted one has its partitions again")
+    assert crowd.ledger.of(again.name) == had
+    assert len(crowd.ledger.revocations[second.name]) == given_up
+
+
+def test_a_pattern_is_matched_by_the_broker(crowd: Crowd, name: str) -> None:
+    wanted = create(crowd.bootstrap, f"{name}.first", 2)
+    crowd.join([f"^{name.replace('.', '[.]')}[.].*"], 2, **CONSUMER)
+    crowd.settle(wanted, "the first topic is shared")
+    wanted += create(crowd.bootstrap, f"{name}.second", 2)
+    crowd.settle(wanted, "the second one is found and shared")
+
+
+def test_a_group_is_described_and_changes_its_type_when_it_is_empty(
+    crowd: Crowd, name: str
+) -> None:
+    wanted = create(crowd.bootstrap, name, 2)
+    produce(crowd.bootstrap, wanted, 3)
+    crowd.join([name], 2, **CONSUMER)
+    crowd.settle(wanted, "two members share")
+    crowd.read(wanted, 3, "all records are processed")
+    admin = AdminClient({"bootstrap.servers": crowd.bootstrap})
+    described = admin.describe_consumer_groups([crowd.group])[crowd.group].result(30)
+    assert described.state is ConsumerGroupState.STABLE
+    assert described.type is ConsumerGroupType.CONSUMER
+    owned = {
+        member.client_id: places(member.assignment.topic_partitions) for member in described.members
+    }
+    assert owned == {member.name: crowd.ledger.of(member.name) for member in crowd.members}
+    with pytest.raises(KafkaException) as refused:
+        admin.delete_consumer_groups([crowd.group])[crowd.group].result(30)
+    assert refused.value.args[0].code() == KafkaError.NON_EMPTY_GROUP
+    for member in list(crowd.members):
+        crowd.leave(member)
+    # The same group in the classic protocol goes on where the other one stopped.
+    produce(crowd.bootstrap, wanted, 3)
+    crowd.join([name])
+    crowd.settle(wanted, "a classic member has both partitions")
+    crowd.read(wanted, 6, "only what is new is read, and committed")
