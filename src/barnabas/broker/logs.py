@@ -50,6 +50,7 @@ class Logs:
         """Directories that failed, and why."""
         self.on_failure: Callable[[str, StorageError], None] | None = None
         """Told of a directory in which something was refused, once the broker runs."""
+        self._purges: dict[str, asyncio.TimerHandle] = {}
         self._directories: list[LogDirectory] = []
         for path in paths:
             try:
@@ -237,6 +238,7 @@ class Logs:
 
     async def close(self, now_ms: int, broker_epoch: int) -> None:
         """Stop cleanly: everything flushed and marked as such."""
+        self._leave_purges()
         loop = asyncio.get_running_loop()
         for directory in self._directories:
             close = partial(self._close, directory, now_ms, broker_epoch)
@@ -282,6 +284,7 @@ class Logs:
 
     def abandon(self) -> None:
         """Let go without writing anything, as a crash would."""
+        self._leave_purges()
         for directory in self._directories:
             directory.abandon()
 
@@ -297,9 +300,18 @@ class Logs:
 
     def _purge_later(self, directory: LogDirectory, path: str, delay_ms: int) -> None:
         loop = asyncio.get_running_loop()
-        loop.call_later(
-            delay_ms / 1000, lambda: loop.run_in_executor(self._executor, _purge, directory, path)
-        )
+
+        def purge() -> None:
+            del self._purges[path]
+            loop.run_in_executor(self._executor, _purge, directory, path)
+
+        self._purges[path] = loop.call_later(delay_ms / 1000, purge)
+
+    def _leave_purges(self) -> None:
+        """Leave what is still to be removed to the next start."""
+        for handle in self._purges.values():
+            handle.cancel()
+        self._purges.clear()
 
 
 def _checkpoints(directory: LogDirectory) -> dict[str, bytes]:

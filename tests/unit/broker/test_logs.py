@@ -10,6 +10,7 @@ import pytest
 from tests.unit.broker.handlers.test_topics import delete
 from tests.unit.broker.serving import (
     Serving,
+    Wire,
     batch_of,
     create_topic,
     fetch,
@@ -71,6 +72,39 @@ def test_leftovers_are_removed_at_the_next_start(tmp_path: Path) -> None:
         serving.stop()
         serving.start()
         wait_for(lambda: logs_in(tmp_path) == [], "the directory is gone")
+
+
+def test_removals_end_with_the_broker(tmp_path: Path) -> None:
+    """On a loop that lives on, a stopped broker removes nothing more; its next life does."""
+    options = BrokerOptions.parse(
+        {
+            "listeners": "PLAINTEXT://127.0.0.1:0",
+            "log.dirs": str(tmp_path),
+            "log.segment.delete.delay.ms": "30",
+        }
+    )
+    complaints: list[object] = []
+
+    async def story() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, context: complaints.append(context))
+        broker = Broker(options)
+        await broker.start()
+        endpoint = broker.endpoints[0]
+
+        def make_and_delete() -> None:
+            with Wire((endpoint.host, endpoint.port)) as wire:
+                create_topic(wire, "t")
+                delete(wire, name="t")
+
+        await asyncio.to_thread(make_and_delete)
+        await broker.stop()
+        left = logs_in(tmp_path)
+        await asyncio.sleep(0.06)
+        assert logs_in(tmp_path) == left
+
+    asyncio.run(story())
+    assert complaints == []
 
 
 def test_directories_that_disagree(tmp_path: Path) -> None:
