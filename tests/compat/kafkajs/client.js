@@ -91,6 +91,50 @@ const acts = {
       return offsets
     })
   },
+  // Members read a topic together until they have seen `count` messages, then leave.
+  group: async ({ topic, groupId, members, count }) => {
+    const seen = []
+    const owned = {}
+    const consumers = Array.from({ length: members }, () =>
+      kafka.consumer({ groupId, sessionTimeout: 6000, heartbeatInterval: 100, maxWaitTimeInMs: 50 })
+    )
+    let finish
+    const done = new Promise(resolve => (finish = resolve))
+    const check = () => {
+      const shares = Object.values(owned)
+      if (seen.length >= count && shares.length === members && shares.every(share => share.length)) finish()
+    }
+    await Promise.all(
+      consumers.map(async (consumer, number) => {
+        consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
+          owned[number] = payload.memberAssignment[topic] || []
+          check()
+        })
+        await consumer.connect()
+        await consumer.subscribe({ topics: [topic], fromBeginning: true })
+        await consumer.run({
+          eachMessage: async ({ partition, message }) => {
+            seen.push([partition, Number(message.offset)])
+            check()
+          },
+        })
+      })
+    )
+    await done
+    await Promise.all(consumers.map(consumer => consumer.disconnect()))
+    const offsets = await withAdmin(admin => admin.fetchOffsets({ groupId, topics: [topic] }))
+    return { seen, owned: Object.values(owned), offsets: offsets[0].partitions }
+  },
+  transactions: ({ topic, transactionalId, steps }) => {
+    const producer = kafka.producer({ transactionalId, idempotent: true, maxInFlightRequests: 1 })
+    return withClient(producer, async producer => {
+      for (const { values, commits } of steps) {
+        const transaction = await producer.transaction()
+        await transaction.send({ topic, messages: values.map(value => ({ partition: 0, value })) })
+        await (commits ? transaction.commit() : transaction.abort())
+      }
+    })
+  },
 }
 
 acts[act](JSON.parse(readFileSync(0)))
