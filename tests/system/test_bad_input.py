@@ -31,6 +31,7 @@ from tests.unit.broker.serving import (
     values_of,
     wait_for,
 )
+from tests.unit.wire.samples import random_message
 
 from barnabas.broker.handlers import served_apis
 from barnabas.broker.router import Served
@@ -426,6 +427,88 @@ def test_fuzzed_frames(serving: Serving, witness: Wire) -> None:
     assert closed > 0
     if connection is not None:
         connection.socket.close()
+
+
+def test_random_requests(serving: Serving, witness: Wire) -> None:
+    """Seeded requests that are well formed and make no sense: extremes in every field.
+
+    Whatever they ask for, they get an answer that can be read, or wait; nothing breaks inside.
+    """
+    source = random.Random(FUZZ_SEED)
+    with serving.connect() as wire:
+        topic_id = create_topic(wire, "random", 2)
+    connection: Wire | None = None
+    for number in range(FUZZ_FRAMES // 3):
+        served = source.choice(SERVED)
+        version = source.randint(served.first_version, served.last_version)
+        message = random_message(served.api.request, version, source)
+        steer(message, source, topic_id)
+        frame = request_frame(message, version, 1, source.choice([None, "", "c", "x" * 500]))
+        if asks_for_many_partitions(served, version, frame[4:]):
+            continue
+        if connection is None:
+            connection = serving.connect()
+        connection.socket.sendall(frame)
+        connection.send(ApiVersionsRequest(), 0)
+        if not reaches_the_end(connection):
+            connection.socket.close()
+            connection = None
+        lines = [line for line in serving.lines.of() if "closing 127.0.0.1" not in line]
+        serving.lines.clear()
+        assert not lines, f"request {number} of seed {FUZZ_SEED}: {message!r}: {lines}"
+    if connection is not None:
+        connection.socket.close()
+
+
+def test_restart_after_nonsense(tmp_path: Path) -> None:
+    """What random requests left behind can be opened again, and described in every version."""
+    serving = Serving(tmp_path)
+    serving.start()
+    source = random.Random(FUZZ_SEED)
+    with serving.connect() as wire:
+        topic_id = create_topic(wire, "random", 2)
+    changing = [
+        served
+        for served in SERVED
+        if served.api.name.startswith(("Alter", "Create", "Incremental", "Produce"))
+    ]
+    for _ in range(150):
+        served = source.choice(changing)
+        version = served.last_version
+        message = random_message(served.api.request, version, source)
+        steer(message, source, topic_id)
+        frame = request_frame(message, version, 1, "restart")
+        if not asks_for_many_partitions(served, version, frame[4:]):
+            with serving.connect() as wire:
+                wire.socket.sendall(frame)
+                wire.send(ApiVersionsRequest(), 0)
+                reaches_the_end(wire)
+    with serving.connect() as wire:
+        before = {topic.name for topic in wire.ask(MetadataRequest(topics=None), 12).topics}
+    serving.stop()
+    serving.start()
+    with serving.connect() as wire:
+        for version in range(1, 14):
+            after = wire.ask(MetadataRequest(topics=None), version).topics
+            assert {topic.name for topic in after} == before
+        assert produce(wire, "random", GOOD).error_code == 0
+    serving.stop()
+
+
+def steer(message: Any, source: random.Random, topic_id: bytes) -> None:
+    """Let some names and ids of a random message be those of the topic that exists."""
+    for field in message.FIELDS:
+        value = getattr(message, field.name)
+        if field.struct is not None and value is not None:
+            for each in value if field.is_array else [value]:
+                steer(each, source, topic_id)
+        elif source.random() < 0.5:
+            if field.name in ("name", "topic", "topic_name", "resource_name") and value is not None:
+                setattr(message, field.name, "random")
+            elif field.name == "topic_id" and value != bytes(16):
+                setattr(message, field.name, topic_id)
+            elif field.name in ("partition", "partition_index", "index"):
+                setattr(message, field.name, 0)
 
 
 def asks_for_many_partitions(served: Served, version: int, payload: bytes) -> bool:

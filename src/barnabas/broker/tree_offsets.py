@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from barnabas.controller.nodes import consumer_offset_path
 from barnabas.coordination.contract import Coordination, NodeExists, NoNode
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import InvalidValueError, RequestError
 
 
 class TreeOffsets:
@@ -15,11 +17,13 @@ class TreeOffsets:
         self._tree = coordination
 
     async def store(self, group: str, topic: str, partition: int, offset: int) -> None:
-        """Remember an offset."""
+        """Remember an offset; raise INVALID_GROUP_ID if the group's name cannot be a node's."""
         path = consumer_offset_path(group, topic, partition)
         data = str(offset).encode()
         try:
             await self._tree.set(path, data)
+        except InvalidValueError as failure:
+            raise RequestError(ErrorCode.INVALID_GROUP_ID, str(failure)) from failure
         except NoNode:
             try:
                 await self._tree.create(path, data, make_parents=True)
@@ -31,5 +35,5 @@ class TreeOffsets:
         try:
             data, _ = await self._tree.get(consumer_offset_path(group, topic, partition))
             return int(data)
-        except (NoNode, ValueError):
+        except (NoNode, InvalidValueError, ValueError):
             return None
