@@ -61,6 +61,8 @@ class Host:
         self._tokens = itertools.count(1)
         self._ids = itertools.count(1)
         self.coordinator = self.new_coordinator()
+        self.reader = self.new_coordinator()
+        """Follows the log: knows at any time what a new coordinator would know."""
 
     def new_coordinator(self) -> GroupCoordinator:
         return GroupCoordinator(
@@ -106,6 +108,8 @@ class Host:
         else:
             producer_id = outcome.producer[0] if outcome.producer else None
             self.log += [(record, producer_id) for record in outcome.records]
+            for record in outcome.records:
+                self.reader.replay(record, producer_id)
         for reply in replies:
             self._receive(reply)
 
@@ -123,6 +127,7 @@ class Host:
 
     def marker(self, producer_id: int, committed: bool) -> None:
         self.log.append((producer_id, committed))
+        self.reader.on_marker(producer_id, committed)
         self.coordinator.on_marker(producer_id, committed)
 
     def advance(self, duration_ms: int) -> None:

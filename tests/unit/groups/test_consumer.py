@@ -94,7 +94,7 @@ def settle(*consumers: Consumer) -> None:
 
 def same_state(host: Host) -> None:
     """A coordinator that reads the log knows what this one knows."""
-    live, read = host.coordinator.groups.get("g"), host.replayed().groups.get("g")
+    live, read = host.coordinator.groups.get("g"), host.reader.groups.get("g")
     assert isinstance(live, ConsumerGroup)
     assert isinstance(read, ConsumerGroup)
     for name in ("epoch", "target_epoch", "members", "target", "topics", "static", "holders"):
