@@ -114,6 +114,14 @@ class Connection(asyncio.BufferedProtocol):
         """True when no request is in handling."""
         return not self._in_handling
 
+    def idle_ms(self, now_ms: int) -> int:
+        """Return how long the client has neither sent nor taken anything; 0 while it waits for us."""
+        sending = self._zero_copy
+        stalled_since_ms = sending.stalled_since_ms if sending is not None else None
+        if stalled_since_ms is not None:
+            return now_ms - max(stalled_since_ms, self.last_active_ms)
+        return 0 if self._in_handling else now_ms - self.last_active_ms
+
     def answer(self, frame: bytes | bytearray) -> None:
         """Send the answer to the request in handling, and go on with the next one."""
         if self._closed:

@@ -122,10 +122,10 @@ class Listener:
         now_ms = self.now_ms()
         idle_ms_max = self._options.idle_ms_max
         for connection in list(self.connections):
-            quiet_ms = now_ms - connection.last_active_ms
+            quiet_ms = connection.idle_ms(now_ms)
             if not connection.is_open:
                 connection.abort()
-            elif connection.is_idle and 0 <= idle_ms_max < quiet_ms:
+            elif 0 <= idle_ms_max < quiet_ms:
                 connection.close(
                     f"idle for {quiet_ms} ms (connections.max.idle.ms={idle_ms_max})",
                     level=logging.DEBUG,

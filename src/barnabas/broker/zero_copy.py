@@ -62,6 +62,12 @@ class ZeroCopySend:
         self._parts: deque[Part] = deque()
         self._sent = 0  # bytes of the first part that have left
         self._waiting = False
+        self._stepped_at = 0.0
+
+    @property
+    def stalled_since_ms(self) -> int | None:
+        """Return when the client last took something, None unless it is waited for."""
+        return int(self._stepped_at * 1000) if self._waiting else None
 
     def send(self, parts: Sequence[Part]) -> None:
         """Send the parts in order; call `on_sent` when the last byte is with the kernel."""
@@ -79,6 +85,7 @@ class ZeroCopySend:
     def _step(self) -> None:
         if self._transport.is_closing() or self._socket.fileno() < 0:
             return
+        self._stepped_at = self._loop.time()
         if self._transport.get_write_buffer_size():
             self._wait()  # earlier answers leave first
             return

@@ -254,6 +254,23 @@ class TestIdleness:
             serving.wait_inside(lambda: not listener.connections, "all connections are gone")
             victim.close()
 
+    def test_readers_that_stall_are_dropped(self, tmp_path: Path) -> None:
+        """A client that stops in the middle of a large answer does not pin its file for ever."""
+        options = {"connections.max.idle.ms": 150, "message.max.bytes": 20_000_000}
+        with Serving(tmp_path, options) as serving:
+            with serving.connect() as wire:
+                create_topic(wire, "t")
+                for _ in range(3):
+                    produce(wire, "t", batch_of([bytes(4_000_000)]))
+            stalled = serving.connect()
+            stalled.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            stalled.send(fetch_request("t", partition_max_bytes=1 << 25), 12)
+            log = serving.broker.partitions["t", 0].log
+            serving.wait_inside(lambda: log.segments[0].file.pins, "the file is pinned")
+            serving.wait_inside(lambda: not log.segments[0].file.pins, "the file is let go")
+            listener = serving.broker._listeners[0]
+            serving.wait_inside(lambda: not listener.connections, "the connection is gone")
+
 
 class TestListeners:
     def test_the_dialled_address_is_told(self, tmp_path: Path) -> None:
