@@ -115,7 +115,7 @@ class Connection(asyncio.BufferedProtocol):
         return not self._in_handling
 
     def idle_ms(self, now_ms: int) -> int:
-        """Return how long the client has neither sent nor taken anything; 0 while it waits for us."""
+        """Return how long the client neither sent nor took anything; 0 while it waits for us."""
         sending = self._zero_copy
         stalled_since_ms = sending.stalled_since_ms if sending is not None else None
         if stalled_since_ms is not None:
