@@ -376,6 +376,8 @@ class Broker:
         await self.controller.load()
         for _ in self.logs.offline:
             await self.log_failures.notify()
+        self.groups.open()
+        self.transactions.open()
         self.housekeeping = Housekeeping(self)
         self.housekeeping.start()
         for listener in self._listeners:

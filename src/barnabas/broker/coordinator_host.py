@@ -76,6 +76,7 @@ class CoordinatorHost(ABC, Generic[M]):
         self._broker = broker
         self._make_machine = make_machine
         self._codec = codec
+        self._opened = False
         self._loads: set[asyncio.Task[None]] = set()
 
     # finding
@@ -135,8 +136,21 @@ class CoordinatorHost(ABC, Generic[M]):
 
     # leading
 
+    def open(self) -> None:
+        """Begin to coordinate; every topic of the cluster is known by now.
+
+        Not earlier: a machine that has loaded may ask for markers on any topic at once, and a
+        topic that is merely not known yet would be taken for a deleted one.
+        """
+        self._opened = True
+        self.lead_all(
+            partition for key, partition in self._broker.partitions.items() if key[0] == self.topic
+        )
+
     def lead_all(self, partitions: Iterable[Partition]) -> None:
         """Coordinate what is led here, each in its present epoch."""
+        if not self._opened:
+            return
         for partition in partitions:
             shard = self.shards.get(partition.topic_partition.partition)
             if partition.is_leader and (shard is None or shard.epoch != partition.leader_epoch):
