@@ -20,6 +20,7 @@ from barnabas.broker.configs import Configs
 from barnabas.broker.connection_limits import ConnectionLimits, parse_overrides
 from barnabas.broker.fetch_sessions import FetchSessions
 from barnabas.broker.flusher import Flusher
+from barnabas.broker.forks import Forks
 from barnabas.broker.group_host import GroupHost
 from barnabas.broker.handlers import served_apis
 from barnabas.broker.housekeeping import Housekeeping
@@ -297,6 +298,7 @@ class Broker:
         self.logs.write_identity(self.broker_id, self.cluster.cluster_id)
         self.log_failures = LogFailures(self, vital_path)
         self.relocations = Relocations(self, self._executor)
+        self.forks = Forks(self, self._executor, self._random_bytes)
         self.logs.on_failure = self.log_failures.of_directory
         self.configs = Configs(
             BrokerSources(options.given),
@@ -374,6 +376,7 @@ class Broker:
             if not await self.registration.wait_until_gone(nodes.CONTROLLER):
                 raise ConfigError("another live broker is the controller of this cluster")
         await self.controller.load()
+        self.logs.settle_forks(lambda topic_id: self.cluster.topic_by_id(topic_id) is not None)
         for _ in self.logs.offline:
             await self.log_failures.notify()
         self.groups.open()

@@ -18,6 +18,7 @@ from barnabas.log.checkpoints import encode_offsets
 from barnabas.log.directory import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, LogDirectory
 from barnabas.log.file_pool import FilePool
 from barnabas.log.files import Files
+from barnabas.log.fork import PENDING, Fork
 from barnabas.log.partition_log import PartitionLog
 from barnabas.log.relocation import Relocation
 from barnabas.model.errors import ConfigError, StorageError
@@ -202,6 +203,31 @@ class Logs:
             return None
         unique = self._random_bytes(16).hex()
         return Relocation(source, target, source.logs[partition], unique, now_ms)
+
+    def fork(
+        self, partition: TopicPartition, source: PartitionLog, topic_id: Uuid, end_offset: int
+    ) -> Fork:
+        """Describe a fork of a log, in the directory of its source."""
+        directory = self._directory_of(source.topic_partition)
+        assert directory is not None
+        unique = self._random_bytes(16).hex()
+        return Fork(directory, source, partition, topic_id, end_offset, unique)
+
+    def confirm_fork(self, partition: TopicPartition) -> None:
+        """The topic of a forked log exists: nothing need be cleared away after a crash."""
+        directory = self._directory_of(partition)
+        if directory is not None:
+            self._files.unlink(f"{directory.path_of(partition)}/{PENDING}")
+
+    def settle_forks(self, exists: Callable[[Uuid], bool]) -> None:
+        """Keep the forks whose topic came to be before a crash, and remove the others."""
+        for log in self.all:
+            if self._files.exists(f"{log.directory}/{PENDING}"):
+                if log.topic_id is not None and exists(log.topic_id):
+                    self.confirm_fork(log.topic_partition)
+                else:
+                    logger.warning("%s is an unfinished fork: removing it", log.directory)
+                    self.delete(log.topic_partition, 0)
 
     def remove_later(self, path: str, delay_ms: int) -> None:
         """Remove a log that is out of use, after a while."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
 from barnabas.controller.cluster import ClusterView, TopicView
@@ -11,6 +11,17 @@ from barnabas.controller.controller import Controller, NewTopic
 from barnabas.controller.topics import check_name
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
+
+Prepare = Callable[[NewTopic], Awaitable[NewTopic]]
+Outcomes = dict[str, TopicView | RequestError | None]
+
+
+async def _ready(topic: NewTopic, prepare: Prepare, outcomes: Outcomes) -> NewTopic | None:
+    try:
+        return await prepare(topic)
+    except RequestError as refusal:
+        outcomes[topic.name] = refusal
+        return None
 
 
 class Topics:
@@ -58,14 +69,15 @@ class Topics:
                 await self._controller.create_topics([replace(topic, replication_factor=factor)])
 
     async def create(
-        self, topics: Sequence[NewTopic], *, dry_run: bool
+        self, topics: Sequence[NewTopic], *, dry_run: bool, prepare: Prepare | None = None
     ) -> list[TopicView | RequestError | None]:
         """Create the topics that can be; for each return it as it is now, or why not.
 
-        A dry run creates nothing and returns None for a topic that could be created.
+        A dry run creates nothing and returns None for a topic that could be created. `prepare` may
+        do what must be there before a topic exists, and complete or refuse it.
         """
         async with self._lock:
-            outcomes: dict[str, TopicView | RequestError | None] = {}
+            outcomes: Outcomes = {}
             good: list[NewTopic] = []
             for topic in topics:
                 try:
@@ -74,6 +86,8 @@ class Topics:
                     good.append(topic)
                 except RequestError as refusal:
                     outcomes[topic.name] = refusal
+            if prepare is not None and not dry_run:
+                good = [ready for each in good if (ready := await _ready(each, prepare, outcomes))]
             if good and not dry_run:
                 for view in await self._controller.create_topics(good):
                     outcomes[view.name] = view

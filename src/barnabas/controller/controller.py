@@ -63,6 +63,10 @@ class NewTopic:
     replication_factor: int
     assignment: Mapping[int, Sequence[int]] = field(default_factory=dict)
     configs: Mapping[str, str] = field(default_factory=dict)
+    topic_id: Uuid | None = None
+    """The id, where something is prepared under it; otherwise a new one is drawn."""
+    leader_epochs: Mapping[int, int] = field(default_factory=dict)
+    """Where a partition's first leader epoch is not 0, because it begins with older records."""
 
 
 class Controller:
@@ -263,12 +267,16 @@ class Controller:
                 start=draw[0] % len(brokers),
                 shift=draw[1] % len(brokers),
             )
-        partitions = [self._led(replicas[number]) for number in range(len(replicas))]
-        return TopicView(topic.name, self._new_id(), partitions)
+        partitions = [
+            self._led(replicas[number], topic.leader_epochs.get(number, 0))
+            for number in range(len(replicas))
+        ]
+        return TopicView(topic.name, topic.topic_id or self._new_id(), partitions)
 
-    def _led(self, replicas: Sequence[int]) -> PartitionView:
+    def _led(self, replicas: Sequence[int], epoch: int = 0) -> PartitionView:
         alive = [broker for broker in replicas if broker in self._cluster.brokers]
-        return PartitionView(alive[0] if alive else NO_LEADER, 0, tuple(alive), tuple(replicas))
+        leader = alive[0] if alive else NO_LEADER
+        return PartitionView(leader, epoch, tuple(alive), tuple(replicas))
 
     def _creation(self, topic: NewTopic, view: TopicView) -> list[Operation]:
         config_path = nodes.config_path("topics", topic.name)

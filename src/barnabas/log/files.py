@@ -138,6 +138,14 @@ class Files(Protocol):
         """Give a file or directory a new name, atomically, replacing a file that has it."""
         ...
 
+    def link(self, source: str, target: str) -> None:
+        """Give a file a second name; both have the same bytes from then on."""
+        ...
+
+    def links(self, path: str) -> int:
+        """Return how many names a file has, 0 when there is no such file."""
+        ...
+
     def unlink(self, path: str) -> bool:
         """Remove a file; return False when there was none. Open Files of it stay readable."""
         ...
@@ -367,6 +375,16 @@ class DiskFiles:
             os.replace(source, target)
         except OSError as failure:
             raise _refused(f"rename {source} to", target, failure) from failure
+
+    def link(self, source: str, target: str) -> None:
+        try:
+            os.link(source, target)
+        except OSError as failure:
+            raise _refused(f"link {source} to", target, failure) from failure
+
+    def links(self, path: str) -> int:
+        status = self._stat(path)
+        return 0 if status is None else status.st_nlink
 
     def unlink(self, path: str) -> bool:
         try:

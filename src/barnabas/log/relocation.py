@@ -42,6 +42,7 @@ class Relocation:
         self._log = log
         self._unique = unique
         self._truncations = log.truncations
+        self._cleaned_offset = log.cleaned_offset
         # A pool of its own: the copy is written on another thread.
         self._pool = FilePool(target.pool.files, limit=4)
         self.future = PartitionLog.open(
@@ -99,10 +100,16 @@ class Relocation:
         """Whether all that is flushed of the source is flushed in the copy."""
         return self.future.recovery_point >= self._log.recovery_point
 
+    @property
+    def is_free(self) -> bool:
+        """Whether nobody replaces segments of the source at present."""
+        return not self._log.compacting
+
     def finish(self, now_ms: int) -> PartitionLog:
         """Copy the rest and put the copy in the log's place; `retire` must follow at once.
 
-        Runs between two appends. The rest should be small, and what is flushed should be safe.
+        Runs between two appends, while the source is free. The rest should be small, and what is
+        flushed should be safe.
         """
         while (piece := self.next_piece(now_ms)) is not None:
             try:
@@ -116,6 +123,7 @@ class Relocation:
         future.leader_epochs = LeaderEpochs.decode(log.leader_epochs.encode(), log.directory)
         future.leader_epochs.changed = True
         future.producers = log.producers
+        future.cleaned_offset = min(self._cleaned_offset, future.log_end_offset)
         future.log_start_offset = log.log_start_offset
         future.set_high_watermark(log.high_watermark)
         future.move_to(self.target.path_of(key), self.target.pool)

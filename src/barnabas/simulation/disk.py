@@ -197,7 +197,7 @@ class SimulatedDisk:
         self._changes.clear()
         # In the order of the walk, which is that of names: one seed, one outcome.
         settle_names(self._root)
-        for inode in files_below(self._root):
+        for inode in {id(inode): inode for inode in files_below(self._root)}.values():
             inode.crash(self.random)
         self.used_bytes = self._measure()
 
@@ -319,6 +319,24 @@ class SimulatedDisk:
             old, new = self._parent("rename", source), self._parent("rename", target)
             self._change([(*old, None), (*new, node)])
 
+    def link(self, source: str, target: str) -> None:
+        """Give a file a second name."""
+        self.check("link", source)
+        self.check("link", target)
+        inode = self._inode("link", source)
+        if inode is None:
+            raise _refused("link", source, errno.ENOENT)
+        if self._find(target) is not None:
+            raise _refused("link", target, errno.EEXIST)
+        self._change([(*self._parent("link", target), inode)])
+
+    def links(self, path: str) -> int:
+        """Return how many names a file has, 0 when there is no such file."""
+        inode = self._inode("links", path)
+        if inode is None:
+            return 0
+        return sum(other is inode for other in files_below(self._root))
+
     def unlink(self, path: str) -> bool:
         """Remove a file; return False when there was none. Open files of it stay readable."""
         self.check("unlink", path)
@@ -364,7 +382,8 @@ class SimulatedDisk:
     # Inside
 
     def _measure(self) -> int:
-        return sum(len(inode.data) for inode in files_below(self._root))
+        inodes = {id(inode): inode for inode in files_below(self._root)}
+        return sum(len(inode.data) for inode in inodes.values())
 
     def _open(self, path: str, create: bool) -> SimulatedFile:
         inode = self._inode("open", path)

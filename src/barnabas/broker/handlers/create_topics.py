@@ -1,14 +1,17 @@
 """CreateTopics: make topics, or only say whether they could be made.
 
 From v4 on, -1 partitions or replicas stand for the broker's defaults. v5 answers with the configs
-of the new topic, v7 with its id.
+of the new topic, v7 with its id. The configs `barnabas.fork.*` make a fork of another topic.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from barnabas.broker.forks import ForkOf, take_fork
+from barnabas.controller.cluster import TopicView
 from barnabas.controller.controller import NewTopic
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import ConfigError, RequestError
@@ -33,6 +36,7 @@ async def handle(broker: Broker, request: Request[CreateTopicsRequest]) -> Creat
     counts = Counter(topic.name for topic in body.topics)
     results: dict[str, CreatableTopicResult] = {}
     wanted: list[NewTopic] = []
+    forks: dict[str, ForkOf] = {}
     for topic in body.topics:
         try:
             if counts[topic.name] > 1:
@@ -40,13 +44,13 @@ async def handle(broker: Broker, request: Request[CreateTopicsRequest]) -> Creat
                     ErrorCode.INVALID_REQUEST, f"topic {topic.name!r} is named twice"
                 )
             _authorize(broker, request, topic.name)
-            wanted.append(_new_topic(broker, request, topic))
+            wanted.append(_new_topic(broker, request, topic, forks))
         except RequestError as refusal:
             results[topic.name] = _failed(topic.name, refusal)
         except ConfigError as refusal:
             error = RequestError(ErrorCode.INVALID_CONFIG, str(refusal))
             results[topic.name] = _failed(topic.name, error)
-    outcomes = await broker.topics.create(wanted, dry_run=body.validate_only)
+    outcomes = await _create(broker, wanted, forks, dry_run=body.validate_only)
     for new, outcome in zip(wanted, outcomes, strict=True):
         if isinstance(outcome, RequestError):
             results[new.name] = _failed(new.name, outcome)
@@ -54,6 +58,30 @@ async def handle(broker: Broker, request: Request[CreateTopicsRequest]) -> Creat
             topic_id = ZERO_UUID if outcome is None else outcome.topic_id
             results[new.name] = _created(broker, request, new, topic_id)
     return CreateTopicsResponse(topics=list(results.values()))
+
+
+async def _create(
+    broker: Broker, wanted: list[NewTopic], forks: Mapping[str, ForkOf], *, dry_run: bool
+) -> list[TopicView | RequestError | None]:
+    if not forks:
+        return await broker.topics.create(wanted, dry_run=dry_run)
+    prepared: dict[str, NewTopic] = {}
+
+    async def prepare(topic: NewTopic) -> NewTopic:
+        fork = forks.get(topic.name)
+        if fork is None:
+            return topic
+        prepared[topic.name] = topic
+        return await broker.forks.prepare(topic, fork)
+
+    try:
+        return await broker.topics.create(wanted, dry_run=dry_run, prepare=prepare)
+    finally:
+        for name, topic in prepared.items():
+            if broker.cluster.topic(name) is None:
+                broker.forks.undo(topic)
+            else:
+                broker.forks.created(topic)
 
 
 def refuse(
@@ -74,7 +102,10 @@ def _authorize(broker: Broker, request: Request[CreateTopicsRequest], name: str)
 
 
 def _new_topic(
-    broker: Broker, request: Request[CreateTopicsRequest], topic: CreatableTopic
+    broker: Broker,
+    request: Request[CreateTopicsRequest],
+    topic: CreatableTopic,
+    forks: dict[str, ForkOf],
 ) -> NewTopic:
     configs: dict[str, str] = {}
     for config in topic.configs:
@@ -83,6 +114,17 @@ def _new_topic(
                 ErrorCode.INVALID_CONFIG, f"{config.name}: a null value cannot be set"
             )
         configs[config.name] = config.value
+    fork = take_fork(configs)
+    if fork is not None:
+        if not broker.allows(request.session, Operation.READ, ResourceType.TOPIC, fork.source):
+            raise RequestError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        if topic.assignments:
+            raise RequestError(ErrorCode.INVALID_REQUEST, "a fork is placed beside its source")
+        partitions = len(broker.forks.check(fork, topic.num_partitions))
+        configs = {**broker.configs.overrides_of(fork.source), **configs}
+        broker.configs.check_topic(configs)
+        forks[topic.name] = fork
+        return NewTopic(topic.name, partitions, 1, {}, configs)
     broker.configs.check_topic(configs)
     if topic.assignments:
         if topic.num_partitions != -1 or topic.replication_factor != -1:

@@ -1,0 +1,137 @@
+"""A second log that begins with the records of another one, made in constant time by hard links.
+
+The closed segments of the source, with their indexes and producer snapshots, get a second name in
+the directory of the new log; only the segment that an end offset cuts is copied, up to the last
+batch that lies below it. Leader epochs are cut at the same place, the topic id is the new topic's.
+From then on the two logs have nothing to do with each other (see `sharing`).
+
+The new log is made under a `-future` name, which a start removes, and gets its own name when it is
+complete. Until the topic exists it holds the file `fork.pending`: what a crash leaves without its
+topic is found by that, and removed.
+"""
+
+from __future__ import annotations
+
+from barnabas.config.topic import TopicOptions
+from barnabas.log import partition_metadata
+from barnabas.log.directory import FUTURE, LogDirectory
+from barnabas.log.files import File
+from barnabas.log.leader_epochs import LeaderEpochs
+from barnabas.log.partition_log import PartitionLog
+from barnabas.log.producer_snapshot import snapshot_offsets, snapshot_path
+from barnabas.log.recovery import EPOCH_FILE
+from barnabas.log.segment import LOG, SUFFIXES, Segment, segment_name
+from barnabas.log.sharing import copy_start
+from barnabas.model.ids import TopicPartition, Uuid
+
+PENDING = "fork.pending"
+
+
+class Fork:
+    """One log being forked; `link`, `copy` (on any thread), `settle`, in this order."""
+
+    def __init__(
+        self,
+        directory: LogDirectory,
+        source: PartitionLog,
+        partition: TopicPartition,
+        topic_id: Uuid,
+        end_offset: int,
+        unique: str,
+    ) -> None:
+        """Describe the fork: `directory` holds the source, `end_offset` is the first left out."""
+        self._directory = directory
+        self._files = directory.pool.files
+        self._source = source
+        self._partition = partition
+        self._topic_id = topic_id
+        self._end = end_offset
+        self._path = directory.path_beside(partition, unique, FUTURE)
+        self._cut: tuple[Segment, File, int] | None = None
+        self._recovery_point = self._log_start = self._cleaned = 0
+
+    def link(self, now_ms: int) -> None:
+        """Link what is whole; between two appends to the source."""
+        files, source = self._files, self._source
+        source.roll(now_ms)
+        self._recovery_point = source.recovery_point
+        self._log_start = source.log_start_offset
+        self._cleaned = min(source.cleaned_offset, self._end)
+        files.make_dirs(self._path)
+        segments = source.segments
+        for index, segment in enumerate(segments):
+            if segment.base_offset >= self._end or not segment.size_bytes:
+                break
+            last = index + 1 == len(segments)
+            following = source.log_end_offset if last else segments[index + 1].base_offset
+            if following <= self._end:
+                self._link(segment)
+                continue
+            located = segment.locate(self._end)
+            if located is None:
+                self._link(segment)
+            elif located[0]:
+                self._cut = (segment, segment.file.pin(), located[0])
+        for offset in snapshot_offsets(files, source.directory):
+            if offset <= self._end:
+                self._link_file(source.directory, snapshot_path("", offset)[1:])
+        epochs = LeaderEpochs.decode(source.leader_epochs.encode(), source.directory)
+        epochs.truncate_end(self._end)
+        files.write(f"{self._path}/{EPOCH_FILE}", epochs.encode())
+        metadata = partition_metadata.encode(self._topic_id)
+        files.write(f"{self._path}/{partition_metadata.NAME}", metadata)
+        files.write(f"{self._path}/{PENDING}", str(source.topic_partition).encode())
+
+    def _link(self, segment: Segment) -> None:
+        for suffix in SUFFIXES:
+            if self._files.exists(segment.path(suffix)):
+                self._link_file(self._source.directory, segment_name(segment.base_offset) + suffix)
+
+    def _link_file(self, directory: str, name: str) -> None:
+        self._files.link(f"{directory}/{name}", f"{self._path}/{name}")
+
+    def copy(self) -> None:
+        """Copy what the end offset cuts, and make everything last."""
+        files = self._files
+        if self._cut is not None:
+            segment, file, size = self._cut
+            target = f"{self._path}/{segment_name(segment.base_offset)}{LOG}"
+            copy_start(files, file, target, size)
+        for name in (EPOCH_FILE, partition_metadata.NAME, PENDING):
+            files.flush_file(f"{self._path}/{name}")
+        files.flush_dir(self._path)
+
+    def release(self) -> None:
+        """Let the source go; after `copy`, whatever became of it."""
+        if self._cut is not None:
+            self._cut[0].file.unpin()
+            self._cut = None
+
+    @property
+    def path(self) -> str:
+        """Where the unfinished log is."""
+        return self._path
+
+    def settle(self, options: TopicOptions, now_ms: int) -> PartitionLog:
+        """Give the log its name and open it.
+
+        Its recovery point must be checkpointed before the topic exists: a compacted log has gaps
+        below it, which after a crash are taken for loss where the log is walked.
+        """
+        path = self._directory.path_of(self._partition)
+        self._files.rename(self._path, path)
+        self._files.flush_dir(self._directory.path)
+        log = PartitionLog.open(
+            self._directory.pool,
+            path,
+            self._partition,
+            options,
+            now_ms,
+            log_start_offset=min(self._log_start, self._end),
+            cleaned_offset=self._cleaned,
+            topic_id=self._topic_id,
+        )
+        # What the source had not flushed is not flushed here either.
+        log.recovery_point = min(self._recovery_point, log.log_end_offset)
+        self._directory.logs[self._partition] = log
+        return log

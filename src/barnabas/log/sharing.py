@@ -1,0 +1,43 @@
+"""Files that belong to two logs: a fork and its source have the same closed segments by hard links.
+
+The rule that keeps them apart: a file with several names never gets other bytes. Files are removed
+and renamed by name, which the other log does not notice; appends go to a segment of the log's own;
+what must be cut is replaced by a shorter copy. It holds for hard links that others made, too.
+"""
+
+from __future__ import annotations
+
+from barnabas.log.files import File, Files
+
+CHUNK_BYTES = 1024 * 1024
+
+
+def copy_start(files: Files, source: File, path: str, size: int) -> None:
+    """Write the first `size` bytes of a file to another one, and flush it."""
+    files.write(path, b"")
+    target = files.open(path)
+    try:
+        position = 0
+        while position < size:
+            data = source.pread(min(CHUNK_BYTES, size - position), position)
+            if not data:
+                break
+            target.pwrite(data, position)
+            position += len(data)
+        target.flush()
+    finally:
+        target.close()
+
+
+def cut_shared(files: Files, path: str, size: int) -> bool:
+    """If a file has other names, replace it by a copy of its first `size` bytes; tell if it had."""
+    if files.links(path) <= 1:
+        return False
+    source = files.open(path)
+    try:
+        copy_start(files, source, path + ".tmp", size)
+    finally:
+        source.close()
+    files.rename(path + ".tmp", path)
+    files.flush_dir(path.rpartition("/")[0])
+    return True
