@@ -53,23 +53,29 @@ class Listener:
 
     async def bind(self) -> None:
         """Take the address; afterwards `endpoint.port` is the real one even if 0 was asked for."""
-        loop = asyncio.get_running_loop()
-        host = self.endpoint.host or None
         try:
-            self._server = await loop.create_server(
-                lambda: Connection(self, self._dispatcher),
-                host,
-                self.endpoint.port,
-                backlog=self._options.backlog,
-                start_serving=False,
-            )
+            server = await self._listen(self.endpoint.port)
+            port = server.sockets[0].getsockname()[1]
+            if any(bound.getsockname()[1] != port for bound in server.sockets):
+                # A name with several addresses got a free port on each: clients need one for all.
+                server.close()
+                server = await self._listen(port)
         except OSError as failure:
             raise ConfigError(
                 f"cannot listen on {self.endpoint}: {failure.strerror or failure}; "
                 "choose another port with --listen HOST:PORT"
             ) from failure
-        port = self._server.sockets[0].getsockname()[1]
+        self._server = server
         self.endpoint = self.endpoint._replace(port=port)
+
+    async def _listen(self, port: int) -> asyncio.Server:
+        return await asyncio.get_running_loop().create_server(
+            lambda: Connection(self, self._dispatcher),
+            self.endpoint.host or None,
+            port,
+            backlog=self._options.backlog,
+            start_serving=False,
+        )
 
     async def accept(self) -> None:
         """Begin to take connections."""

@@ -39,24 +39,11 @@ from barnabas.wire.messages.txn_offset_commit import (
 TOPIC_IDS_SINCE: Final = 10
 """The version from which OffsetCommit and OffsetFetch name topics by id."""
 
+LATEST_MS = 2**63 - 1
+"""The last moment that a record can name."""
+
 Topics: TypeAlias = Mapping[str, tuple[Uuid, int]]
 """The cluster's topics: name to id and number of partitions."""
-
-_STORE_ERRORS: Final = {
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
-    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
-    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
-    ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
-    ErrorCode.INVALID_FETCH_SIZE: ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
-}
-
-
-def store_error(code: ErrorCode) -> ErrorCode:
-    """Translate the log's error into what a committing client understands."""
-    return _STORE_ERRORS.get(code, code)
 
 
 def refused_commit(request: OffsetCommitRequest, code: ErrorCode) -> OffsetCommitResponse:
@@ -113,7 +100,7 @@ class OffsetTable:
         """Read what a request commits, and answer it as if that were stored."""
         expire_ms = -1
         if request.retention_time_ms != -1:
-            expire_ms = now_ms + request.retention_time_ms
+            expire_ms = min(now_ms + request.retention_time_ms, LATEST_MS)
         names = self._names_by_id() if version >= TOPIC_IDS_SINCE else {}
         accepted: dict[TopicPartition, Commit] = {}
         response = refused_commit(request, ErrorCode.NONE)
