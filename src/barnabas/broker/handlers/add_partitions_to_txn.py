@@ -5,8 +5,9 @@ Clients send v0 to v3, one transaction; brokers v4 and later, several, some only
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from barnabas.broker.gathering import Gathering, Place
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import TopicPartition
@@ -42,9 +43,11 @@ def handle(
     asked = transactions_of(request.body, request.version)
     if not asked:
         return AddPartitionsToTxnResponse()
-    gathering = _Gathering(request, len(asked))
-    for transaction in asked:
-        _add(broker, request, transaction, gathering)
+    gathering = Gathering[AddPartitionsToTxnResult](
+        request, len(asked), lambda results: add_partitions_response(results, request.version)
+    )
+    for number, transaction in enumerate(asked):
+        _add(broker, request, transaction, gathering.place(number))
     return None
 
 
@@ -61,7 +64,7 @@ def _add(
     broker: Broker,
     request: Request[AddPartitionsToTxnRequest],
     transaction: AddPartitionsToTxnTransaction,
-    gathering: _Gathering,
+    place: Place[AddPartitionsToTxnResult],
 ) -> None:
     transactions = broker.transactions
     try:
@@ -69,14 +72,14 @@ def _add(
             transactions.authorize(request, transaction.transactional_id, Operation.WRITE)
         errors = _unwritable(broker, request, transaction)
         if errors:
-            gathering.answer(refused(transaction, errors))
+            place.answer(refused(transaction, errors))
             return
         shard = transactions.shard(transaction.transactional_id)
     except RequestError as refusal:
-        gathering.answer(result_of(transaction, refusal.code))
+        place.answer(result_of(transaction, refusal.code))
         return
     outcome = shard.machine.handle_add_partitions(
-        transaction, request.version, gathering, broker.now_ms()
+        transaction, request.version, place, broker.now_ms()
     )
     transactions.apply(shard, outcome)
 
@@ -95,19 +98,3 @@ def _unwritable(
         elif view is None or not 0 <= key.partition < len(view.partitions):
             errors[key] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     return errors
-
-
-class _Gathering:
-    """Collects the results of several coordinators into one answer."""
-
-    def __init__(self, request: Request[Any], missing: int) -> None:
-        self._request = request
-        self._missing = missing
-        self._results: list[AddPartitionsToTxnResult] = []
-
-    def answer(self, result: AddPartitionsToTxnResult) -> None:
-        """Take one transaction's result; the last one sends the answer."""
-        self._results.append(result)
-        self._missing -= 1
-        if not self._missing:
-            self._request.answer(add_partitions_response(self._results, self._request.version))

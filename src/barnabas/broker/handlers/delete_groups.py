@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from barnabas.broker.gathering import Gathering
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.security.authorizer import Operation
@@ -20,16 +21,20 @@ if TYPE_CHECKING:
 
 def handle(broker: Broker, request: Request[DeleteGroupsRequest]) -> None:
     """Delete each group; answer when the last one is durable."""
-    gathering = _Gathering(request)
-    for group_id in dict.fromkeys(request.body.groups_names):
-        groups = broker.groups
+    groups = broker.groups
+    names = list(dict.fromkeys(request.body.groups_names))
+    gathering = Gathering[DeletableGroupResult](
+        request, len(names), lambda results: DeleteGroupsResponse(results=results)
+    )
+    for number, group_id in enumerate(names):
         try:
             groups.authorize(request, group_id, Operation.DELETE)
             shard = groups.shard(group_id)
         except RequestError as refusal:
-            gathering.answer(DeletableGroupResult(group_id=group_id, error_code=refusal.code))
+            result = DeletableGroupResult(group_id=group_id, error_code=refusal.code)
+            gathering.put(number, result)
             continue
-        call = groups.call(request)._replace(token=gathering)
+        call = groups.call(request)._replace(token=gathering.place(number))
         groups.apply(shard, shard.machine.handle_delete(group_id, call))
 
 
@@ -43,21 +48,3 @@ def refuse(
             for group_id in request.groups_names
         ]
     )
-
-
-class _Gathering:
-    """Collects the results of groups on several shards into one answer."""
-
-    def __init__(self, request: Request[DeleteGroupsRequest]) -> None:
-        self._request = request
-        self._missing = len(set(request.body.groups_names))
-        self._results: list[DeletableGroupResult] = []
-        if not self._missing:
-            request.answer(DeleteGroupsResponse())
-
-    def answer(self, result: DeletableGroupResult) -> None:
-        """Take one group's result; the last one sends the answer."""
-        self._results.append(result)
-        self._missing -= 1
-        if not self._missing:
-            self._request.answer(DeleteGroupsResponse(results=self._results))

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from barnabas.broker.gathering import Gathering, Place
 from barnabas.groups.fetching import fetched, groups_asked, no_offset, refused
+from barnabas.groups.store_errors import offset_error
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
+from barnabas.model.outcome import Outcome, Reply
 from barnabas.security.authorizer import Operation
 from barnabas.wire.messages.offset_fetch import (
     OffsetFetchRequest,
@@ -26,14 +29,17 @@ if TYPE_CHECKING:
 
 def handle(
     broker: Broker, request: Request[OffsetFetchRequest]
-) -> OffsetFetchResponse | Coroutine[Any, Any, OffsetFetchResponse]:
+) -> Coroutine[Any, Any, OffsetFetchResponse] | None:
     """Look up each group."""
     if request.version == 0:
         return _fetch_from_tree(broker, request)
-    answers = [
-        _fetch(broker, request, asked) for asked in groups_asked(request.body, request.version)
-    ]
-    return fetched(answers, request.version)
+    asked = groups_asked(request.body, request.version)
+    gathering = Gathering[OffsetFetchResponseGroup](
+        request, len(asked), lambda answers: fetched(answers, request.version)
+    )
+    for number, group in enumerate(asked):
+        _fetch(broker, request, group, gathering.place(number))
+    return None
 
 
 def refuse(
@@ -52,15 +58,25 @@ def refuse(
 
 
 def _fetch(
-    broker: Broker, request: Request[OffsetFetchRequest], asked: OffsetFetchRequestGroup
-) -> OffsetFetchResponseGroup:
+    broker: Broker,
+    request: Request[OffsetFetchRequest],
+    asked: OffsetFetchRequestGroup,
+    place: Place[OffsetFetchResponseGroup],
+) -> None:
     groups = broker.groups
     try:
         groups.authorize(request, asked.group_id, Operation.DESCRIBE)
         shard = groups.shard(asked.group_id)
     except RequestError as refusal:
-        return refused(asked, request.version, refusal.code)
-    return shard.machine.fetch_offsets(asked, request.version, request.body.require_stable)
+        place.answer(refused(asked, request.version, refusal.code))
+        return
+    found = shard.machine.fetch_offsets(asked, request.version, request.body.require_stable)
+
+    def undo(code: ErrorCode) -> list[Reply]:
+        return [Reply(place, refused(asked, request.version, offset_error(code)))]
+
+    # Applied, not just sent: an offset that is not safe yet must not be shown, or it could go back.
+    groups.apply(shard, Outcome([Reply(place, found)], undo=undo))
 
 
 async def _fetch_from_tree(
