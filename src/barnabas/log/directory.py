@@ -233,15 +233,26 @@ class LogDirectory:
         """Remember up to where each log is flushed."""
         points = {partition: log.recovery_point for partition, log in self.logs.items()}
         write_offsets(self._files, self._at(RECOVERY_POINTS), points)
+        for partition, point in points.items():
+            self.logs[partition].checkpointed_recovery_point = point
 
     def write_log_starts(self) -> None:
-        """Remember the log starts that lie inside a segment."""
+        """Remember the log starts that the segments do not say."""
         starts = {
-            partition: log.log_start_offset
+            partition: start
             for partition, log in self.logs.items()
-            if log.log_start_offset > log.segments[0].base_offset
+            if (start := log.log_start_to_checkpoint) is not None
         }
         write_offsets(self._files, self._at(LOG_STARTS), starts)
+
+    def write_cleaned_offsets(self) -> None:
+        """Remember up to where compaction has been."""
+        offsets = {
+            partition: log.cleaned_offset
+            for partition, log in self.logs.items()
+            if log.cleaned_offset
+        }
+        write_offsets(self._files, self._at(CLEANED), offsets)
 
     def write_high_watermarks(self) -> None:
         """Remember the high watermarks."""
@@ -260,6 +271,7 @@ class LogDirectory:
             self._close_logs(logs[start : start + _CLOSED_AT_ONCE], now_ms, each)
         self.write_recovery_points()
         self.write_log_starts()
+        self.write_cleaned_offsets()
         self.write_high_watermarks()
         marker = json.dumps({"version": 0, "brokerEpoch": broker_epoch}, separators=(",", ":"))
         self._files.write_atomic(self._at(CLEAN_SHUTDOWN), marker.encode())

@@ -7,18 +7,18 @@ log as a whole or raises and leaves no trace. All methods are called by one thre
 elsewhere is `Flush.run` and `Slice.read`.
 
 Left to others: who may write and read, when to flush, when to roll by clock, which segments are
-too old.
+too old, which offsets compaction has reached (`cleaned_offset` remembers it).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from barnabas.config.topic import TopicOptions
 from barnabas.kernels import assign_offsets
 from barnabas.kernels.contract import CONTROL_BIT, Buffer, HeaderFields
-from barnabas.log import partition_metadata, search
+from barnabas.log import partition_metadata, retention, search
 from barnabas.log.file_pool import FilePool
 from barnabas.log.flush import Flush
 from barnabas.log.leader_epochs import LeaderEpochs
@@ -32,7 +32,7 @@ from barnabas.log.recovery import EPOCH_FILE, Found, Recovery
 from barnabas.log.replay import apply_batch, marker_of, rebuild_producers
 from barnabas.log.scan import check_batches
 from barnabas.log.search import FoundOffset
-from barnabas.log.segment import Segment
+from barnabas.log.segment import DELETED, Segment
 from barnabas.log.segments import Segments
 from barnabas.log.slice import Slice
 from barnabas.log.transaction_index import AbortedTransaction
@@ -64,6 +64,8 @@ class PartitionLog:
         options: TopicOptions,
         found: Found,
         *,
+        recovery_point: int,
+        cleaned_offset: int,
         topic_id: Uuid | None,
         settled: bool,
         now_ms: int,
@@ -75,6 +77,11 @@ class PartitionLog:
         self.log_start_offset = found.log_start_offset
         self.log_end_offset = found.log_end_offset
         self.recovery_point = found.recovery_point
+        # What the checkpoint files on disk are known to say; below it nothing is walked again.
+        self.checkpointed_recovery_point = min(found.recovery_point, recovery_point)
+        self.cleaned_offset = min(cleaned_offset, found.log_end_offset)
+        self.compacting = False
+        self._removing = False
         self.high_watermark = found.log_start_offset
         self.leader_epochs: LeaderEpochs = found.leader_epochs
         self.producers: ProducerStates = found.producers
@@ -138,6 +145,8 @@ class PartitionLog:
             topic_partition,
             options,
             found,
+            recovery_point=recovery_point,
+            cleaned_offset=cleaned_offset,
             topic_id=known_id,
             # What another life left behind may be as unflushed as what is new.
             settled=clean and not created,
@@ -146,6 +155,8 @@ class PartitionLog:
         )
         if not created and known_id is None and topic_id is not None:
             log.set_topic_id(topic_id)
+        if not created and files.links(log._segments.active.file.path) > 1:
+            log.roll(now_ms)  # a file that another log has too is not written to
         return log
 
     def configure(self, options: TopicOptions) -> None:
@@ -187,6 +198,13 @@ class PartitionLog:
     def segments(self) -> tuple[Segment, ...]:
         """The segments, oldest first; the last one is written to."""
         return tuple(self._segments)
+
+    @property
+    def log_start_to_checkpoint(self) -> int | None:
+        """The log start, while the segments on disk do not say it (removed ones may come back)."""
+        if self._removing or self.log_start_offset > self._segments[0].base_offset:
+            return self.log_start_offset
+        return None
 
     def set_high_watermark(self, offset: int) -> None:
         """Move the high watermark; it is kept between log start and log end."""
@@ -508,6 +526,83 @@ class PartitionLog:
             self.log_start_offset = offset
             self.leader_epochs.truncate_start(offset)
 
+    def expired_before(self, now_ms: int) -> int:
+        """Return the offset below which retention wants no segment (see `retention`)."""
+        return retention.expired_before(
+            self.segments,
+            self.options,
+            log_start_offset=self.log_start_offset,
+            log_end_offset=self.log_end_offset,
+            bound=self.high_watermark,
+            now_ms=now_ms,
+        )
+
+    def begin_removal(self, offset: int, now_ms: int) -> int:
+        """Raise the log start to a segment's base (or the log end), and return it.
+
+        That and the recovery point must be checkpointed before `remove_before`.
+        """
+        if offset == self.log_end_offset:
+            self.roll(now_ms)
+        self.delete_records_before(offset)
+        return offset
+
+    def remove_before(self, offset: int, count_max: int = 1_000_000) -> list[str]:
+        """Take out segments that end at or below an offset; return the files to unlink later.
+
+        Only what lies below the checkpointed recovery point: otherwise a crash could leave a log
+        that begins in the middle of what was lost. Call `finish_removal` once the directory is
+        flushed.
+        """
+        offset = min(offset, self.log_start_offset, self.checkpointed_recovery_point)
+        count = min(self._segments.index_of(offset), count_max)
+        paths = []
+        if count:
+            self._removing = True
+            for segment in self._segments.remove_first(count):
+                paths += segment.take_out()
+            paths += self._take_out_snapshots(0, self._segments[0].base_offset)
+        return paths
+
+    def finish_removal(self) -> None:
+        """Note that the names of removed segments cannot come back."""
+        self._removing = False
+
+    def _take_out_snapshots(self, start: int, end: int) -> list[str]:
+        paths = []
+        for offset in snapshot_offsets(self._files, self.directory):
+            if start <= offset < end:
+                path = snapshot_path(self.directory, offset)
+                self._files.rename(path, path + DELETED)
+                paths.append(path + DELETED)
+        return paths
+
+    # -- compaction ---------------------------------------------------------------------------
+
+    def segments_between(self, start: int, end: int) -> list[Segment]:
+        """Return the segments that have offsets of [start, end)."""
+        found = self._segments.starting_at(start)
+        return [segment for segment in found if segment.base_offset < end]
+
+    def holds(self, segments: Sequence[Segment]) -> bool:
+        """Tell whether these segments are still those of the log, and closed ones."""
+        return self._segments.holds(segments)
+
+    def replace(self, old: Sequence[Segment], new: Segment) -> list[str]:
+        """Put a compacted segment in the place of those it was made of.
+
+        Returns the files to unlink later. The snapshots inside go too: a transaction that is open
+        in one of them may have lost its marker, because nothing else of it was left.
+        """
+        following = self._segments.base_after(old[-1])
+        assert following is not None, new.base_offset
+        self._segments.replace(old, new)
+        new.adopt(self._pool)
+        paths = []
+        for segment in old:
+            paths += segment.take_out()
+        return paths + self._take_out_snapshots(new.base_offset, following)
+
     def truncate_to(self, offset: int, now_ms: int) -> None:
         """Remove the batches that hold `offset` or lie above it, as a follower must at times.
 
@@ -525,7 +620,7 @@ class PartitionLog:
         active = self._segments.active
         located = active.locate(offset)
         if located is None:
-            self.log_end_offset = self._end_of(active)
+            self.log_end_offset = self.end_of(active)
         else:
             self.log_end_offset = active.truncate(located[0])
         # What is gone must not come back after a crash, between batches that are written next.
@@ -544,7 +639,8 @@ class PartitionLog:
         self.leader_epochs.clear()
         self._after_truncation(offset)
 
-    def _end_of(self, segment: Segment) -> int:
+    def end_of(self, segment: Segment) -> int:
+        """Return the offset after the last batch of a segment."""
         end = segment.base_offset
         for _, fields in segment.headers(segment.offset_index.last_position()):
             end = fields[0] + fields[6] + 1
@@ -556,6 +652,8 @@ class PartitionLog:
         self.log_start_offset = min(self.log_start_offset, end)
         self.high_watermark = min(self.high_watermark, end)
         self.recovery_point = min(self.recovery_point, end)
+        self.checkpointed_recovery_point = min(self.checkpointed_recovery_point, end)
+        self.cleaned_offset = min(self.cleaned_offset, end)
         for taken in snapshot_offsets(self._files, self.directory):
             if taken > end:
                 self._files.unlink(snapshot_path(self.directory, taken))

@@ -17,6 +17,7 @@ from barnabas.log.file_pool import FilePool
 from barnabas.log.files import Files
 from barnabas.log.leader_epochs import LeaderEpochs
 from barnabas.log.producer_snapshot import (
+    SNAPSHOT,
     snapshot_offsets,
     snapshot_path,
     write_snapshot,
@@ -33,6 +34,7 @@ from barnabas.log.segment import (
     Segment,
     is_segment_file,
 )
+from barnabas.log.sharing import cut_shared
 from barnabas.model.errors import CorruptFileError, CorruptRecordError
 
 CLEANED, SWAP = ".cleaned", ".swap"
@@ -250,8 +252,9 @@ class Recovery:
             cut = segment.size_bytes - good
             if cut:
                 # The cut must last: what is cut could come back between batches written next.
-                file.truncate(good)
-                file.flush()
+                if not cut_shared(self._files, segment.path(LOG), good):
+                    file.truncate(good)
+                    file.flush()
                 segment.size_bytes = good
                 work.bytes_cut += cut
                 work.flaws.append(f"{segment.path(LOG)} at {good}: {walk.flaw}")
@@ -305,9 +308,9 @@ class Recovery:
     # -- what is beside the segments ----------------------------------------------------------
 
     def _remove_orphans(self, names: list[str], bases: set[int]) -> None:
-        """Remove index files whose segment is gone, and unfinished atomic writes."""
+        """Remove index files whose segment is gone."""
         for name in names:
-            if name.endswith(".tmp") or (name.endswith(SUFFIXES[1:]) and _base(name) not in bases):
+            if name.endswith(SUFFIXES[1:]) and _base(name) not in bases:
                 self._files.unlink(f"{self._directory}/{name}")
 
     def _read_epochs(self) -> LeaderEpochs:
@@ -363,8 +366,16 @@ def _base(name: str) -> int:
 
 
 def finish_replacements(files: Files, directory: str) -> list[str]:
-    """Finish or undo what a crash cut short (.deleted, .cleaned, .swap); return the names left."""
-    names = [name for name in files.list(directory) if is_segment_file(name)]
+    """Finish or undo what a crash cut short (.tmp, .deleted, .cleaned, .swap).
+
+    Returns the names of segments' files that are left.
+    """
+    names = []
+    for name in files.list(directory):
+        if name.endswith(".tmp"):
+            files.unlink(f"{directory}/{name}")
+        elif is_segment_file(name):
+            names.append(name)
     temporary = [name for name in names if name.endswith((DELETED, CLEANED, SWAP))]
     if not temporary:
         return names
@@ -381,7 +392,8 @@ def finish_replacements(files: Files, directory: str) -> list[str]:
         low = min(map(_base, logs))
         high = max(_next_offset(files, directory, name) for name in logs)
         for name in names:
-            if name.endswith(SUFFIXES) and low <= _base(name) < high:
+            # Snapshots too: see `PartitionLog.replace`.
+            if name.endswith((*SUFFIXES, SNAPSHOT)) and low <= _base(name) < high:
                 files.unlink(f"{directory}/{name}")
     for name in swaps:
         files.rename(f"{directory}/{name}", f"{directory}/{name.removesuffix(SWAP)}")

@@ -23,6 +23,7 @@ from barnabas.log.file_pool import FilePool, PooledFile
 from barnabas.log.files import Data
 from barnabas.log.offset_index import OFFSET_SPAN_MAX, OffsetIndex
 from barnabas.log.scan import headers
+from barnabas.log.sharing import cut_shared
 from barnabas.log.time_index import TimeIndex
 from barnabas.log.transaction_index import AbortedTransaction
 from barnabas.model.errors import CorruptFileError
@@ -55,6 +56,7 @@ class Segment:
         "_newest_known",
         "_offset_index",
         "_stem",
+        "_suffix",
         "_tail_floor",
         "_tail_offsets",
         "_tail_positions",
@@ -83,8 +85,12 @@ class Segment:
         created_ms: int,
         index_interval_bytes: int,
         jitter_ms: int = 0,
+        suffix: str = "",
     ) -> None:
-        """Describe an empty segment; `create` makes its file, `attach` takes an existing one."""
+        """Describe an empty segment; `create` makes its file, `attach` takes an existing one.
+
+        The names of its files end in `suffix` while it is not in the place where it belongs.
+        """
         self.pool = pool
         self.base_offset = base_offset
         self.created_ms = created_ms
@@ -97,7 +103,8 @@ class Segment:
         self.indexes_changed = True
         self.side_files_changed = False
         self._stem = f"{directory}/{segment_name(base_offset)}"
-        self.file: PooledFile = pool.file(self._stem + LOG)
+        self._suffix = suffix
+        self.file: PooledFile = pool.file(self.path(LOG))
         self._newest_known = True
         self._first_timestamp: int | None = None
         self._offset_index: OffsetIndex | None = OffsetIndex(base_offset)
@@ -111,7 +118,7 @@ class Segment:
 
     def path(self, suffix: str) -> str:
         """Return the path of one of the segment's files."""
-        return self._stem + suffix
+        return self._stem + suffix + self._suffix
 
     def side_files(self) -> list[str]:
         """Return the paths of the index files, there or not."""
@@ -264,6 +271,9 @@ class Segment:
             return
         files = self.pool.files
         self.time_index.append(self.max_timestamp, self.max_timestamp_offset)
+        for path in self.side_files():
+            if files.links(path) > 1:  # another log's file too: it gets no new bytes
+                files.unlink(path)
         files.write(self.path(INDEX), self.offset_index.encode())
         files.write(self.path(TIME_INDEX), self.time_index.encode())
         if self.aborted:
@@ -411,7 +421,10 @@ class Segment:
         Indexes and greatest timestamp follow, from the index and the batches behind its last entry.
         """
         offset_index, time_index, aborted = self.offset_index, self.time_index, self.aborted
-        self.file.get().truncate(position)
+        if cut_shared(self.pool.files, self.path(LOG), position):
+            self.adopt(self.pool)
+        else:
+            self.file.get().truncate(position)
         self.size_bytes = position
         self.indexes_changed = True
         offset_index.truncate(position)
@@ -431,9 +444,34 @@ class Segment:
                 self.pool.files.unlink(path)
         return next_offset
 
-    def remove(self) -> None:
-        """Delete the files; a reader that has the file pinned can finish."""
+    def move(self, suffix: str) -> None:
+        """Let the names of the files end in another suffix; none is where a segment belongs."""
+        files = self.pool.files
+        # The batches last: where a failure ends this, they are where the segment looks for them,
+        # and indexes that are elsewhere are made again.
+        for kind in (*SUFFIXES[1:], LOG):
+            path = self.path(kind)
+            if files.exists(path):
+                files.rename(path, self._stem + kind + suffix)
+        self._suffix = suffix
+        self.file.path = self.path(LOG)
+
+    def take_out(self) -> list[str]:
+        """Rename the files as deleted and return their paths, for whoever removes them later.
+
+        A reader that has the file pinned can finish.
+        """
+        self.let_go()
+        self.move(DELETED)
+        return [self.path(kind) for kind in SUFFIXES]
+
+    def let_go(self) -> None:
+        """Close the file, at the last unpin when someone reads, and forget the indexes."""
         self.file.close()
         self.pool.loaded_indexes.discard(self)
+
+    def remove(self) -> None:
+        """Delete the files; a reader that has the file pinned can finish."""
+        self.let_go()
         for suffix in SUFFIXES:
             self.pool.files.unlink(self.path(suffix))

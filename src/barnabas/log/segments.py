@@ -6,6 +6,7 @@ because compaction can leave a gap at a segment's end.
 
 from __future__ import annotations
 
+import operator
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
@@ -65,6 +66,31 @@ class Segments:
         self.active = self._items[-1]
         for segment in removed:
             segment.remove()
+
+    def remove_first(self, count: int) -> list[Segment]:
+        """Take the oldest segments out of the list and return them; the active one always stays."""
+        assert count < len(self._items), count
+        removed = self._items[:count]
+        del self._items[:count], self._bases[:count]
+        return removed
+
+    def holds(self, segments: Sequence[Segment]) -> bool:
+        """Tell whether these segments are here, one after the other, below the active one."""
+        start = self.index_of(segments[0].base_offset)
+        found = self._items[start : start + len(segments)]
+        return (
+            self.active not in segments
+            and len(found) == len(segments)
+            and all(map(operator.is_, found, segments))
+        )
+
+    def replace(self, old: Sequence[Segment], new: Segment) -> None:
+        """Put one segment in the place of several that it was made of."""
+        assert new.base_offset == old[0].base_offset, new.base_offset
+        assert self.holds(old), new.base_offset
+        start = self.index_of(new.base_offset)
+        self._items[start : start + len(old)] = [new]
+        self._bases[start : start + len(old)] = [new.base_offset]
 
     def read(self, offset: int, max_bytes: int, bound: int | None, at_least_one: bool) -> Slice:
         """Return batches of one segment from `offset` on that end below `bound`, if it is given."""

@@ -1,0 +1,141 @@
+"""Which log is compacted next, and who may touch it meanwhile.
+
+The dirtiest log comes first: the one with the greatest share of bytes that were never compacted.
+A log is left alone until that share passes `min.cleanable.dirty.ratio`, unless one of its records
+has waited longer than `max.compaction.lag.ms`; the records of the last `min.compaction.lag.ms`
+are not touched. A log whose compaction failed is not tried again in this life of the broker.
+
+Plain state: a partition is in progress, aborted (told to stop, not stopped yet) or paused so many
+times. Whoever compacts asks `is_aborted` between two steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum, auto
+from itertools import pairwise
+from typing import NamedTuple
+
+from barnabas.log.partition_log import PartitionLog
+from barnabas.log.retention import newest_ms
+from barnabas.model.ids import TopicPartition
+
+NEVER_MS = 2**63 - 1
+
+
+class Cleanable(NamedTuple):
+    """A stretch of a log that compaction may go over now."""
+
+    log: PartitionLog
+    first_dirty: int
+    end: int
+    dirty_ratio: float
+    overdue: bool
+
+    @property
+    def wanted(self) -> bool:
+        """Whether it is dirty enough, or has waited too long."""
+        return self.overdue or self.dirty_ratio > self.log.options.min_cleanable_dirty_ratio
+
+
+def examine(log: PartitionLog, now_ms: int) -> Cleanable | None:
+    """Return what could be compacted of a log now, None for nothing."""
+    options = log.options
+    if not options.compact:
+        return None
+    segments = log.segments
+    first_dirty = log.cleaned_offset
+    if not log.log_start_offset <= first_dirty <= log.log_end_offset:
+        first_dirty = log.log_start_offset
+    # Below the checkpointed recovery point: what is walked after a crash must have no gaps.
+    bound = min(log.last_stable_offset, log.checkpointed_recovery_point, segments[-1].base_offset)
+    end = segments[0].base_offset
+    dirty_bytes = clean_bytes = 0
+    overdue = False
+    for segment, following in pairwise(segments):
+        if following.base_offset > bound:
+            break
+        if following.base_offset <= first_dirty:
+            clean_bytes += segment.size_bytes
+        else:
+            lag_ms = options.min_compaction_lag_ms
+            if lag_ms and newest_ms(segment) > now_ms - lag_ms:
+                break
+            dirty_bytes += segment.size_bytes
+            if options.max_compaction_lag_ms != NEVER_MS:
+                waited = now_ms - segment.first_timestamp
+                overdue = overdue or waited > options.max_compaction_lag_ms
+        end = following.base_offset
+    if not dirty_bytes or end <= first_dirty:
+        return None
+    ratio = dirty_bytes / (dirty_bytes + clean_bytes)
+    return Cleanable(log, first_dirty, end, ratio, overdue)
+
+
+class _State(Enum):
+    IN_PROGRESS = auto()
+    ABORTED = auto()
+
+
+class Cleaner:
+    """Chooses logs and keeps apart who works on them."""
+
+    def __init__(self) -> None:
+        self.uncleanable: dict[TopicPartition, str] = {}
+        self._states: dict[TopicPartition, _State] = {}
+        self._pauses: dict[TopicPartition, int] = {}
+
+    def begin_next(self, logs: Iterable[PartitionLog], now_ms: int) -> Cleanable | None:
+        """Choose the dirtiest log that nobody works on and that is not paused, and mark it."""
+        best: Cleanable | None = None
+        for log in logs:
+            partition = log.topic_partition
+            if (
+                partition in self._states
+                or partition in self._pauses
+                or partition in self.uncleanable
+            ):
+                continue
+            found = examine(log, now_ms)
+            if found is None or not found.wanted:
+                continue
+            if best is None or found.dirty_ratio > best.dirty_ratio:
+                best = found
+        if best is not None:
+            self._states[best.log.topic_partition] = _State.IN_PROGRESS
+            best.log.compacting = True
+        return best
+
+    def is_aborted(self, partition: TopicPartition) -> bool:
+        """Tell whether the one who works on the partition must stop."""
+        return self._states.get(partition) is _State.ABORTED
+
+    def in_progress(self, partition: TopicPartition) -> bool:
+        """Tell whether somebody works on the partition, or has not stopped yet."""
+        return partition in self._states
+
+    def finish(self, log: PartitionLog, failure: str | None = None) -> None:
+        """Note that the work on a log ended; with a failure it is not chosen again."""
+        partition = log.topic_partition
+        aborted = self._states.pop(partition) is _State.ABORTED
+        log.compacting = False
+        if failure is not None and not aborted:
+            self.uncleanable[partition] = failure
+
+    def pause(self, partition: TopicPartition) -> None:
+        """Have the partition left alone, and who works on it stop; undone by `resume`."""
+        self._pauses[partition] = self._pauses.get(partition, 0) + 1
+        if partition in self._states:
+            self._states[partition] = _State.ABORTED
+
+    def resume(self, partition: TopicPartition) -> None:
+        """Undo one `pause`."""
+        count = self._pauses[partition] - 1
+        if count:
+            self._pauses[partition] = count
+        else:
+            del self._pauses[partition]
+
+    def forget(self, partition: TopicPartition) -> None:
+        """Drop what is known of a partition whose log was deleted."""
+        self.uncleanable.pop(partition, None)

@@ -1,0 +1,54 @@
+"""The newest offset of each key in the dirty part of a log, in bounded memory.
+
+24 bytes for a key of any length: its MD5 and the offset. The map is filled up to a share of its
+slots (the load factor), so that a search stays short; then it is full, and what comes later is
+left to the next round. Two keys with one digest would be taken for one; with 128 bits that does
+not happen by chance.
+"""
+
+from __future__ import annotations
+
+from barnabas.kernels import SLOT_SIZE, Buffer, find_offset, map_batches, map_records
+
+
+class OffsetMap:
+    """Keys and offsets; knows no key it was not given."""
+
+    def __init__(self, memory_bytes: int, load_factor: float, keys_max: int) -> None:
+        """Use at most so much memory, and no more than `keys_max` keys need."""
+        slot_count = memory_bytes // SLOT_SIZE
+        # One slot stays free, so that a search for an unknown key ends.
+        self.capacity = max(min(int(slot_count * load_factor), slot_count - 1), 0)
+        if keys_max < self.capacity:
+            self.capacity = keys_max
+            slot_count = min(int(keys_max / load_factor) + 2, slot_count)
+        self.slots = bytearray(slot_count * SLOT_SIZE)
+        self.count = 0
+
+    def __len__(self) -> int:
+        return self.count
+
+    def get(self, key: Buffer) -> int | None:
+        """Return the newest offset of a key, if it is known."""
+        offset = find_offset(self.slots, key)
+        return None if offset < 0 else offset
+
+    def put_batches(
+        self, buffer: Buffer, position: int, end: int, start_offset: int
+    ) -> tuple[int, int]:
+        """Enter plain batches; return where they ended, and the offset that found no room or -1."""
+        room = self.capacity - self.count
+        position, added, full_at = map_batches(
+            self.slots, room, buffer, position, end, start_offset
+        )
+        self.count += added
+        return position, full_at
+
+    def put_records(self, records: Buffer, count: int, base_offset: int, start_offset: int) -> int:
+        """Enter uncompressed records; return the offset that found no room, or -1."""
+        room = self.capacity - self.count
+        added, full_at = map_records(
+            self.slots, room, records, 0, len(records), count, base_offset, start_offset
+        )
+        self.count += added
+        return full_at
