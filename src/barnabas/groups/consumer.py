@@ -18,7 +18,6 @@ from typing import Final
 
 from barnabas.assignment.contract import Assignor, Member
 from barnabas.groups.call import Call
-from barnabas.groups.classic import session_timer, store_error
 from barnabas.groups.consumer_group import (
     LEFT_FOR_A_WHILE,
     ConsumerGroup,
@@ -28,6 +27,7 @@ from barnabas.groups.consumer_group import (
     grouped,
     resolve,
 )
+from barnabas.groups.consumer_request import JOINING, LEAVING, described, is_full, owned_partitions
 from barnabas.groups.offset_table import Topics
 from barnabas.groups.options import GroupOptions
 from barnabas.groups.reconciliation import (
@@ -38,8 +38,10 @@ from barnabas.groups.reconciliation import (
     Partitions,
     reconcile,
 )
+from barnabas.groups.rounds import session_timer
+from barnabas.groups.store_errors import group_error
 from barnabas.model.error_codes import ErrorCode
-from barnabas.model.errors import RequestError
+from barnabas.model.errors import ConfigError, RequestError
 from barnabas.model.ids import TopicPartition
 from barnabas.model.outcome import Outcome, Reply, TimerChange
 from barnabas.wire.messages.consumer_group_heartbeat import (
@@ -50,8 +52,6 @@ from barnabas.wire.messages.consumer_group_heartbeat import (
 )
 from barnabas.wire.messages.leave_group import MemberIdentity
 
-JOINING: Final = 0
-LEAVING: Final = -1
 SUBSCRIPTION_CHANGED: Final = -1
 """A time in the past, at which to look at the topics again and to begin a new epoch anyway."""
 
@@ -75,48 +75,16 @@ class ConsumerProtocol:
         self._new_id = new_id
         self._topics = topics
         known = {assignor.name: assignor for assignor in assignors}
-        self._assignors: Mapping[str, Assignor] = {
+        for name in options.consumer_assignors:
+            if name not in known:
+                raise ConfigError(
+                    f"group.consumer.assignors names {name}; there are {', '.join(known)}"
+                )
+        self.assignors: Mapping[str, Assignor] = {
             name: known[name] for name in options.consumer_assignors
         }
 
     # -- the heartbeat
-
-    def validate(self, request: ConsumerGroupHeartbeatRequest, version: int) -> None:
-        """Raise RequestError if a heartbeat contradicts itself."""
-        epoch = request.member_epoch
-        has_subscription = bool(request.subscribed_topic_names or request.subscribed_topic_regex)
-        wrong = None
-        if request.group_id == "":
-            wrong = "a group needs a name"
-        elif request.member_id == "" and (version >= 1 or epoch != JOINING):
-            wrong = "a member needs an id"
-        elif request.instance_id == "" or request.rack_id == "":
-            wrong = "an instance id or rack may be absent, but not empty"
-        elif epoch < LEFT_FOR_A_WHILE:
-            wrong = f"there is no member epoch {epoch}"
-        elif epoch == LEFT_FOR_A_WHILE and request.instance_id is None:
-            wrong = "only a member with an instance id can leave for a while"
-        elif epoch == JOINING and request.rebalance_timeout_ms == -1:
-            wrong = "a joining member must name its rebalance timeout"
-        elif epoch == JOINING and request.topic_partitions != []:
-            wrong = "a joining member owns no partitions"
-        elif epoch == JOINING and not has_subscription:
-            wrong = "a joining member must subscribe to something"
-        if wrong is not None:
-            raise RequestError(ErrorCode.INVALID_REQUEST, wrong)
-        if request.server_assignor not in (None, *self._assignors):
-            raise RequestError(
-                ErrorCode.UNSUPPORTED_ASSIGNOR,
-                f"assignors are {', '.join(self._assignors)}, not {request.server_assignor}",
-            )
-        if request.subscribed_topic_regex:
-            try:
-                re.compile(request.subscribed_topic_regex)
-            except re.error as failure:
-                raise RequestError(
-                    ErrorCode.INVALID_REGULAR_EXPRESSION,
-                    f"{request.subscribed_topic_regex!r}: {failure}",
-                ) from failure
 
     def heartbeat(
         self, group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest, call: Call
@@ -125,11 +93,12 @@ class ConsumerProtocol:
         if request.member_epoch in (LEAVING, LEFT_FOR_A_WHILE):
             return self._leave(group, request, call)
         size_max = self._options.consumer_size_max
-        if request.member_id not in group.members and len(group.members) >= size_max:
+        is_known = request.member_id in group.members or request.instance_id in group.static
+        if not is_known and len(group.members) >= size_max:
             raise RequestError(
                 ErrorCode.GROUP_MAX_SIZE_REACHED, f"the group has {size_max} members"
             )
-        owned = None if request.topic_partitions is None else _owned(request.topic_partitions)
+        owned = owned_partitions(request)
         member = self._find(group, request, owned)
         had = NONE if member is None else member.current.assigned
         out = Outcome()
@@ -137,7 +106,7 @@ class ConsumerProtocol:
             number, before = group.changes + 1, group.snapshot()
             if member is None:
                 member = self._admit(group, request, out)
-            self._update_member(group, _described(member, request, call), out)
+            self._update_member(group, described(member, request, call), out)
             self._advance_group(group, call.now_ms, out)
             member = self._reconcile(group, member.member_id, owned, call, out)
             self._undoable(group, number, before, out)
@@ -148,7 +117,7 @@ class ConsumerProtocol:
             member_epoch=member.current.epoch,
             heartbeat_interval_ms=self._options.consumer_heartbeat_interval_ms,
         )
-        if _is_full(request) or member.current.assigned != had:
+        if is_full(request) or member.current.assigned != had:
             response.assignment = _assignment(member.current.assigned)
         out.replies.append(Reply(call.token, response))
         return out
@@ -165,7 +134,7 @@ class ConsumerProtocol:
         return (
             call.now_ms < group.refresh_ms
             and group.epoch == group.target_epoch
-            and _described(member, request, call) == member
+            and described(member, request, call) == member
             and self._next(group, member, owned) == member.current
         )
 
@@ -273,7 +242,7 @@ class ConsumerProtocol:
             self._retarget(group, out)
 
     def _retarget(self, group: ConsumerGroup, out: Outcome) -> None:
-        assignor = self._assignors[group.preferred_assignor(next(iter(self._assignors)))]
+        assignor = self.assignors[group.preferred_assignor(next(iter(self.assignors)))]
         matches = self._matches(group)
         members = [
             Member(
@@ -458,45 +427,9 @@ class ConsumerProtocol:
         def undo(code: ErrorCode) -> list[Reply]:
             group.restore(number, before)
             group.refresh_ms = 0
-            return [Reply(reply.token, refusal(store_error(code))) for reply in out.replies]
+            return [Reply(reply.token, refusal(group_error(code))) for reply in out.replies]
 
         out.undo = undo
-
-
-def _owned(topics: Sequence[TopicPartitions]) -> Partitions:
-    return frozenset(IdPartition(topic.topic_id, n) for topic in topics for n in topic.partitions)
-
-
-def _described(
-    member: ConsumerMember, request: ConsumerGroupHeartbeatRequest, call: Call
-) -> ConsumerMember:
-    """Return a member with what it says of itself; what it does not mention stays."""
-    names = request.subscribed_topic_names
-    regex = request.subscribed_topic_regex
-    timeout_ms = request.rebalance_timeout_ms
-    return replace(
-        member,
-        instance_id=request.instance_id or member.instance_id,
-        rack_id=request.rack_id or member.rack_id,
-        client_id=call.client_id,
-        client_host=call.client_host,
-        topics=member.topics if names is None else tuple(sorted(set(names))),
-        # An empty expression takes the subscription by expression back.
-        regex=member.regex if regex is None else regex or None,
-        rebalance_timeout_ms=member.rebalance_timeout_ms if timeout_ms == -1 else timeout_ms,
-        assignor=request.server_assignor or member.assignor,
-    )
-
-
-def _is_full(request: ConsumerGroupHeartbeatRequest) -> bool:
-    """Tell whether a member says everything, as it does when it joins or lost an answer."""
-    return (
-        request.rebalance_timeout_ms != -1
-        and request.topic_partitions is not None
-        and (
-            request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
-        )
-    )
 
 
 def _assignment(partitions: Partitions) -> Assignment:

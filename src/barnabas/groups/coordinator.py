@@ -23,10 +23,11 @@ from barnabas.assignment.contract import Assignor
 from barnabas.assignment.range import RangeAssignor
 from barnabas.assignment.uniform import UniformAssignor
 from barnabas.groups.call import Call
-from barnabas.groups.classic import ClassicProtocol, join_refusal
+from barnabas.groups.classic import ClassicProtocol
 from barnabas.groups.classic_group import ClassicGroup
 from barnabas.groups.consumer import ConsumerProtocol, refusal
 from barnabas.groups.consumer_group import ConsumerGroup
+from barnabas.groups.consumer_request import validate
 from barnabas.groups.describing import (
     describe_classic,
     describe_consumer,
@@ -40,7 +41,6 @@ from barnabas.groups.offset_table import (
     Topics,
     refused_commit,
     refused_txn_commit,
-    store_error,
 )
 from barnabas.groups.options import GroupOptions
 from barnabas.groups.records import (
@@ -51,6 +51,8 @@ from barnabas.groups.records import (
     decode_key,
     decode_value,
 )
+from barnabas.groups.rounds import Rounds, join_refusal
+from barnabas.groups.store_errors import group_error, offset_error
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import TopicPartition
@@ -99,7 +101,8 @@ class GroupCoordinator:
         assignors: Sequence[Assignor] = SERVER_ASSIGNORS,
     ) -> None:
         self._options = options
-        self._classic = ClassicProtocol(options, new_id)
+        self._rounds = Rounds(options)
+        self._classic = ClassicProtocol(options, self._rounds, new_id)
         self._consumer = ConsumerProtocol(options, new_id, topics, assignors)
         self.groups: dict[str, Group] = {}
         self.offsets = OffsetTable(options, topics)
@@ -179,7 +182,7 @@ class GroupCoordinator:
 
             def undo(code: ErrorCode) -> list[Reply]:
                 restore(code)
-                return [Reply(call.token, LeaveGroupResponse(error_code=store_error(code)))]
+                return [Reply(call.token, LeaveGroupResponse(error_code=group_error(code)))]
 
             outcome.undo = undo
         return outcome
@@ -196,7 +199,7 @@ class GroupCoordinator:
                     ErrorCode.UNSUPPORTED_VERSION,
                     "group.coordinator.rebalance.protocols does not name consumer",
                 )
-            self._consumer.validate(request, call.version)
+            validate(request, call.version, self._consumer.assignors)
             group = self.groups.get(request.group_id)
             former = None
             if not isinstance(group, ConsumerGroup):
@@ -251,7 +254,7 @@ class GroupCoordinator:
         outcome.replies.append(Reply(call.token, response))
         group = self.groups.get(request.group_id)
         if isinstance(group, ClassicGroup):
-            self._classic.keep_alive(group, request.member_id, call.now_ms, outcome)
+            self._rounds.keep_alive(group, request.member_id, call.now_ms, outcome)
         if commits:
             self._store(request.group_id, commits, None, call, outcome)
         return outcome
@@ -323,7 +326,7 @@ class GroupCoordinator:
 
         def undo(code: ErrorCode) -> list[Reply]:
             undo_remove()
-            return [Reply(call.token, OffsetDeleteResponse(error_code=store_error(code)))]
+            return [Reply(call.token, OffsetDeleteResponse(error_code=offset_error(code)))]
 
         return Outcome([Reply(call.token, response)], records, undo=undo if records else None)
 
@@ -373,7 +376,7 @@ class GroupCoordinator:
         def undo(code: ErrorCode) -> list[Reply]:
             self.groups.setdefault(group_id, group)
             undo_remove()
-            result = DeletableGroupResult(group_id=group_id, error_code=store_error(code))
+            result = DeletableGroupResult(group_id=group_id, error_code=offset_error(code))
             return [Reply(call.token, result)]
 
         reply = Reply(call.token, DeletableGroupResult(group_id=group_id))
@@ -389,11 +392,11 @@ class GroupCoordinator:
             return Outcome()
         match key, group:
             case ("session", _, member_id), ClassicGroup():
-                return self._classic.session_expired(group, member_id, now_ms)
+                return self._rounds.session_expired(group, member_id, now_ms)
             case ("join", _), ClassicGroup():
-                return self._classic.join_expired(group, now_ms)
+                return self._rounds.join_expired(group, now_ms)
             case ("sync", _), ClassicGroup():
-                return self._classic.sync_expired(group, now_ms)
+                return self._rounds.sync_expired(group, now_ms)
             case ("session", _, member_id), ConsumerGroup():
                 return self._consumer.session_expired(group, member_id, now_ms)
             case ("rebalance", _, member_id), ConsumerGroup():
@@ -481,7 +484,7 @@ class GroupCoordinator:
             if group.is_idle and not group.tombstones() and not self.offsets.of(group_id):
                 del self.groups[group_id]  # all it ever had was aborted or deleted
             elif isinstance(group, ClassicGroup):
-                self._classic.loaded(group, now_ms, outcome)
+                self._rounds.loaded(group, now_ms, outcome)
             else:
                 self._consumer.loaded(group, now_ms, outcome)
         return outcome
@@ -491,7 +494,7 @@ class GroupCoordinator:
         replies: list[Reply] = []
         for group in self.groups.values():
             if isinstance(group, ClassicGroup):
-                replies += self._classic.unloaded(group)
+                replies += self._rounds.unloaded(group)
         self.groups.clear()
         self.offsets.by_group.clear()
         return replies
@@ -528,7 +531,7 @@ class GroupCoordinator:
             for topic in response.topics:
                 for partition in topic.partitions:
                     if partition.error_code == ErrorCode.NONE:
-                        partition.error_code = store_error(code)
+                        partition.error_code = offset_error(code)
             return outcome.replies
 
         outcome.undo = undo

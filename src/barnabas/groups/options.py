@@ -37,5 +37,10 @@ class GroupOptions:
             consumer_heartbeat_interval_ms=options.group_consumer_heartbeat_interval_ms,
             consumer_session_timeout_ms=options.group_consumer_session_timeout_ms,
             consumer_size_max=options.group_consumer_max_size,
-            consumer_assignors=options.group_consumer_assignors,
+            consumer_assignors=tuple(map(_assignor_name, options.group_consumer_assignors)),
         )
+
+
+def _assignor_name(name: str) -> str:
+    """Return the name of an assignor, which files for Kafka may give as its class."""
+    return name.rpartition(".")[2].removesuffix("Assignor").lower()

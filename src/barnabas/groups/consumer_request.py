@@ -1,0 +1,103 @@
+"""What a heartbeat of a consumer group says: whether it makes sense, and what it changes.
+
+A member mentions only what changed; a heartbeat that mentions everything asks to be told everything
+too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Final
+
+from barnabas.groups.call import Call
+from barnabas.groups.consumer_group import LEFT_FOR_A_WHILE, ConsumerMember
+from barnabas.groups.reconciliation import IdPartition, Partitions
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import RequestError
+from barnabas.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+
+JOINING: Final = 0
+LEAVING: Final = -1
+"""Epochs by which a member says that it comes or goes."""
+
+
+def validate(
+    request: ConsumerGroupHeartbeatRequest, version: int, assignors: Collection[str]
+) -> None:
+    """Raise RequestError if a heartbeat contradicts itself."""
+    epoch = request.member_epoch
+    has_subscription = bool(request.subscribed_topic_names or request.subscribed_topic_regex)
+    wrong = None
+    if request.group_id == "":
+        wrong = "a group needs a name"
+    elif request.member_id == "" and (version >= 1 or epoch != JOINING):
+        wrong = "a member needs an id"
+    elif request.instance_id == "" or request.rack_id == "":
+        wrong = "an instance id or rack may be absent, but not empty"
+    elif epoch < LEFT_FOR_A_WHILE:
+        wrong = f"there is no member epoch {epoch}"
+    elif epoch == LEFT_FOR_A_WHILE and request.instance_id is None:
+        wrong = "only a member with an instance id can leave for a while"
+    elif epoch == JOINING and request.rebalance_timeout_ms == -1:
+        wrong = "a joining member must name its rebalance timeout"
+    elif epoch == JOINING and request.topic_partitions != []:
+        wrong = "a joining member owns no partitions"
+    elif epoch == JOINING and not has_subscription:
+        wrong = "a joining member must subscribe to something"
+    if wrong is not None:
+        raise RequestError(ErrorCode.INVALID_REQUEST, wrong)
+    if request.server_assignor not in (None, *assignors):
+        raise RequestError(
+            ErrorCode.UNSUPPORTED_ASSIGNOR,
+            f"assignors are {', '.join(assignors)}, not {request.server_assignor}",
+        )
+    if request.subscribed_topic_regex:
+        try:
+            re.compile(request.subscribed_topic_regex)
+        except re.error as failure:
+            raise RequestError(
+                ErrorCode.INVALID_REGULAR_EXPRESSION,
+                f"{request.subscribed_topic_regex!r}: {failure}",
+            ) from failure
+
+
+def owned_partitions(request: ConsumerGroupHeartbeatRequest) -> Partitions | None:
+    """Return what a member reports to own; None if it reports nothing."""
+    topics = request.topic_partitions
+    if topics is None:
+        return None
+    return frozenset(IdPartition(topic.topic_id, n) for topic in topics for n in topic.partitions)
+
+
+def described(
+    member: ConsumerMember, request: ConsumerGroupHeartbeatRequest, call: Call
+) -> ConsumerMember:
+    """Return a member with what it says of itself; what it does not mention stays."""
+    names = request.subscribed_topic_names
+    regex = request.subscribed_topic_regex
+    timeout_ms = request.rebalance_timeout_ms
+    return replace(
+        member,
+        instance_id=request.instance_id or member.instance_id,
+        rack_id=request.rack_id or member.rack_id,
+        client_id=call.client_id,
+        client_host=call.client_host,
+        topics=member.topics if names is None else tuple(sorted(set(names))),
+        # An empty expression takes the subscription by expression back.
+        regex=member.regex if regex is None else regex or None,
+        rebalance_timeout_ms=member.rebalance_timeout_ms if timeout_ms == -1 else timeout_ms,
+        assignor=request.server_assignor or member.assignor,
+    )
+
+
+def is_full(request: ConsumerGroupHeartbeatRequest) -> bool:
+    """Tell whether a member says everything, as it does when it joins or lost an answer."""
+    return (
+        request.rebalance_timeout_ms != -1
+        and request.topic_partitions is not None
+        and (
+            request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
+        )
+    )

@@ -1,0 +1,249 @@
+"""Rounds of a classic group: how a generation begins, and what time does to members.
+
+    Empty ──join──▶ PreparingRebalance ──all rejoined, or deadline──▶ CompletingRebalance
+      ▲                    │    ▲                                          │
+      └─────nobody left────┘    └──member comes, goes or changes──┬── leader's sync
+                                                                  │        ▼
+                                                                  └──── Stable
+
+A generation begins when a join completes. Timers are named by tuples: ("session", group, member)
+for a member's life (or that of an id which was handed out), ("join", group) for the end of
+PreparingRebalance, ("sync", group) for the last moment to ask for an assignment.
+"""
+
+from __future__ import annotations
+
+from barnabas.groups.classic_group import ClassicGroup, ClassicMember, State
+from barnabas.groups.options import GroupOptions
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.outcome import Outcome, Reply, TimerChange
+from barnabas.wire.messages.join_group import JoinGroupResponse, JoinGroupResponseMember
+from barnabas.wire.messages.sync_group import SyncGroupResponse
+
+
+def session_timer(group_id: str, member_id: str, deadline_ms: int | None) -> TimerChange:
+    """Set or cancel the deadline by which a member must be heard of."""
+    return TimerChange(("session", group_id, member_id), deadline_ms)
+
+
+def join_refusal(version: int, member_id: str, code: ErrorCode) -> JoinGroupResponse:
+    """Answer a join with an error, in a version."""
+    return JoinGroupResponse(
+        error_code=code,
+        generation_id=-1,
+        protocol_name=None if version >= 7 else "",
+        member_id=member_id,
+    )
+
+
+class Rounds:
+    """Moves classic groups from one generation to the next."""
+
+    def __init__(self, options: GroupOptions) -> None:
+        self._options = options
+
+    # -- answers about a generation
+
+    def joined(self, group: ClassicGroup, member: ClassicMember, version: int) -> JoinGroupResponse:
+        """Describe the present generation to a member; the leader learns of the others."""
+        members = []
+        if group.leader == member.member_id:
+            members = [
+                JoinGroupResponseMember(
+                    member_id=other.member_id,
+                    group_instance_id=other.instance_id,
+                    metadata=other.metadata(group.protocol),
+                )
+                for other in group.members.values()
+            ]
+        return JoinGroupResponse(
+            generation_id=group.generation,
+            protocol_type=group.protocol_type,
+            protocol_name=group.protocol,
+            leader=group.leader or "",
+            member_id=member.member_id,
+            members=members,
+        )
+
+    def synced(self, group: ClassicGroup, member: ClassicMember) -> SyncGroupResponse:
+        return SyncGroupResponse(
+            protocol_type=group.protocol_type,
+            protocol_name=group.protocol,
+            assignment=member.assignment,
+        )
+
+    # -- the round
+
+    def prepare(self, group: ClassicGroup, now_ms: int, out: Outcome) -> None:
+        """Begin a round, if none is being prepared: everybody has to join again."""
+        if group.state is State.PREPARING:
+            if not group.is_join_timed:
+                self._time_join(group, now_ms + group.rebalance_timeout_ms, out)
+            return
+        if group.state is State.COMPLETING:
+            self._fail_syncs(group, ErrorCode.REBALANCE_IN_PROGRESS, now_ms, out)
+        out.timers.append(TimerChange(("sync", group.group_id), None))
+        if group.state is State.EMPTY:
+            delay_ms = self._options.initial_rebalance_delay_ms
+            group.initial_ms_left = max(group.rebalance_timeout_ms - delay_ms, 0)
+            group.new_member_added = False
+        else:
+            delay_ms = group.rebalance_timeout_ms
+            group.initial_ms_left = None
+        group.become(State.PREPARING, now_ms)
+        self._time_join(group, now_ms + delay_ms, out)
+        if group.initial_ms_left is not None and delay_ms == 0:
+            self._complete(group, now_ms, out)
+
+    def _time_join(self, group: ClassicGroup, deadline_ms: int, out: Outcome) -> None:
+        group.is_join_timed = True
+        out.timers.append(TimerChange(("join", group.group_id), deadline_ms))
+
+    def try_complete(self, group: ClassicGroup, now_ms: int, out: Outcome) -> None:
+        """End the round early when nobody is missing; a first one always takes its time."""
+        if group.state is State.PREPARING and group.initial_ms_left is None and group.all_joined:
+            self._complete(group, now_ms, out)
+
+    def _complete(self, group: ClassicGroup, now_ms: int, out: Outcome) -> None:
+        """Begin a generation with those who rejoined; static members may be away for a while."""
+        for member in list(group.members.values()):
+            if member.member_id not in group.joining and member.instance_id is None:
+                out.timers.append(session_timer(group.group_id, member.member_id, None))
+                group.remove(member.member_id)
+        if group.members and not group.elect_joined_leader():
+            # Only absent static members are left: their sessions decide.
+            self._time_join(group, now_ms + group.rebalance_timeout_ms, out)
+            return
+        out.timers.append(TimerChange(("join", group.group_id), None))
+        group.is_join_timed = False
+        group.initial_ms_left = None
+        group.generation += 1
+        if not group.members:
+            group.protocol = None
+            group.become(State.EMPTY, now_ms)
+            out.records.append(group.record())
+            # Nobody waits for this record; without it the members would be given up anew.
+            out.undo = out.undo or (lambda code: out.replies)
+            return
+        group.protocol = group.choose_protocol()
+        group.become(State.COMPLETING, now_ms)
+        group.unsynced = dict.fromkeys(group.members)
+        for member in group.members.values():
+            waiting = group.joining.pop(member.member_id, None)
+            if waiting is not None:
+                response = self.joined(group, member, waiting.version)
+                out.replies.append(Reply(waiting.token, response))
+            member.is_new = False
+            self.keep_member(group, member, now_ms, out)
+        deadline_ms = now_ms + group.rebalance_timeout_ms
+        out.timers.append(TimerChange(("sync", group.group_id), deadline_ms))
+
+    def _fail_syncs(self, group: ClassicGroup, code: ErrorCode, now_ms: int, out: Outcome) -> None:
+        """Forget the assignments of a generation that does not come to be."""
+        for member in group.members.values():
+            member.assignment = b""
+            waiting = group.syncing.pop(member.member_id, None)
+            if waiting is not None:
+                out.replies.append(Reply(waiting.token, SyncGroupResponse(error_code=code)))
+                self.keep_member(group, member, now_ms, out)
+
+    # -- members
+
+    def keep_alive(self, group: ClassicGroup, member_id: str, now_ms: int, out: Outcome) -> None:
+        """Count another request of a member (a commit) as a sign of life."""
+        member = group.members.get(member_id)
+        if member is not None:
+            self.keep_member(group, member, now_ms, out)
+
+    def keep_member(
+        self, group: ClassicGroup, member: ClassicMember, now_ms: int, out: Outcome
+    ) -> None:
+        deadline_ms = now_ms + member.session_timeout_ms
+        out.timers.append(session_timer(group.group_id, member.member_id, deadline_ms))
+
+    def remove(self, group: ClassicGroup, member_id: str, now_ms: int, out: Outcome) -> None:
+        self.refuse_waiting(group, member_id, ErrorCode.UNKNOWN_MEMBER_ID, out)
+        out.timers.append(session_timer(group.group_id, member_id, None))
+        group.remove(member_id)
+        if group.state in (State.COMPLETING, State.STABLE):
+            self.prepare(group, now_ms, out)
+        self.try_complete(group, now_ms, out)
+
+    def drop_pending(self, group: ClassicGroup, member_id: str, now_ms: int, out: Outcome) -> None:
+        out.timers.append(session_timer(group.group_id, member_id, None))
+        group.pending.discard(member_id)
+        self.try_complete(group, now_ms, out)
+
+    def refuse_waiting(
+        self, group: ClassicGroup, member_id: str, code: ErrorCode, out: Outcome
+    ) -> None:
+        """Answer what waits for a member that is no more."""
+        waiting = group.joining.pop(member_id, None)
+        if waiting is not None:
+            name = member_id if code is ErrorCode.FENCED_INSTANCE_ID else ""
+            out.replies.append(Reply(waiting.token, join_refusal(waiting.version, name, code)))
+        waiting = group.syncing.pop(member_id, None)
+        if waiting is not None:
+            out.replies.append(Reply(waiting.token, SyncGroupResponse(error_code=code)))
+
+    # -- time
+
+    def session_expired(self, group: ClassicGroup, member_id: str, now_ms: int) -> Outcome:
+        """Give up a member that was not heard of, unless it waits for us."""
+        out = Outcome()
+        member = group.members.get(member_id)
+        if member_id in group.pending:
+            self.drop_pending(group, member_id, now_ms, out)
+        elif member is not None:
+            waits = member_id in group.joining or member_id in group.syncing
+            if member.is_new or not waits:
+                self.remove(group, member_id, now_ms, out)
+        return out
+
+    def join_expired(self, group: ClassicGroup, now_ms: int) -> Outcome:
+        """End a round at its deadline; a first round goes on while new members keep coming."""
+        out = Outcome()
+        if group.state is not State.PREPARING:
+            return out
+        if group.initial_ms_left and group.new_member_added:
+            group.new_member_added = False
+            delay_ms = min(self._options.initial_rebalance_delay_ms, group.initial_ms_left)
+            group.initial_ms_left -= delay_ms
+            self._time_join(group, now_ms + delay_ms, out)
+        else:
+            self._complete(group, now_ms, out)
+        return out
+
+    def sync_expired(self, group: ClassicGroup, now_ms: int) -> Outcome:
+        """Give up members that did not ask for their assignment in time."""
+        out = Outcome()
+        if group.state in (State.COMPLETING, State.STABLE) and group.unsynced:
+            for member_id in list(group.unsynced):
+                out.timers.append(session_timer(group.group_id, member_id, None))
+                group.remove(member_id)
+            self.prepare(group, now_ms, out)
+            self.try_complete(group, now_ms, out)
+        return out
+
+    # -- moving the coordinator
+
+    def loaded(self, group: ClassicGroup, now_ms: int, out: Outcome) -> None:
+        """Begin to watch the members of a group that was read from the log."""
+        for member in group.members.values():
+            self.keep_member(group, member, now_ms, out)
+        if len(group.members) > self._options.size_max:
+            self.prepare(group, now_ms, out)
+
+    def unloaded(self, group: ClassicGroup) -> list[Reply]:
+        """Send waiting members to the coordinator's next place."""
+        out = Outcome()
+        for member_id, waiting in group.joining.items():
+            refusal = join_refusal(waiting.version, member_id, ErrorCode.NOT_COORDINATOR)
+            out.replies.append(Reply(waiting.token, refusal))
+        for waiting in group.syncing.values():
+            refusal_sync = SyncGroupResponse(error_code=ErrorCode.NOT_COORDINATOR)
+            out.replies.append(Reply(waiting.token, refusal_sync))
+        group.joining.clear()
+        group.syncing.clear()
+        group.state = State.DEAD
+        return out.replies

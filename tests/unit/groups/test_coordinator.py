@@ -1,0 +1,127 @@
+"""The door of the coordinator: descriptions, lists, options, unknown keys, stray timers."""
+
+from __future__ import annotations
+
+import pytest
+from tests.unit.groups.host import Host, commit, join, leave, sync
+
+from barnabas.config.broker import BrokerOptions
+from barnabas.groups.call import Call
+from barnabas.groups.options import GroupOptions
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import ConfigError
+from barnabas.model.outcome import Outcome, StateRecord
+from barnabas.wire.codec import decode, encode
+from barnabas.wire.messages.describe_groups import DescribeGroupsResponse
+from barnabas.wire.messages.list_groups import ListGroupsResponse
+
+
+@pytest.fixture
+def host() -> Host:
+    return Host()
+
+
+def stable(host: Host) -> str:
+    token = host.send(join("", "i"), 9)
+    host.advance(3_000)
+    name: str = host.answers[token].member_id
+    host.ask(sync(name, 1, {name: b"mine"}))
+    return name
+
+
+@pytest.mark.parametrize("version", range(7))
+def test_description_of_a_group(host: Host, version: int) -> None:
+    name = stable(host)
+    described = host.coordinator.describe("g", version)
+    response = DescribeGroupsResponse(groups=[described, host.coordinator.describe("x", version)])
+    read, _ = decode(DescribeGroupsResponse, encode(response, version), version)
+    group, missing = read.groups
+    assert (group.group_state, group.protocol_type) == ("Stable", "consumer")
+    assert group.protocol_data == "range"
+    (member,) = group.members
+    assert (member.member_id, member.client_id, member.client_host) == (name, "c", "/127.0.0.1")
+    assert (member.member_metadata, member.member_assignment) == (b"m", b"mine")
+    assert missing.group_state == "Dead"
+    not_found = ErrorCode.GROUP_ID_NOT_FOUND if version >= 6 else ErrorCode.NONE
+    assert missing.error_code == not_found
+
+
+def test_description_of_an_unsettled_group_hides_what_may_change(host: Host) -> None:
+    name = stable(host)
+    host.send(join(name, "i"))
+    described = host.coordinator.describe("g", 5)
+    assert described.group_state == "CompletingRebalance"
+    assert described.protocol_data == ""
+    assert described.members[0].member_assignment == b""
+
+
+@pytest.mark.parametrize("version", range(6))
+def test_list_of_groups(host: Host, version: int) -> None:
+    stable(host)
+    host.ask(commit({("t", 0): 1}, group_id="simple"))
+    response = ListGroupsResponse(groups=host.coordinator.list_groups())
+    read, _ = decode(ListGroupsResponse, encode(response, version), version)
+    listed = {(group.group_id, group.protocol_type) for group in read.groups}
+    assert listed == {("g", "consumer"), ("simple", "")}
+    by_state = host.coordinator.list_groups(states=["stable"])
+    assert [group.group_id for group in by_state] == ["g"]
+    assert host.coordinator.list_groups(states=["nonsense"]) == []
+    assert host.coordinator.list_groups(types=["share"]) == []
+
+
+def test_options_come_from_the_broker() -> None:
+    broker = BrokerOptions.parse(
+        {
+            "log.dirs": "data",
+            "group.max.size": "7",
+            "offsets.retention.minutes": "3",
+            "group.coordinator.rebalance.protocols": "classic,consumer",
+            "group.consumer.assignors": "org.apache.kafka.coordinator.group.assignor.RangeAssignor",
+        }
+    )
+    options = GroupOptions.from_broker(broker)
+    assert (options.size_max, options.offsets_retention_ms) == (7, 180_000)
+    assert options.consumer_protocol
+    assert options.consumer_assignors == ("range",)
+    defaults = GroupOptions.from_broker(BrokerOptions.parse({"log.dirs": "data"}))
+    assert defaults == GroupOptions(consumer_protocol=False)
+
+
+def test_unknown_assignors_are_refused_by_name() -> None:
+    with pytest.raises(ConfigError, match=r"group\.consumer\.assignors names best"):
+        Host(GroupOptions(consumer_assignors=("best",)))
+
+
+def test_keys_of_newer_brokers_are_skipped(host: Host) -> None:
+    host.coordinator.replay(StateRecord(b"\x00\x63newer", b"anything"))
+    assert host.coordinator.groups == {}
+
+
+def test_stray_timers_do_nothing(host: Host) -> None:
+    stable(host)
+    for key in (
+        ("join", "x"),
+        ("session", "g", "x"),
+        ("join", "g"),
+        ("sync", "g"),
+        ("rebalance", "g", "x"),
+    ):
+        assert host.coordinator.on_timer(key, host.now_ms) == Outcome()
+
+
+def test_loading_a_tombstone_keeps_offsets_without_their_group(host: Host) -> None:
+    name = stable(host)
+    host.ask(commit({("t", 0): 1}, name, 1, group_instance_id="i"))
+    record = host.coordinator.groups["g"].tombstones()[0]
+    fresh = host.replayed()
+    fresh.replay(record)
+    assert fresh.groups["g"].is_empty
+    assert len(fresh.offsets.of("g")) == 1
+
+
+def test_unloaded_coordinator_knows_nothing(host: Host) -> None:
+    stable(host)
+    assert host.coordinator.unload() == []
+    assert host.coordinator.groups == {}
+    outcome = host.coordinator.handle_leave(leave(("x", None)), Call("t", 5, host.now_ms))
+    assert outcome.replies[0].response.members[0].error_code == ErrorCode.UNKNOWN_MEMBER_ID
