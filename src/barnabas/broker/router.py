@@ -178,12 +178,12 @@ class Router:
             logger.exception("an answer cannot be encoded: %r", response)
             connection.close("our answer cannot be encoded")
             return
-        for part in parts:
-            if not isinstance(part, BYTES):
-                connection.answer_parts(parts)
-                break
-        else:
+        if len(parts) == 1:
+            connection.answer(parts[0])
+        elif all(isinstance(part, BYTES) for part in parts):
             connection.answer(join(parts))
+        else:
+            connection.answer_parts(parts)
         self._metrics.answered(request.api_key, perf_counter() - request.received)
 
     def _unsupported(

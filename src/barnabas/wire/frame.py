@@ -15,13 +15,14 @@ from barnabas.wire.codec import decode, encode_parts, join
 from barnabas.wire.header import (
     decode_response_header,
     encode_request_header,
-    encode_response_header,
 )
 from barnabas.wire.primitives import Buffer
 from barnabas.wire.schema import Message
 
 SIZE: Final = struct.Struct(">i")
 SIZE_BYTES: Final = SIZE.size
+_SIZE_AND_HEADER: Final = struct.Struct(">ii")
+_SIZE_AND_TAGGED_HEADER: Final = struct.Struct(">iib")
 
 
 def frame_size(buffer: Buffer, limit: int, position: int = 0) -> int:
@@ -50,8 +51,17 @@ def response_parts(message: Message, version: int, correlation_id: int) -> list[
 
     Whatever has a length may stand for records, so that a piece can be a slice of a file.
     """
-    head = encode_response_header(api_of(type(message)), version, correlation_id)
-    return _with_size(head, encode_parts(message, version))
+    parts = encode_parts(message, version)
+    size = sum(map(len, parts))
+    # The hottest frames of a broker: size and header are packed at once, in front of the body.
+    if api_of(type(message)).response_header_version(version):
+        head = _SIZE_AND_TAGGED_HEADER.pack(size + 5, correlation_id, 0)
+    else:
+        head = _SIZE_AND_HEADER.pack(size + 4, correlation_id)
+    if parts and isinstance(parts[0], bytes):
+        parts[0] = head + parts[0]
+        return parts
+    return [head, *parts]
 
 
 def decode_response(entry: Api, version: int, payload: Buffer) -> tuple[int, Message]:

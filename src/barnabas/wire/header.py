@@ -16,7 +16,7 @@ import struct
 from typing import Final, NamedTuple
 
 from barnabas.model.errors import LocalProtocolError, RemoteProtocolError
-from barnabas.wire.apis import Api, api
+from barnabas.wire.apis import API_BY_KEY, CONTROLLED_SHUTDOWN_KEY, Api
 from barnabas.wire.primitives import Buffer, Malformed, long_uvarint, skip_tags
 
 _FIXED: Final = struct.Struct(">hhi")
@@ -41,13 +41,25 @@ def decode_request_header(buffer: Buffer, position: int = 0) -> tuple[RequestHea
     """
     try:
         key, version, correlation_id = _FIXED.unpack_from(buffer, position)
+        entry = API_BY_KEY.get(key)
+        if entry is None:
+            raise RemoteProtocolError(f"no API has the key {key}")
         position += _FIXED.size
-        header_version = api(key).request_header_version(version)
+        if key == CONTROLLED_SHUTDOWN_KEY and version == 0:
+            return RequestHeader(key, version, correlation_id, ""), position
+        (length,) = _LENGTH.unpack_from(buffer, position)
+        position += _LENGTH.size
         client_id = ""
-        if header_version > 0:
-            client_id, position = _client_id(buffer, position)
-        if header_version > 1:
-            position = _tags(buffer, position)
+        if length > 0:
+            end = position + length
+            if end > len(buffer):
+                raise Malformed(f"the client id has size {length}")
+            client_id, position = str(buffer[position:end], "utf-8"), end
+        elif length < -1:
+            raise Malformed(f"the client id has size {length}")
+        flexible_from = entry.flexible_from
+        if flexible_from is not None and version >= flexible_from:
+            position = _tags(buffer, position) if buffer[position] else position + 1
     except (struct.error, IndexError) as failure:
         raise RemoteProtocolError("the frame ends inside the request header") from failure
     except (Malformed, UnicodeDecodeError) as failure:
@@ -102,17 +114,6 @@ def peek_correlation_id(buffer: Buffer, position: int = 0) -> int:
     except struct.error as failure:
         raise RemoteProtocolError("the frame ends inside the response header") from failure
     return correlation_id
-
-
-def _client_id(buffer: Buffer, position: int) -> tuple[str, int]:
-    (length,) = _LENGTH.unpack_from(buffer, position)
-    position += _LENGTH.size
-    if length == -1:
-        return "", position
-    end = position + length
-    if length < -1 or end > len(buffer):
-        raise Malformed(f"the client id has size {length}")
-    return str(buffer[position:end], "utf-8"), end
 
 
 def _tags(buffer: Buffer, position: int) -> int:
