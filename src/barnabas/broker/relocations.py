@@ -110,7 +110,7 @@ class Relocations:
         key = partition.topic_partition
         try:
             await self._catch_up(move)
-            while not relocation.is_free:
+            while not relocation.is_free:  # noqa: ASYNC110  # compaction tells nobody when it ends
                 await asyncio.sleep(COMPACTION_CHECK_S)
             log = relocation.finish(broker.now_ms())
         except asyncio.CancelledError:

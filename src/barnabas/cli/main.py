@@ -34,6 +34,7 @@ COMMANDS = (
     Command("configs", "barnabas.cli.configs", "show and change options of topics and brokers"),
     Command("produce", "barnabas.cli.produce", "send lines to a topic"),
     Command("consume", "barnabas.cli.consume", "print the records of a topic"),
+    Command("log", "barnabas.cli.log", "show, check and repair the files of a stopped broker"),
     Command("cluster", "barnabas.cli.cluster", "show brokers, controller and API versions"),
 )
 

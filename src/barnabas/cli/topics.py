@@ -1,8 +1,9 @@
-"""`barnabas topics`: create, list, describe, alter and delete topics, and delete old records."""
+"""`barnabas topics`: create, list, describe, alter, fork, delete; delete old records."""
 
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 import time
 from typing import Any
@@ -18,7 +19,7 @@ from barnabas.admin.topics import (
 from barnabas.cli.arguments import add_action, assignment, count, index
 from barnabas.cli.output import print_json, print_table
 from barnabas.cli.partitions import existing_partitions
-from barnabas.cli.position import Beginning, End, Offset, Position, parse_position
+from barnabas.cli.position import Beginning, End, Offset, Position, parse_position, parse_time
 from barnabas.cli.session import run
 from barnabas.cli.topic_description import describe_topic, print_topic, replication_factor
 from barnabas.client.switchboard import Switchboard
@@ -99,6 +100,39 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     delete.add_argument("topics", metavar="TOPIC", nargs="+")
     delete.add_argument("--if-exists", action="store_true", help="a missing topic is not an error")
+    fork = add_action(
+        actions,
+        "fork",
+        "make a topic that begins with the records of another one, without copying them",
+        _fork,
+        "  barnabas topics fork orders orders-test\n"
+        "  barnabas topics fork orders orders-friday --at 2026-01-30T18:00:00Z\n"
+        "  barnabas topics fork orders orders-before --offsets 0:1500,1:1620",
+    )
+    fork.add_argument("source", metavar="SOURCE")
+    fork.add_argument("target", metavar="TARGET")
+    end = fork.add_mutually_exclusive_group()
+    end.add_argument(
+        "--at",
+        metavar="TIME",
+        type=_time,
+        help="end before the first record of this time (2026-01-31T12:00:00Z, @1767225600000) "
+        "or age (15m)",
+    )
+    end.add_argument(
+        "--offsets",
+        metavar="P:O[,...]",
+        type=_offsets,
+        help="end partition P before offset O (default: all that is committed)",
+    )
+    fork.add_argument(
+        "--config",
+        metavar="NAME=VALUE",
+        type=assignment,
+        action="append",
+        default=[],
+        help="an option in which it differs from its source; may be repeated",
+    )
     records = add_action(
         actions,
         "delete-records",
@@ -162,6 +196,37 @@ def _create(arguments: argparse.Namespace) -> int:
         else:
             failed += _complain("create", topic.name, topic.error)
     return min(failed, 1)
+
+
+def _time(text: str) -> int:
+    timestamp_ms = parse_time(text, int(time.time() * 1000))
+    if timestamp_ms is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither a time nor an age")
+    return timestamp_ms
+
+
+def _offsets(text: str) -> str:
+    if not re.fullmatch(r"[0-9]+:[0-9]+(,[0-9]+:[0-9]+)*", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form PARTITION:OFFSET,...")
+    return text
+
+
+def _fork(arguments: argparse.Namespace) -> int:
+    configs = {"barnabas.fork.source": arguments.source, **dict(arguments.config)}
+    if arguments.at is not None:
+        configs["barnabas.fork.at"] = str(arguments.at)
+    if arguments.offsets is not None:
+        configs["barnabas.fork.offsets"] = arguments.offsets
+    new = NewTopic(arguments.target, -1, -1, configs)
+    [made] = run(arguments, lambda board: create_topics(board, [new]))
+    if made.error is not None:
+        return _complain("fork", arguments.target, made.error)
+    if arguments.json:
+        document = {"name": made.name, "id": uuid_text(made.topic_id), "source": arguments.source}
+        print_json({**document, "partitions": made.partitions})
+    else:
+        print(f"created topic {made.name}, a fork of {arguments.source}")
+    return 0
 
 
 def _list(arguments: argparse.Namespace) -> None:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import sys
 from array import array
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
 
 from barnabas.model.errors import CorruptFileError
 
@@ -40,6 +41,11 @@ class OffsetIndex:
         """Add an entry; offsets and positions ascend."""
         self._offsets.append(offset - self.base_offset)
         self._positions.append(position)
+
+    def entries(self) -> Iterator[tuple[int, int]]:
+        """Yield (offset, position) of each entry."""
+        for offset, position in zip(self._offsets, self._positions, strict=True):
+            yield self.base_offset + offset, position
 
     def position_of(self, offset: int) -> int:
         """Return where to start scanning for an offset: 0 when no entry lies at or below it."""

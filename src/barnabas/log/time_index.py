@@ -12,6 +12,7 @@ from __future__ import annotations
 import sys
 from array import array
 from bisect import bisect_right
+from collections.abc import Iterator
 
 from barnabas.model.errors import CorruptFileError
 
@@ -36,6 +37,11 @@ class TimeIndex:
         if not self._timestamps or timestamp > self._timestamps[-1]:
             self._timestamps.append(timestamp)
             self._offsets.append(offset - self.base_offset)
+
+    def entries(self) -> Iterator[tuple[int, int]]:
+        """Yield (timestamp, offset) of each entry."""
+        for timestamp, offset in zip(self._timestamps, self._offsets, strict=True):
+            yield timestamp, self.base_offset + offset
 
     def offset_of(self, timestamp: int) -> int:
         """Return the offset from which on a record of `timestamp` or later can be found."""

@@ -224,3 +224,25 @@ def test_what_describe_prints_for_machines(capsys: pytest.CaptureFixture[str]) -
             ],
         }
     ]
+
+
+def test_fork(barnabas: Any, topic: str, produce: Any) -> None:
+    assert produce(topic, "one\ntwo\n", "--partition", "0").code == 0
+    assert barnabas("topics", "fork", topic, f"{topic}-fork") == (
+        0,
+        f"created topic {topic}-fork, a fork of {topic}\n",
+        "",
+    )
+    read = ("consume", f"{topic}-fork", "--from", "beginning", "--exit-at-end")
+    assert barnabas(*read).out.splitlines() == ["one", "two"]
+    cut = barnabas("topics", "fork", topic, f"{topic}-cut", "--offsets", "0:0", "--json")
+    document = json.loads(cut.out)
+    assert (document["source"], document["partitions"]) == (topic, 3)
+    assert barnabas("consume", f"{topic}-cut", "--from", "beginning", "--exit-at-end").out == ""
+    assert barnabas("topics", "fork", topic, f"{topic}-old", "--at", "1d").code == 0
+    assert barnabas("consume", f"{topic}-old", "--from", "beginning", "--exit-at-end").out == ""
+    again = barnabas("topics", "fork", topic, f"{topic}-fork")
+    assert again.code == 1
+    assert again.err.endswith("(TOPIC_ALREADY_EXISTS)\n")
+    assert barnabas("topics", "fork", topic, "x", "--offsets", "zero").code == 2
+    assert barnabas("topics", "fork", topic, "x", "--at", "later").code == 2

@@ -1,0 +1,176 @@
+"""The content of a log's files, entry by entry, as plain values that can be printed.
+
+A file is told by its name: segments and their indexes, snapshots, checkpoints, leader epochs,
+partition.metadata, meta.properties. A batch whose CRC is wrong is shown as it is and marked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from barnabas.kernels import check_batch, scan_batch
+from barnabas.kernels.contract import HEADER_SIZE
+from barnabas.log import partition_metadata, producer_snapshot, transaction_index
+from barnabas.log.checkpoints import decode_offsets
+from barnabas.log.directory import META
+from barnabas.log.files import File, Files
+from barnabas.log.inspection import CHECKPOINTS, partitions_in
+from barnabas.log.leader_epochs import LeaderEpochs
+from barnabas.log.offset_index import OffsetIndex
+from barnabas.log.producer_snapshot import SNAPSHOT
+from barnabas.log.recovery import EPOCH_FILE
+from barnabas.log.segment import INDEX, LOG, TIME_INDEX, TRANSACTION_INDEX, is_segment_file
+from barnabas.log.time_index import TimeIndex
+from barnabas.model.errors import CorruptFileError, CorruptRecordError, InvalidValueError
+from barnabas.model.ids import uuid_text
+from barnabas.records.batch import BatchHeader, read_batch
+from barnabas.records.control import read_marker
+
+Entry = dict[str, Any]
+
+
+def files_to_dump(files: Files, path: str) -> Iterator[str]:
+    """Yield the files that a path stands for: itself, those of a partition, or of all of them."""
+    if not files.is_dir(path):
+        if not files.exists(path):
+            raise InvalidValueError(f"there is no file {path}")
+        yield path
+        return
+    for name in files.list(path):
+        if _is_known(name) and not files.is_dir(f"{path}/{name}"):
+            yield f"{path}/{name}"
+    for partition in partitions_in(files, path):
+        yield from files_to_dump(files, partition)
+
+
+def _is_known(name: str) -> bool:
+    return is_segment_file(name) or name in (
+        *CHECKPOINTS,
+        EPOCH_FILE,
+        partition_metadata.NAME,
+        META,
+    )
+
+
+def dump_file(files: Files, path: str, *, records: bool = False) -> Iterator[Entry]:
+    """Yield what is in a file, in its order; CorruptFileError where it makes no sense."""
+    directory, _, name = path.rpartition("/")
+    base = int(name[:20]) if is_segment_file(name) else 0
+    if name.endswith(LOG):
+        yield from _dump_segment(files, path, records)
+        return
+    data = files.read(path)
+    if data is None:
+        raise InvalidValueError(f"there is no file {path}")
+    if name.endswith(INDEX):
+        size = files.size(f"{directory}/{name[:20]}{LOG}")
+        index = OffsetIndex.decode(base, data, 2**31 if size is None else size)
+        for offset, position in index.entries():
+            yield {"offset": offset, "position": position}
+    elif name.endswith(TIME_INDEX):
+        for timestamp, offset in TimeIndex.decode(base, data).entries():
+            yield {"timestamp": timestamp, "offset": offset}
+    elif name.endswith(TRANSACTION_INDEX):
+        for entry in transaction_index.decode(data, base):
+            yield entry._asdict()
+    elif name.endswith(SNAPSHOT):
+        for producer in producer_snapshot.decode(data):
+            yield {
+                "producer_id": producer.producer_id,
+                "epoch": producer.epoch,
+                "last_sequence": producer.last_sequence,
+                "last_offset": producer.batches[-1].last_offset if producer.batches else -1,
+                "timestamp": producer.last_timestamp,
+                "coordinator_epoch": producer.coordinator_epoch,
+                "transaction_first_offset": producer.transaction_first_offset,
+            }
+    elif name == EPOCH_FILE:
+        for epoch, start in LeaderEpochs.decode(data, path):
+            yield {"epoch": epoch, "start_offset": start}
+    elif name in CHECKPOINTS:
+        for (topic, partition), offset in decode_offsets(data, path).items():
+            yield {"topic": topic, "partition": partition, "offset": offset}
+    elif name == partition_metadata.NAME:
+        yield {"topic_id": uuid_text(partition_metadata.decode(data, path))}
+    elif name == META:
+        lines = data.decode(errors="replace").splitlines()
+        yield dict(line.split("=", 1) for line in lines if "=" in line and line[0] != "#")
+    else:
+        raise InvalidValueError(f"{path} is no file of a log that this command knows")
+
+
+def _dump_segment(files: Files, path: str, records: bool) -> Iterator[Entry]:
+    file = files.open(path)
+    try:
+        position, end = 0, file.size()
+        while position < end:
+            try:
+                fields = scan_batch(file.pread(HEADER_SIZE, position), 0)
+            except CorruptRecordError as failure:
+                raise CorruptFileError(f"{path} at {position}: {failure}") from failure
+            if position + fields[1] > end:
+                raise CorruptFileError(
+                    f"{path} at {position}: a batch of {fields[1]} bytes, {end - position} are left"
+                )
+            yield from _dump_batch(file, position, BatchHeader._make(fields), records)
+            position += fields[1]
+    finally:
+        file.close()
+
+
+def _dump_batch(file: File, position: int, header: BatchHeader, records: bool) -> Iterator[Entry]:
+    data = file.pread(header.size, position)
+    flaw = None
+    try:
+        check_batch(data, 0)
+    except CorruptRecordError as failure:
+        flaw = str(failure)
+    entry: Entry = {
+        "position": position,
+        "size": header.size,
+        "base_offset": header.base_offset,
+        "last_offset": header.last_offset,
+        "count": header.count,
+        "leader_epoch": header.leader_epoch,
+        "crc": header.crc,
+        "valid": flaw is None,
+        "codec": _codec(header),
+        "timestamps": "LogAppendTime" if header.is_append_time else "CreateTime",
+        "base_timestamp": header.base_timestamp,
+        "max_timestamp": header.max_timestamp,
+        "producer_id": header.producer_id,
+        "producer_epoch": header.producer_epoch,
+        "base_sequence": header.base_sequence,
+        "transactional": header.is_transactional,
+        "control": header.is_control,
+    }
+    if flaw is not None:
+        entry["flaw"] = flaw
+    if records and flaw is None:
+        entry["records"] = [
+            {
+                "offset": record.offset,
+                "timestamp": record.timestamp,
+                "key": record.key,
+                "value": record.value,
+                "headers": [list(each) for each in record.headers],
+                **_marker(record, header),
+            }
+            for record in read_batch(data, header)
+        ]
+    yield entry
+
+
+def _codec(header: BatchHeader) -> str:
+    try:
+        return header.codec.name.lower()
+    except CorruptRecordError:
+        return "unknown"
+
+
+def _marker(record: Any, header: BatchHeader) -> Entry:
+    marker = read_marker(record) if header.is_control else None
+    if marker is None:
+        return {}
+    return {"marker": marker.type.name.lower(), "coordinator_epoch": marker.coordinator_epoch}

@@ -1,0 +1,264 @@
+"""Looks at the files of a log without changing them, and says what is wrong with each.
+
+Every batch's CRC is checked, and everything beside the batches (indexes, snapshots, epochs,
+checkpoints) against them: the batches are the truth. A flaw comes with what a recovery makes of it.
+Those that are `damage` are bytes that a stopped broker never leaves; the others are what a crash
+may leave and every start repairs.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from barnabas.log import partition_metadata, producer_snapshot, transaction_index
+from barnabas.log.checkpoints import decode_offsets
+from barnabas.log.directory import (
+    CLEANED,
+    HIGH_WATERMARKS,
+    LOG_STARTS,
+    META,
+    RECOVERY_POINTS,
+    REMOVED,
+    parse_name,
+)
+from barnabas.log.files import Files
+from barnabas.log.leader_epochs import LeaderEpochs
+from barnabas.log.offset_index import OffsetIndex
+from barnabas.log.producer_snapshot import SNAPSHOT
+from barnabas.log.recovery import EPOCH_FILE
+from barnabas.log.scan import CheckedWalk
+from barnabas.log.segment import INDEX, LOG, TIME_INDEX, TRANSACTION_INDEX, is_segment_file
+from barnabas.log.time_index import TimeIndex
+from barnabas.model.errors import CorruptFileError
+
+CHECKPOINTS = (RECOVERY_POINTS, HIGH_WATERMARKS, LOG_STARTS, CLEANED)
+
+
+class Flaw(NamedTuple):
+    """Something that is not as it should be."""
+
+    path: str
+    position: int | None
+    what: str
+    remedy: str
+    damage: bool = True
+
+
+class _Batches:
+    """Where the batches of one segment are."""
+
+    def __init__(self) -> None:
+        self.positions: list[int] = []
+        self.base_offsets: list[int] = []
+        self.last_offsets: list[int] = []
+        self.max_timestamps: list[int] = []
+        self.epochs: list[int] = []
+
+    def starts_at(self, position: int) -> bool:
+        slot = bisect_left(self.positions, position)
+        return slot < len(self.positions) and self.positions[slot] == position
+
+    def slot_of(self, offset: int) -> int | None:
+        """Return which batch holds an offset."""
+        slot = bisect_left(self.last_offsets, offset)
+        if slot == len(self.positions) or self.base_offsets[slot] > offset:
+            return None
+        return slot
+
+
+def is_partition(files: Files, path: str) -> bool:
+    """Tell whether a directory holds the files of one partition."""
+    if not files.is_dir(path):
+        return False
+    names = files.list(path)
+    named = parse_name(path.rstrip("/").rpartition("/")[2]) is not None
+    return any(is_segment_file(name) for name in names) or (
+        named and partition_metadata.NAME in names
+    )
+
+
+def partitions_in(files: Files, directory: str) -> list[str]:
+    """Return the paths of the partitions in use in a data directory."""
+    return [
+        f"{directory}/{name}"
+        for name in files.list(directory)
+        if parse_name(name) is not None and files.is_dir(f"{directory}/{name}")
+    ]
+
+
+def inspect_directory(files: Files, directory: str) -> Iterator[Flaw]:
+    """Look at a data directory and all partitions in it."""
+    if files.read(f"{directory}/{META}") is None:
+        yield Flaw(f"{directory}/{META}", None, "is missing", "written at the next start", False)
+    for name in CHECKPOINTS:
+        path = f"{directory}/{name}"
+        try:
+            decode_offsets(files.read(path) or b"", path)
+        except CorruptFileError as failure:
+            yield Flaw(path, None, str(failure), "left out of account, and removed")
+    for name in files.list(directory):
+        if name.endswith(REMOVED):
+            yield Flaw(f"{directory}/{name}", None, "is out of use", "removed", False)
+    for path in partitions_in(files, directory):
+        yield from inspect_partition(files, path)
+
+
+def inspect_partition(files: Files, directory: str) -> Iterator[Flaw]:
+    """Look at the files of one partition."""
+    names = [name for name in files.list(directory) if is_segment_file(name)]
+    bases = sorted(int(name[:20]) for name in names if name.endswith(LOG))
+    flaws: list[Flaw] = []
+    epochs: list[tuple[int, int]] = []
+    end = 0
+    for index, base in enumerate(bases):
+        path = f"{directory}/{base:020d}{LOG}"
+        if index and base < end:
+            flaws.append(Flaw(path, 0, f"begins at {base} inside the one before", "removed"))
+            break
+        batches = _Batches()
+        flaw = _walk(files, path, base, epochs[-1][0] if epochs else -1, batches)
+        end = batches.last_offsets[-1] + 1 if batches.last_offsets else base
+        for epoch, offset in zip(batches.epochs, batches.base_offsets, strict=True):
+            if not epochs or epoch > epochs[-1][0]:
+                epochs.append((epoch, offset))
+        is_last = index + 1 == len(bases)
+        flaws += _inspect_indexes(files, directory, base, batches, flaw is not None, is_last)
+        if flaw is not None:
+            flaws.append(flaw)
+            for later in bases[index + 1 :]:
+                after = f"{directory}/{later:020d}{LOG}"
+                flaws.append(Flaw(after, 0, "follows a damaged segment", "removed"))
+            break
+    yield from flaws
+    yield from _inspect_rest(files, directory, names, set(bases), epochs)
+
+
+def _walk(files: Files, path: str, base: int, epoch: int, batches: _Batches) -> Flaw | None:
+    """Check every batch of a segment; return what stops the walk before the end."""
+    file = files.open(path)
+    try:
+        size = file.size()
+        walk = CheckedWalk(file, 0, size)
+        good, end = 0, base
+        for position, fields in walk:
+            if fields[0] < end:
+                walk.flaw = f"offset {fields[0]} after offset {end - 1}"
+                break
+            if fields[2] < epoch:
+                walk.flaw = f"leader epoch {fields[2]} after leader epoch {epoch}"
+                break
+            epoch = fields[2]
+            end = fields[0] + fields[6] + 1
+            good = position + fields[1]
+            batches.positions.append(position)
+            batches.base_offsets.append(fields[0])
+            batches.last_offsets.append(end - 1)
+            batches.max_timestamps.append(fields[8])
+            batches.epochs.append(epoch)
+    finally:
+        file.close()
+    if good == size:
+        return None
+    zeros = _is_zero(files, path, good, size)
+    remedy = f"{size - good} bytes cut, from offset {end} on"
+    return Flaw(path, good, walk.flaw or "bytes after the last batch", remedy, damage=not zeros)
+
+
+def _is_zero(files: Files, path: str, position: int, end: int) -> bool:
+    """Tell whether only zeros follow: a file that was given its size before it was filled."""
+    file = files.open(path)
+    try:
+        while position < end:
+            data = file.pread(min(1 << 20, end - position), position)
+            if not data or data.strip(b"\0"):
+                return False
+            position += len(data)
+    finally:
+        file.close()
+    return True
+
+
+def _inspect_indexes(
+    files: Files, directory: str, base: int, batches: _Batches, cut: bool, is_last: bool
+) -> Iterator[Flaw]:
+    stem = f"{directory}/{base:020d}"
+    size = files.size(stem + LOG) or 0
+    data = files.read(stem + INDEX)
+    if data is None:
+        if size:
+            yield Flaw(stem + INDEX, None, "is missing", "made again", not (is_last or cut))
+    else:
+        try:
+            offsets = OffsetIndex.decode(base, data, size)
+            for number, (offset, position) in enumerate(offsets.entries()):
+                slot = batches.slot_of(offset)
+                known = slot is not None and batches.last_offsets[slot] == offset
+                if not (known and batches.starts_at(position)) and not cut:
+                    what = f"says that offset {offset} is at {position}"
+                    yield Flaw(stem + INDEX, number * 8, what, "made again")
+                    break
+        except CorruptFileError as failure:
+            yield Flaw(stem + INDEX, None, str(failure), "made again")
+    data = files.read(stem + TIME_INDEX)
+    if data is None:
+        if size:
+            yield Flaw(stem + TIME_INDEX, None, "is missing", "made again", not (is_last or cut))
+    else:
+        try:
+            times = TimeIndex.decode(base, data)
+            for number, (timestamp, offset) in enumerate(times.entries()):
+                slot = batches.slot_of(offset)
+                if (slot is None or batches.max_timestamps[slot] != timestamp) and not cut:
+                    what = f"says that offset {offset} has the time {timestamp}"
+                    yield Flaw(stem + TIME_INDEX, number * 12, what, "made again")
+                    break
+        except CorruptFileError as failure:
+            yield Flaw(stem + TIME_INDEX, None, str(failure), "made again")
+    try:
+        for entry in transaction_index.decode(files.read(stem + TRANSACTION_INDEX) or b"", base):
+            if batches.slot_of(entry.last_offset) is None and not cut:
+                what = f"has a transaction that ends at {entry.last_offset}, where no batch is"
+                yield Flaw(stem + TRANSACTION_INDEX, None, what, "made again")
+                break
+    except CorruptFileError as failure:
+        yield Flaw(stem + TRANSACTION_INDEX, None, str(failure), "made again")
+
+
+def _inspect_rest(
+    files: Files, directory: str, names: list[str], bases: set[int], epochs: list[tuple[int, int]]
+) -> Iterator[Flaw]:
+    for name in names:
+        path = f"{directory}/{name}"
+        if name.endswith(SNAPSHOT):
+            try:
+                producer_snapshot.decode(files.read(path) or b"")
+            except CorruptFileError as failure:
+                yield Flaw(path, None, str(failure), "removed; made from the batches")
+        elif name.endswith((INDEX, TIME_INDEX, TRANSACTION_INDEX)):
+            if int(name[:20]) not in bases:
+                yield Flaw(path, None, "has no segment", "removed", False)
+        elif not name.endswith(LOG):
+            yield Flaw(path, None, "is left of something unfinished", "removed or used", False)
+    path = f"{directory}/{EPOCH_FILE}"
+    try:
+        known = LeaderEpochs.decode(files.read(path) or b"", path)
+        for epoch, offset in epochs:
+            said = known.epoch_of(offset)
+            if said != epoch:
+                what = f"says that offset {offset} is of leader epoch {said}, not {epoch}"
+                yield Flaw(path, None, what, "made from the batches", said > epoch)
+                break
+    except CorruptFileError as failure:
+        yield Flaw(path, None, str(failure), "made from the batches")
+    path = f"{directory}/{partition_metadata.NAME}"
+    data = files.read(path)
+    if not data:
+        what, remedy = "is missing", "written when the topic is opened"
+        yield Flaw(path, None, what, remedy, damage=False)
+        return
+    try:
+        partition_metadata.decode(data, path)
+    except CorruptFileError as failure:
+        yield Flaw(path, None, str(failure), "written when the topic is opened")
