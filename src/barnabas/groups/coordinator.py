@@ -449,8 +449,8 @@ class GroupCoordinator:
                 assert value is None or isinstance(value, OffsetValue)
                 partition = TopicPartition(key.topic, key.partition)
                 self.offsets.replay(key.group, partition, value, producer_id)
-                if value is not None:
-                    self.groups.setdefault(key.group, ClassicGroup(key.group, -1))
+                if value is not None and key.group not in self.groups:
+                    self.groups[key.group] = ClassicGroup(key.group, -1)
             case ClassicGroupKey():
                 if isinstance(value, ClassicGroupValue):
                     self.groups[key.group] = ClassicGroup.load(key.group, value)

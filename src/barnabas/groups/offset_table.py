@@ -150,8 +150,7 @@ class OffsetTable:
         records = []
         undos = []
         for partition, commit in commits.items():
-            self._order += 1
-            commit.order = self._order
+            commit.order = self._next_order()
             undos.append(offsets.commit(partition, commit, producer_id))
             records.append(commit.record(group_id, partition))
 
@@ -179,8 +178,12 @@ class OffsetTable:
             value.metadata,
             value.commit_timestamp,
             value.expire_timestamp,
+            self._next_order(),
         )
-        self.store(group_id, {partition: commit}, producer_id)
+        offsets = self.by_group.get(group_id)
+        if offsets is None:
+            offsets = self.by_group[group_id] = GroupOffsets()
+        offsets.commit(partition, commit, producer_id)
 
     def end_transaction(self, producer_id: int, committed: bool) -> None:
         """Apply a marker to the offsets that waited for it, in whatever groups."""
@@ -275,6 +278,10 @@ class OffsetTable:
     def _forget_if_empty(self, group_id: str) -> None:
         if group_id in self.by_group and not self.by_group[group_id]:
             del self.by_group[group_id]
+
+    def _next_order(self) -> int:
+        self._order += 1
+        return self._order
 
     def _is_too_long(self, metadata: str) -> bool:
         # The option speaks of bytes; what Kafka counts is characters.

@@ -149,6 +149,20 @@ class Host:
         fresh.loaded(self.now_ms)
         return fresh
 
+    def compacted(self) -> GroupCoordinator:
+        """Return a fresh coordinator that has read what compaction leaves, without tombstones."""
+        last: dict[bytes, StateRecord] = {}
+        for record, _ in self.log:
+            assert isinstance(record, StateRecord), "compaction waits for the end of transactions"
+            last.pop(record.key, None)
+            last[record.key] = record
+        fresh = self.new_coordinator()
+        for record in last.values():
+            if record.value is not None:
+                fresh.replay(record)
+        fresh.loaded(self.now_ms)
+        return fresh
+
     def _read(self) -> GroupCoordinator:
         fresh = self.new_coordinator()
         for first, second in self.log:

@@ -35,6 +35,7 @@ from barnabas.assignment.embedded import (
 from barnabas.assignment.range import RangeAssignor
 from barnabas.groups.classic_group import ClassicGroup, State
 from barnabas.groups.consumer_group import ConsumerGroup
+from barnabas.groups.coordinator import GroupCoordinator
 from barnabas.groups.options import GroupOptions
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.ids import TopicPartition
@@ -204,7 +205,10 @@ class World:
         self.check_log()
 
     def check_log(self) -> None:
-        live, read = self.host.coordinator, self.host.reader
+        self.check_against(self.host.reader)
+
+    def check_against(self, read: GroupCoordinator) -> None:
+        live = self.host.coordinator
         assert {g: o.committed for g, o in live.offsets.by_group.items()} == {
             g: o.committed for g, o in read.offsets.by_group.items()
         }
@@ -236,6 +240,8 @@ def test_classic_group_under_churn(seed: int, with_failures: bool) -> None:
         client.silent_until_ms = 0
     for _ in range(200):
         world.tick()
+    world.check_against(world.host.replayed())
+    world.check_against(world.host.compacted())
     group = world.host.coordinator.groups.get("g")
     if not world.clients:
         assert group is None or group.is_empty
@@ -336,6 +342,9 @@ def test_consumer_group_under_churn(seed: int, with_failures: bool) -> None:
             host.coordinator.groups["g"].epoch > 0  # type: ignore[union-attr]
         ):
             same_state(host)
+    if "g" in host.coordinator.groups:
+        same_state(host, host.replayed())
+        same_state(host, host.compacted())
     host.fail_with = None
     for client in clients:
         client.silent_until_ms = 0

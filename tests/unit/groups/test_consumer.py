@@ -9,6 +9,7 @@ from tests.unit.groups.host import Host, commit, commit_codes, fetch, heartbeat,
 
 from barnabas.groups.classic_group import ClassicGroup
 from barnabas.groups.consumer_group import ConsumerGroup
+from barnabas.groups.coordinator import GroupCoordinator
 from barnabas.groups.options import GroupOptions
 from barnabas.model.error_codes import ErrorCode
 from barnabas.wire.codec import decode, encode
@@ -92,9 +93,9 @@ def settle(*consumers: Consumer) -> None:
     raise AssertionError("does not settle")
 
 
-def same_state(host: Host) -> None:
+def same_state(host: Host, reader: GroupCoordinator | None = None) -> None:
     """A coordinator that reads the log knows what this one knows."""
-    live, read = host.coordinator.groups.get("g"), host.reader.groups.get("g")
+    live, read = host.coordinator.groups.get("g"), (reader or host.reader).groups.get("g")
     assert isinstance(live, ConsumerGroup)
     assert isinstance(read, ConsumerGroup)
     for name in ("epoch", "target_epoch", "members", "target", "topics", "static", "holders"):
