@@ -16,6 +16,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from random import Random
 
 from barnabas.broker.alarm import Alarm
+from barnabas.broker.cleaning import Cleaning
 from barnabas.broker.configs import Configs
 from barnabas.broker.connection_limits import ConnectionLimits, parse_overrides
 from barnabas.broker.fetch_sessions import FetchSessions
@@ -31,6 +32,7 @@ from barnabas.broker.producer_ids import ProducerIds
 from barnabas.broker.registration import Registration
 from barnabas.broker.relocations import Relocations
 from barnabas.broker.request_metrics import RequestMetrics
+from barnabas.broker.retention import Retention
 from barnabas.broker.router import Router
 from barnabas.broker.session import Session
 from barnabas.broker.topics import Topics
@@ -196,6 +198,7 @@ class Broker:
         for number in range(len(topic.partitions)):
             key = TopicPartition(topic.name, number)
             self.drop_partition(key)
+            await self.cleaning.stop_for(key)
             self.logs.delete(key, delay_ms)
         self.groups.topics_deleted(topic.name)
 
@@ -222,6 +225,7 @@ class Broker:
             self._configure(topic=name)
         elif entity_type == "brokers" and self.configs.set_dynamic(name, configs):
             self._configure(topic=None)
+            self.cleaning.start()
             self._limits.connections_max = self.options.max_connections
             self._limits.per_host_max = self.options.max_connections_per_ip
             self._limits.per_host_overrides = parse_overrides(
@@ -298,6 +302,8 @@ class Broker:
         self.logs.write_identity(self.broker_id, self.cluster.cluster_id)
         self.log_failures = LogFailures(self, vital_path)
         self.relocations = Relocations(self, self._executor)
+        self.retention = Retention(self, self._executor)
+        self.cleaning = Cleaning(self, self._executor)
         self.forks = Forks(self, self._executor, self._random_bytes)
         self.logs.on_failure = self.log_failures.of_directory
         self.configs = Configs(
@@ -383,6 +389,7 @@ class Broker:
         self.transactions.open()
         self.housekeeping = Housekeeping(self)
         self.housekeeping.start()
+        self.cleaning.start()
         for listener in self._listeners:
             await listener.accept()
 
@@ -422,6 +429,7 @@ class Broker:
         self.transactions.stop()
         self.alarm.stop()
         await self.relocations.stop()
+        await self.cleaning.stop()
         await self.flusher.drain()
         await self.housekeeping.drain()
         await self.log_failures.drain()
@@ -449,6 +457,7 @@ class Broker:
         self.transactions.stop()
         self.alarm.stop()
         self.relocations.abandon()
+        await self.cleaning.stop()
         self.logs.discard_unflushed(self.now_ms())
         await self._abandon()
 

@@ -1,5 +1,5 @@
-"""What a broker does on its own, by the clock: checkpoints, timed flushes, idle connections, old
-producers.
+"""What a broker does on its own, by the clock: checkpoints, timed flushes, retention, idle
+connections, old producers.
 """
 
 from __future__ import annotations
@@ -36,6 +36,9 @@ class Housekeeping:
         idle_ms = options.connections_max_idle_ms
         sweep_ms = SWEEP_MS_MAX if idle_ms < 0 else min(max(idle_ms // 2, 10), SWEEP_MS_MAX)
         self._every("checkpoints", checkpoint_ms, self._checkpoints)
+        self._every(
+            "retention", options.log_retention_check_interval_ms, self._broker.retention.turn
+        )
         self._every("sweep", sweep_ms, self._sweep)
         self._every("flushes", self._flush_interval_ms(), self._timed_flushes)
         self._every(

@@ -15,7 +15,13 @@ from functools import partial
 from barnabas.broker.log_failures import directory_is_lost
 from barnabas.config.topic import TopicOptions
 from barnabas.log.checkpoints import encode_offsets
-from barnabas.log.directory import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, LogDirectory
+from barnabas.log.directory import (
+    CLEANED,
+    HIGH_WATERMARKS,
+    LOG_STARTS,
+    RECOVERY_POINTS,
+    LogDirectory,
+)
 from barnabas.log.file_pool import FilePool
 from barnabas.log.files import Files
 from barnabas.log.fork import PENDING, Fork
@@ -63,6 +69,8 @@ class Logs:
                 self._leave_out(path.rstrip("/"), failure)
         self._check_some_left()
         self._written: dict[str, bytes] = {}
+        self._checkpointing = asyncio.Lock()
+        self._unlinks: set[asyncio.TimerHandle] = set()
 
     @property
     def paths(self) -> list[str]:
@@ -245,22 +253,43 @@ class Logs:
         return self._files.space(path)
 
     async def write_checkpoints(self) -> None:
-        """Write down recovery points, log starts and high watermarks, where they changed."""
+        """Write down recovery points, log starts, high watermarks and how far compaction has been,
+        where they changed.
+        """
+        async with self._checkpointing:
+            for directory in list(self._directories):
+                try:
+                    await self._write_checkpoints(directory)
+                except StorageError as failure:
+                    logger.error("checkpoints could not be written: %s", failure)
+                    if self.on_failure is not None:
+                        self.on_failure(directory.path, failure)
+
+    async def _write_checkpoints(self, directory: LogDirectory) -> None:
         loop = asyncio.get_running_loop()
-        for directory in list(self._directories):
-            changed: list[tuple[str, bytes]] = []
-            for name, data in _checkpoints(directory).items():
-                path = f"{directory.path}/{name}"
-                if self._written.get(path) != data:
-                    changed.append((path, data))
-            try:
-                for path, data in changed:
-                    await loop.run_in_executor(self._executor, self._files.write_atomic, path, data)
-                    self._written[path] = data
-            except StorageError as failure:
-                logger.error("checkpoints could not be written: %s", failure)
-                if self.on_failure is not None:
-                    self.on_failure(directory.path, failure)
+        points = [(log, log.recovery_point) for log in directory.logs.values()]
+        for name, data in _checkpoints(directory).items():
+            path = f"{directory.path}/{name}"
+            if self._written.get(path) != data:
+                await loop.run_in_executor(self._executor, self._files.write_atomic, path, data)
+                self._written[path] = data
+        for log, point in points:
+            log.checkpointed_recovery_point = min(point, log.recovery_point)
+
+    def flush_directory(self, path: str) -> None:
+        """Make the names in a log's directory last; may run on another thread."""
+        self._files.flush_dir(path)
+
+    def unlink_later(self, paths: Sequence[str], delay_ms: int) -> None:
+        """Remove files that are out of use after a while; a start removes them, too."""
+        loop = asyncio.get_running_loop()
+
+        def unlink() -> None:
+            self._unlinks.discard(handle)
+            loop.run_in_executor(self._executor, _unlink, self._files, paths)
+
+        handle = loop.call_later(delay_ms / 1000, unlink)
+        self._unlinks.add(handle)
 
     async def close(self, now_ms: int, broker_epoch: int) -> None:
         """Stop cleanly: everything flushed and marked as such."""
@@ -338,6 +367,9 @@ class Logs:
         for handle in self._purges.values():
             handle.cancel()
         self._purges.clear()
+        for handle in self._unlinks:
+            handle.cancel()
+        self._unlinks.clear()
 
 
 def _checkpoints(directory: LogDirectory) -> dict[str, bytes]:
@@ -346,10 +378,13 @@ def _checkpoints(directory: LogDirectory) -> dict[str, bytes]:
         RECOVERY_POINTS: encode_offsets({key: log.recovery_point for key, log in logs.items()}),
         LOG_STARTS: encode_offsets(
             {
-                key: log.log_start_offset
+                key: start
                 for key, log in logs.items()
-                if log.log_start_offset > log.segments[0].base_offset
+                if (start := log.log_start_to_checkpoint) is not None
             }
+        ),
+        CLEANED: encode_offsets(
+            {key: log.cleaned_offset for key, log in logs.items() if log.cleaned_offset}
         ),
         HIGH_WATERMARKS: encode_offsets({key: log.high_watermark for key, log in logs.items()}),
     }
@@ -360,3 +395,11 @@ def _purge(directory: LogDirectory, path: str) -> None:
         directory.purge(path)
     except StorageError as failure:
         logger.error("a deleted log stays on disk: %s", failure)
+
+
+def _unlink(files: Files, paths: Sequence[str]) -> None:
+    try:
+        for path in paths:
+            files.unlink(path)
+    except StorageError as failure:
+        logger.error("removed segments stay on disk: %s", failure)

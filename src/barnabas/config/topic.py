@@ -17,7 +17,7 @@ from typing import Any
 from barnabas.config.aliases import aliases, to_ms
 from barnabas.config.broker import BrokerOptions
 from barnabas.config.option import Section, attribute_name, option, suggest
-from barnabas.config.reasons import COMPACTION, REPLICATION, RETENTION, TIERED
+from barnabas.config.reasons import REPLICATION, TIERED
 from barnabas.model.errors import ConfigError
 
 
@@ -80,7 +80,6 @@ class TopicOptions(Section):
         at_least=0,
         synonym="log.cleaner.delete.retention.ms",
         dynamic="cluster",
-        reserved=COMPACTION,
         doc="How long the marker of a deleted key stays.",
     )
     file_delete_delay_ms: int = option(
@@ -142,7 +141,6 @@ class TopicOptions(Section):
         at_least=1,
         synonym="log.cleaner.max.compaction.lag.ms",
         dynamic="cluster",
-        reserved=COMPACTION,
         doc="Time after which a record must become compactable.",
     )
     max_message_bytes: int = option(
@@ -189,7 +187,6 @@ class TopicOptions(Section):
         at_most=1,
         synonym="log.cleaner.min.cleanable.ratio",
         dynamic="cluster",
-        reserved=COMPACTION,
         doc="Share of uncompacted bytes at which a log is compacted.",
     )
     min_compaction_lag_ms: int = option(
@@ -199,7 +196,6 @@ class TopicOptions(Section):
         at_least=0,
         synonym="log.cleaner.min.compaction.lag.ms",
         dynamic="cluster",
-        reserved=COMPACTION,
         doc="Time for which a record is safe from compaction.",
     )
     min_insync_replicas: int = option(
@@ -225,7 +221,6 @@ class TopicOptions(Section):
         default=-1,
         synonym="log.retention.bytes",
         dynamic="cluster",
-        reserved=RETENTION,
         doc="Size of a partition above which its oldest segments go; -1 sets no bound.",
     )
     retention_ms: int = option(
@@ -235,7 +230,6 @@ class TopicOptions(Section):
         at_least=-1,
         synonym="log.retention.ms",
         dynamic="cluster",
-        reserved=RETENTION,
         doc="How long records are kept; -1 for ever.",
     )
     segment_bytes: int = option(

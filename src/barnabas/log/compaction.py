@@ -52,7 +52,7 @@ from barnabas.log.recovery import CLEANED, SWAP
 from barnabas.log.replay import marker_of
 from barnabas.log.segment import LOG, Segment
 from barnabas.log.transactions_seen import TransactionsSeen
-from barnabas.model.errors import StorageError
+from barnabas.model.errors import ConfigError
 from barnabas.records.batch import BatchHeader, unpack
 from barnabas.records.compression import Codec, compress
 
@@ -102,7 +102,7 @@ def compact(
     offset_map = OffsetMap(means.map_bytes, means.load_factor, end - first_dirty)
     reached = yield from _fill_map(log, offset_map, first_dirty, end, means, is_aborted)
     if reached == first_dirty:
-        raise StorageError(
+        raise ConfigError(
             f"no key of {log.topic_partition} from offset {first_dirty} on fits into "
             f"{means.map_bytes} bytes: log.cleaner.dedupe.buffer.size is too small"
         )

@@ -84,8 +84,10 @@ class Fork:
 
     def _link(self, segment: Segment) -> None:
         for suffix in SUFFIXES:
-            if self._files.exists(segment.path(suffix)):
-                self._link_file(self._source.directory, segment_name(segment.base_offset) + suffix)
+            path = segment.path(suffix)
+            if self._files.exists(path):
+                name = segment_name(segment.base_offset) + suffix
+                self._files.link(path, f"{self._path}/{name}")
 
     def _link_file(self, directory: str, name: str) -> None:
         self._files.link(f"{directory}/{name}", f"{self._path}/{name}")

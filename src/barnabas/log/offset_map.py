@@ -21,7 +21,8 @@ class OffsetMap:
         self.capacity = max(min(int(slot_count * load_factor), slot_count - 1), 0)
         if keys_max < self.capacity:
             self.capacity = keys_max
-            slot_count = min(int(keys_max / load_factor) + 2, slot_count)
+            wanted = max(int(keys_max / max(load_factor, 0.01)), keys_max) + 2
+            slot_count = min(wanted, slot_count)
         self.slots = bytearray(slot_count * SLOT_SIZE)
         self.count = 0
 

@@ -15,7 +15,7 @@ from barnabas.log.compaction import Aborted, Compacted, Means, compact, group_se
 from barnabas.log.directory import LogDirectory
 from barnabas.log.file_pool import FilePool
 from barnabas.log.partition_log import PartitionLog
-from barnabas.model.errors import CorruptRecordError, StorageError
+from barnabas.model.errors import ConfigError, CorruptRecordError, StorageError
 from barnabas.model.ids import TopicPartition
 from barnabas.records.batch import BatchHeader, iterate, read_batch, read_headers
 from barnabas.records.builder import build_batch
@@ -357,7 +357,7 @@ def test_a_full_map_ends_early_and_the_next_round_goes_on(host: Host) -> None:
 def test_a_map_too_small_for_one_key_is_an_error(host: Host) -> None:
     host.put((b"a", b"1"))
     host.roll()
-    with pytest.raises(StorageError, match=r"log\.cleaner\.dedupe\.buffer\.size"):
+    with pytest.raises(ConfigError, match=r"log\.cleaner\.dedupe\.buffer\.size"):
         host.compact(Means(24, 0.9, 64))
 
 

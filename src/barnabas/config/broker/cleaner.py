@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from barnabas.config.option import Section, option
-from barnabas.config.reasons import COMPACTION
 
 
 class CleanerOptions(Section):
@@ -13,7 +12,6 @@ class CleanerOptions(Section):
         "log.cleaner.enable",
         "boolean",
         default=True,
-        reserved=COMPACTION,
         doc="Whether compaction runs.",
     )
     log_cleaner_threads: int = option(
@@ -22,7 +20,6 @@ class CleanerOptions(Section):
         default=1,
         at_least=0,
         dynamic="cluster",
-        reserved=COMPACTION,
         doc="Threads that compact.",
     )
     log_cleaner_dedupe_buffer_size: int = option(
@@ -31,7 +28,6 @@ class CleanerOptions(Section):
         default=134_217_728,
         at_least=0,
         dynamic="cluster",
-        reserved=COMPACTION,
         doc="Memory for the keys of one compaction.",
     )
     log_cleaner_io_buffer_size: int = option(
@@ -40,7 +36,6 @@ class CleanerOptions(Section):
         default=524_288,
         at_least=0,
         dynamic="cluster",
-        reserved=COMPACTION,
         doc="Buffer for reading and writing while compacting.",
     )
     log_cleaner_io_buffer_load_factor: float = option(
@@ -49,7 +44,6 @@ class CleanerOptions(Section):
         default=0.9,
         at_least=0,
         dynamic="cluster",
-        reserved=COMPACTION,
         doc="How full the memory for keys may become.",
     )
     log_cleaner_io_max_bytes_per_second: float = option(
@@ -57,7 +51,6 @@ class CleanerOptions(Section):
         "double",
         default=1.7976931348623157e308,
         dynamic="cluster",
-        reserved=COMPACTION,
         doc="Bytes that compaction may read and write per second.",
     )
     log_cleaner_backoff_ms: int = option(
@@ -66,7 +59,6 @@ class CleanerOptions(Section):
         default=15_000,
         at_least=0,
         dynamic="cluster",
-        reserved=COMPACTION,
         doc="Pause when there was nothing to compact.",
     )
     log_cleaner_min_cleanable_ratio: float = option(
@@ -76,7 +68,6 @@ class CleanerOptions(Section):
         at_least=0,
         at_most=1,
         dynamic="cluster",
-        reserved=COMPACTION,
         doc="Share of uncompacted bytes at which a log is compacted.",
     )
     log_cleaner_min_compaction_lag_ms: int = option(
@@ -85,7 +76,6 @@ class CleanerOptions(Section):
         default=0,
         at_least=0,
         dynamic="cluster",
-        reserved=COMPACTION,
         doc="Time for which a record is safe from compaction.",
     )
     log_cleaner_max_compaction_lag_ms: int = option(
@@ -94,7 +84,6 @@ class CleanerOptions(Section):
         default=2**63 - 1,
         at_least=1,
         dynamic="cluster",
-        reserved=COMPACTION,
         doc="Time after which a record must become compactable.",
     )
     log_cleaner_delete_retention_ms: int = option(
@@ -103,6 +92,5 @@ class CleanerOptions(Section):
         default=86_400_000,
         at_least=0,
         dynamic="cluster",
-        reserved=COMPACTION,
         doc="How long the marker of a deleted key stays.",
     )

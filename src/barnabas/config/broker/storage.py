@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from barnabas.config.option import Section, option
-from barnabas.config.reasons import KRAFT, RETENTION, TIERED
+from barnabas.config.reasons import KRAFT, TIERED
 
 
 class StorageOptions(Section):
@@ -106,7 +106,6 @@ class StorageOptions(Section):
         at_least=1,
         besides=(-1,),
         dynamic="cluster",
-        reserved=RETENTION,
         doc="How long records are kept; -1 for ever.",
     )
     log_retention_minutes: int | None = option(
@@ -115,7 +114,6 @@ class StorageOptions(Section):
         default=None,
         at_least=1,
         besides=(-1,),
-        reserved=RETENTION,
         doc="How long records are kept, when log.retention.ms is not set.",
     )
     log_retention_hours: int = option(
@@ -124,7 +122,6 @@ class StorageOptions(Section):
         default=168,
         at_least=1,
         besides=(-1,),
-        reserved=RETENTION,
         doc="How long records are kept, when neither ms nor minutes are set.",
     )
     log_retention_bytes: int = option(
@@ -132,7 +129,6 @@ class StorageOptions(Section):
         "long",
         default=-1,
         dynamic="cluster",
-        reserved=RETENTION,
         doc="Size of a partition above which its oldest segments go; -1 sets no bound.",
     )
     log_retention_check_interval_ms: int = option(
@@ -140,7 +136,6 @@ class StorageOptions(Section):
         "long",
         default=300_000,
         at_least=1,
-        reserved=RETENTION,
         doc="How often segments are looked over for deletion.",
     )
     log_cleanup_policy: tuple[str, ...] = option(

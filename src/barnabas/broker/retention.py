@@ -1,0 +1,115 @@
+"""Removal of segments that the topics no longer want, in steps between which others are served.
+
+The log start goes up first and is checkpointed, with a recovery point that covers what goes; then
+the segments leave the log and their files are renamed; then, when no reader can want them any
+more, they are unlinked. A log that is being compacted is left to the next turn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from concurrent.futures import Executor
+from typing import TYPE_CHECKING
+
+from barnabas.model.errors import StorageError
+
+if TYPE_CHECKING:
+    from barnabas.broker.broker import Broker
+    from barnabas.log.partition_log import PartitionLog
+    from barnabas.replication.partition import Partition
+
+logger = logging.getLogger("barnabas.retention")
+
+LOGS_AT_ONCE = 50
+SEGMENTS_AT_ONCE = 16
+FLUSH_WAIT_S_MAX = 30.0
+
+
+class Retention:
+    """Looks over the logs of a broker, one turn at a time."""
+
+    def __init__(self, broker: Broker, executor: Executor | None) -> None:
+        self._broker = broker
+        self._executor = executor
+        self._running = False
+
+    async def turn(self) -> None:
+        """Remove what has expired by now; does nothing while the last turn is not over."""
+        if self._running:
+            return
+        self._running = True
+        try:
+            expired = await self._find()
+            if expired:
+                await self._broker.logs.write_checkpoints()
+                for partition, log, offset in expired:
+                    try:
+                        await self._remove(partition, log, offset)
+                    except StorageError as failure:
+                        self._failed(partition, failure)
+        finally:
+            self._running = False
+
+    async def _find(self) -> list[tuple[Partition, PartitionLog, int]]:
+        """Raise the log starts, and return the logs with segments that may go once it is safe."""
+        broker = self._broker
+        expired: list[tuple[Partition, PartitionLog, int]] = []
+        to_flush = False
+        for number, partition in enumerate(list(broker.partitions.values())):
+            if number % LOGS_AT_ONCE == LOGS_AT_ONCE - 1:
+                await asyncio.sleep(0)
+            log = partition.log
+            if log.compacting or not self._is_hosted(partition, log):
+                continue
+            try:
+                now_ms = broker.now_ms()
+                offset = log.expired_before(now_ms)
+                if offset <= log.segments[0].base_offset:
+                    continue
+                log.begin_removal(offset, now_ms)
+            except StorageError as failure:
+                self._failed(partition, failure)
+                continue
+            expired.append((partition, log, offset))
+            if log.recovery_point < offset:
+                broker.flusher.request_finished(partition)
+                to_flush = True
+        if to_flush:
+            try:
+                await asyncio.wait_for(broker.flusher.drain(), FLUSH_WAIT_S_MAX)
+            except TimeoutError:
+                logger.info("a busy disk: some segments go at the next turn")
+        return expired
+
+    async def _remove(self, partition: Partition, log: PartitionLog, offset: int) -> None:
+        count = 0
+        while not log.compacting and self._is_hosted(partition, log):
+            # Names change between two turns of the loop, so that the log cannot be deleted, and
+            # made again, in the middle.
+            before = len(log.segments)
+            paths = log.remove_before(offset, SEGMENTS_AT_ONCE)
+            if not paths:
+                break
+            count += before - len(log.segments)
+            self._broker.logs.unlink_later(paths, log.options.file_delete_delay_ms)
+            loop = asyncio.get_running_loop()
+            flush = self._broker.logs.flush_directory
+            await loop.run_in_executor(self._executor, flush, log.directory)
+        log.finish_removal()
+        if count:
+            logger.info(
+                "%s begins at offset %d: %d segments are removed",
+                log.topic_partition,
+                log.log_start_offset,
+                count,
+            )
+
+    def _is_hosted(self, partition: Partition, log: PartitionLog) -> bool:
+        hosted = self._broker.partitions.get(partition.topic_partition)
+        return hosted is partition and partition.log is log
+
+    def _failed(self, partition: Partition, failure: StorageError) -> None:
+        if self._broker.partitions.get(partition.topic_partition) is partition:
+            logger.error("cannot remove segments of %s: %s", partition.topic_partition, failure)
+            self._broker.log_failures.of_partition(partition.topic_partition, failure)
