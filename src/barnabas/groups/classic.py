@@ -143,10 +143,10 @@ class ClassicProtocol:
         is_same = member.protocols == [(item.name, item.metadata) for item in request.protocols]
         if group.state is State.COMPLETING and is_same:
             # The answer to its last join may have been lost.
-            response = self._rounds.joined(group, member, call.version)
+            response = self._rounds.joined(group, member)
             out.replies.append(Reply(call.token, response))
         elif group.state is State.STABLE and is_same and not is_leader:
-            response = self._rounds.joined(group, member, call.version)
+            response = self._rounds.joined(group, member)
             out.replies.append(Reply(call.token, response))
         else:
             self._update_member(group, member, request)
@@ -195,7 +195,7 @@ class ClassicProtocol:
             self._await_join(group, member_id, call, out)
             self._rounds.prepare(group, call.now_ms, out)
             return
-        response = self._rounds.joined(group, member, call.version)
+        response = self._rounds.joined(group, member)
         if call.version >= 9:
             response.skip_assignment = group.leader == member_id
         else:

@@ -44,7 +44,7 @@ class Rounds:
 
     # -- answers about a generation
 
-    def joined(self, group: ClassicGroup, member: ClassicMember, version: int) -> JoinGroupResponse:
+    def joined(self, group: ClassicGroup, member: ClassicMember) -> JoinGroupResponse:
         """Describe the present generation to a member; the leader learns of the others."""
         members = []
         if group.leader == member.member_id:
@@ -66,6 +66,7 @@ class Rounds:
         )
 
     def synced(self, group: ClassicGroup, member: ClassicMember) -> SyncGroupResponse:
+        """Tell a member what it is to read in the present generation."""
         return SyncGroupResponse(
             protocol_type=group.protocol_type,
             protocol_name=group.protocol,
@@ -131,7 +132,7 @@ class Rounds:
         for member in group.members.values():
             waiting = group.joining.pop(member.member_id, None)
             if waiting is not None:
-                response = self.joined(group, member, waiting.version)
+                response = self.joined(group, member)
                 out.replies.append(Reply(waiting.token, response))
             member.is_new = False
             self.keep_member(group, member, now_ms, out)

@@ -12,6 +12,7 @@ from barnabas.groups.consumer_group import ConsumerGroup
 from barnabas.groups.coordinator import GroupCoordinator
 from barnabas.groups.options import GroupOptions
 from barnabas.model.error_codes import ErrorCode
+from barnabas.model.ids import TopicPartition
 from barnabas.wire.codec import decode, encode
 from barnabas.wire.messages.consumer_group_describe import (
     ConsumerGroupDescribeResponse,
@@ -243,6 +244,33 @@ def test_most_wanted_assignor_is_used(host: Host) -> None:
     b = Consumer(host, "b", "foo", "bar", server_assignor="range")
     settle(a, b)
     assert b.owned == {(FOO, 3), (FOO, 4), (FOO, 5), (BAR, 2)}
+
+
+class ToTheFirst:
+    """An assignor of somebody else: the first member reads everything."""
+
+    name = "first"
+    is_cooperative = True
+
+    def user_data(self, owned: Any, generation: int) -> None:
+        """Nothing."""
+
+    def assign(self, partition_counts: Any, members: Any) -> Any:
+        everything = [
+            TopicPartition(topic, n) for topic, c in partition_counts.items() for n in range(c)
+        ]
+        first = min(member.member_id for member in members)
+        return {m.member_id: everything if m.member_id == first else [] for m in members}
+
+
+def test_custom_assignor_is_used(host: Host) -> None:
+    options = GroupOptions(consumer_assignors=("first",))
+    host.coordinator = GroupCoordinator(options, str, lambda: host.topics, [ToTheFirst()])
+    b = Consumer(host, "b", "foo")
+    assert len(b.owned) == 6
+    a = Consumer(host, "a", "foo", server_assignor="first")
+    settle(a, b)
+    assert (len(a.owned), len(b.owned)) == (6, 0)
 
 
 def test_group_has_a_size_limit() -> None:
