@@ -1,50 +1,56 @@
-"""Offsets of the oldest clients, kept in the tree."""
+"""Committed offsets of the oldest clients, in the coordination tree."""
 
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
-import pytest
+from tests.unit.broker.coordinated import COORDINATED, commit, fetch_offsets, find
+from tests.unit.broker.serving import Serving, create_topic
 
 from barnabas.broker.tree_offsets import TreeOffsets
+from barnabas.controller.nodes import consumer_offset_path
 from barnabas.coordination.memory import MemoryCoordination, MemoryStore
 from barnabas.model.error_codes import ErrorCode
-from barnabas.model.errors import RequestError
+from barnabas.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
 
 
-def test_offsets_are_kept_as_text() -> None:
-    """Where ZooKeeper-era consumers look for them."""
-
-    async def story() -> None:
+def test_what_is_stored_is_found_again() -> None:
+    async def test() -> None:
         tree = MemoryCoordination(MemoryStore())
         await tree.start()
         offsets = TreeOffsets(tree)
         assert await offsets.fetch("g", "t", 0) is None
-        for offset in (5, 7):
-            await offsets.store("g", "t", 0, offset)
-            assert await offsets.fetch("g", "t", 0) == offset
-        assert (await tree.get("/consumers/g/offsets/t/0"))[0] == b"7"
-        await tree.set("/consumers/g/offsets/t/0", b"soon")
+        await offsets.store("g", "t", 0, 42)
+        await offsets.store("g", "t", 1, 1)
+        await offsets.store("g", "t", 0, 43)
+        assert await offsets.fetch("g", "t", 0) == 43
+        assert await offsets.fetch("g", "t", 1) == 1
+        data, _ = await tree.get(consumer_offset_path("g", "t", 0))
+        assert data == b"43"
+        await tree.set(consumer_offset_path("g", "t", 0), b"not a number")
         assert await offsets.fetch("g", "t", 0) is None
+        await tree.close()
 
-    asyncio.run(story())
+    asyncio.run(test())
 
 
-def test_names_that_cannot_be_nodes() -> None:
-    """They have no offsets, and cannot get any."""
-
-    async def story() -> None:
-        tree = MemoryCoordination(MemoryStore())
-        await tree.start()
-        offsets = TreeOffsets(tree)
-        for group in ("", ".", ".."):
-            assert await offsets.fetch(group, "t", 0) is None
-            with pytest.raises(RequestError) as refusal:
-                await offsets.store(group, "t", 0, 1)
-            assert refusal.value.code == ErrorCode.INVALID_GROUP_ID
-        for topic in ("", "..", "a\0b", "a//b"):
-            assert await offsets.fetch("g", topic, 0) is None
-        await offsets.store("a/b é", "t", 0, 1)
-        assert await offsets.fetch("a/b é", "t", 0) == 1
-
-    asyncio.run(story())
+def test_version_0_of_the_requests_speaks_to_the_tree(tmp_path: Path) -> None:
+    """It needs no coordinator, survives a restart, and is apart from what newer versions commit."""
+    with Serving(tmp_path, COORDINATED) as serving:
+        with serving.connect() as wire:
+            create_topic(wire, "t")
+            assert commit(wire, "g", {("t", 0): 7}, version=0) == [0]
+            missing = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            assert commit(wire, "g", {("t", 5): 7, ("u", 0): 1}, version=0) == [missing] * 2
+            find(wire, "g")
+            assert commit(wire, "g", {("t", 0): 9}) == [0]
+        serving.stop()
+        serving.start()
+        with serving.connect() as wire:
+            asked = [OffsetFetchRequestTopic(name="t", partition_indexes=[0, 1])]
+            request = OffsetFetchRequest(group_id="g", topics=asked)
+            (topic,) = wire.ask(request, 0).topics
+            found = [(each.committed_offset, each.error_code) for each in topic.partitions]
+            assert found == [(7, 0), (-1, missing)]
+            assert fetch_offsets(wire, "g", [("t", 0)]) == [9]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from barnabas.broker.committable import Committable
 from barnabas.groups.offset_table import refused_txn_commit
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
@@ -35,7 +36,8 @@ def handle(broker: Broker, request: Request[TxnOffsetCommitRequest]) -> None:
             code = ErrorCode.INVALID_TXN_STATE
         if code is not ErrorCode.NONE:
             raise RequestError(code)
-    groups.apply(shard, shard.machine.handle_txn_offset_commit(body, groups.call(request)))
+    call = groups.call(request)._replace(token=Committable(broker, request))
+    groups.apply(shard, shard.machine.handle_txn_offset_commit(body, call))
 
 
 def refuse(
