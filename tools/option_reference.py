@@ -155,8 +155,10 @@ def _read_by_way_of_others(option: Option, read: set[str]) -> bool:
         return "log_directories" in read
     if name in ("node.id", "broker.id.generation.enable", "reserved.broker.max.id"):
         return "broker_id" in read
+    if option.attribute == "segment_ms":
+        return "segment_ms_max" in read
     return any(
-        topic.attribute in read
+        topic.attribute in read or _read_by_way_of_others(topic, read)
         for topic in TopicOptions.options.values()
         if topic.synonym is not None and name in aliases(topic.synonym)
     )
