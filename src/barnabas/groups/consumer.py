@@ -11,7 +11,6 @@ with one that does not give back partitions.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
@@ -44,6 +43,7 @@ from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import ConfigError, RequestError
 from barnabas.model.ids import TopicPartition
 from barnabas.model.outcome import Outcome, Reply, TimerChange
+from barnabas.model.patterns import compile_pattern
 from barnabas.wire.messages.consumer_group_heartbeat import (
     Assignment,
     ConsumerGroupHeartbeatRequest,
@@ -412,9 +412,10 @@ class ConsumerProtocol:
         """Match the members' expressions against whole names of topics."""
         expressions = {m.regex for m in group.members.values() if m.regex is not None}
         world = self._topics() if expressions else {}
+        patterns = {expression: compile_pattern(expression) for expression in expressions}
         return {
-            expression: frozenset(name for name in world if re.fullmatch(expression, name))
-            for expression in expressions
+            expression: frozenset(name for name in world if pattern.fullmatch(name))
+            for expression, pattern in patterns.items()
         }
 
     def _resolve(self, group: ConsumerGroup) -> dict[str, TopicInfo]:

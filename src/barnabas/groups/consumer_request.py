@@ -6,7 +6,6 @@ too.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 from dataclasses import replace
 from typing import Final
@@ -15,7 +14,8 @@ from barnabas.groups.call import Call
 from barnabas.groups.consumer_group import LEFT_FOR_A_WHILE, ConsumerMember
 from barnabas.groups.reconciliation import IdPartition, Partitions
 from barnabas.model.error_codes import ErrorCode
-from barnabas.model.errors import RequestError
+from barnabas.model.errors import InvalidValueError, RequestError
+from barnabas.model.patterns import compile_pattern
 from barnabas.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 
 JOINING: Final = 0
@@ -55,12 +55,9 @@ def validate(
         )
     if request.subscribed_topic_regex:
         try:
-            re.compile(request.subscribed_topic_regex)
-        except re.error as failure:
-            raise RequestError(
-                ErrorCode.INVALID_REGULAR_EXPRESSION,
-                f"{request.subscribed_topic_regex!r}: {failure}",
-            ) from failure
+            compile_pattern(request.subscribed_topic_regex)
+        except InvalidValueError as failure:
+            raise RequestError(ErrorCode.INVALID_REGULAR_EXPRESSION, str(failure)) from failure
 
 
 def owned_partitions(request: ConsumerGroupHeartbeatRequest) -> Partitions | None:

@@ -6,10 +6,11 @@ principal may see is the host's matter.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import InvalidValueError
+from barnabas.model.patterns import compile_pattern
 from barnabas.transactions.coordinator import TransactionCoordinator
 from barnabas.transactions.records import partitions_by_topic
 from barnabas.transactions.state import state_titled
@@ -67,8 +68,8 @@ def list_of(
         return list_transactions.ListTransactionsResponse(error_code=loading)
     unknown = [title for title in request.state_filters if state_titled(title) is None]
     try:
-        pattern = re.compile(request.transactional_id_pattern or ".*", re.DOTALL)
-    except re.error:
+        pattern = compile_pattern(request.transactional_id_pattern or ".*")
+    except InvalidValueError:
         return list_transactions.ListTransactionsResponse(
             error_code=ErrorCode.INVALID_REGULAR_EXPRESSION
         )
