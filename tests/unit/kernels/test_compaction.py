@@ -82,21 +82,21 @@ def test_twins_agree_on_map_and_batches(twins: Twins, batches: list[Any], data: 
 
 @given(st.binary(max_size=60), st.integers(-1, 5), st.integers(-5, 5))
 def test_twins_refuse_the_same_bytes(twins: Twins, data: bytes, count: int, shift: int) -> None:
-    answers = []
-    for kernels in twins:
+    def answers_of(kernels: Kernels) -> tuple[list[Any], bytearray]:
         slots = bytearray(8 * SLOT_SIZE)
-        answer: list[Any] = []
+        end, answers = len(data), []
         for call in (
-            lambda: kernels.map_records(slots, 5, data, 0, len(data), count, 0, 0),
-            lambda: kernels.filter_records(slots, data, 0, len(data), count, 0, 9, False, shift),
-            lambda: kernels.map_batches(slots, 5, data, 0, len(data), 0),
+            lambda: kernels.map_records(slots, 5, data, 0, end, count, 0, 0),
+            lambda: kernels.filter_records(slots, data, 0, end, count, 0, 9, False, shift),
+            lambda: kernels.map_batches(slots, 5, data, 0, end, 0),
         ):
             try:
-                answer.append(call())
+                answers.append(call())
             except CorruptRecordError as failure:
-                answer.append(str(failure))
-        answers.append((answer, slots))
-    assert answers[0] == answers[1]
+                answers.append(str(failure))
+        return answers, slots
+
+    assert answers_of(twins[0]) == answers_of(twins[1])
 
 
 @given(st.lists(BATCH, min_size=1, max_size=5))

@@ -394,17 +394,16 @@ def test_an_abort_leaves_the_log_as_it_was(host: Host) -> None:
         host.put((b"k", b"v%d" % number))
     host.roll()
     before, names = values(host), host.names()
-    asked = 0
-
-    def is_aborted() -> bool:
-        nonlocal asked
-        asked += 1
-        return asked > limit
-
     for limit in range(4):
-        asked = 0
+        answers = iter([False] * limit)
         steps = compact(
-            host.log, 0, 30, MEANS, NOW, unlink_later=host.unlink.extend, is_aborted=is_aborted
+            host.log,
+            0,
+            30,
+            MEANS,
+            NOW,
+            unlink_later=host.unlink.extend,
+            is_aborted=lambda answers=answers: next(answers, True),
         )
         with pytest.raises(Aborted):
             run(steps)
@@ -417,12 +416,9 @@ def test_segments_that_went_meanwhile_abort_it(host: Host) -> None:
     host.roll()
     steps = compact(host.log, 0, 30, MEANS, NOW, unlink_later=host.unlink.extend)
     next(steps)()
-    work = next(steps)
     host.log.truncate_to(5, NOW)
     with pytest.raises(Aborted):
-        while True:
-            work()
-            work = next(steps)
+        run(steps)
     assert host.log.log_end_offset == 5
     assert not [n for n in host.names() if n.endswith((".swap", ".cleaned"))]
 

@@ -1,0 +1,157 @@
+"""A broker compacts its logs while it serves them."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from tests.unit.broker.serving import Serving, Wire, create_topic, fetch, produce
+
+from barnabas.model.ids import TopicPartition
+from barnabas.records.batch import iterate, read_headers
+from barnabas.records.builder import build_batch
+from barnabas.wire.messages.delete_topics import DeleteTopicsRequest
+
+OPTIONS = {
+    "log.cleaner.backoff.ms": 20,
+    "log.flush.offset.checkpoint.interval.ms": 20,
+    "log.cleaner.io.buffer.size": 4096,
+}
+COMPACTED = {
+    "cleanup.policy": "compact",
+    "segment.bytes": "2000",
+    "min.cleanable.dirty.ratio": "0.01",
+    "file.delete.delay.ms": "0",
+}
+
+
+def put(wire: Wire, topic: str, *rows: tuple[bytes, bytes | None]) -> int:
+    data = build_batch([(1_700_000_000_000, key, value) for key, value in rows])
+    result = produce(wire, topic, data)
+    assert result.error_code == 0, result
+    return result.base_offset
+
+
+def read_all(wire: Wire, topic: str) -> list[tuple[int, bytes | None, bytes | None]]:
+    found, position = [], 0
+    while True:
+        data = bytes(fetch(wire, topic, position).records or b"")
+        headers = read_headers(data)
+        if not headers:
+            return found
+        found += [(r.offset, r.key, r.value) for r in iterate(data) if r.offset >= position]
+        position = headers[-1].next_offset
+
+
+def cleaned(serving: Serving, topic: str) -> int:
+    return serving.broker.partitions[(topic, 0)].log.cleaned_offset
+
+
+def test_a_compacted_topic_shrinks_and_keeps_the_newest_values(tmp_path: Path) -> None:
+    with Serving(tmp_path, OPTIONS) as serving:
+        wire = serving.connect()
+        create_topic(wire, "t", configs=COMPACTED)
+        for number in range(400):
+            put(wire, "t", (b"k%d" % (number % 5), b"v%d" % number))
+        log = serving.broker.partitions[("t", 0)].log
+        serving.wait_inside(lambda: log.cleaned_offset > 300, "most of it is compacted")
+        found = read_all(wire, "t")
+        assert {key: value for _, key, value in found} == {
+            b"k%d" % (number % 5): b"v%d" % number for number in range(395, 400)
+        }
+        assert len(found) < 200
+        serving.wait_inside(
+            lambda: not list((tmp_path / "t-0").glob("*.deleted")), "the old files are gone"
+        )
+        end = serving.inside(lambda: log.cleaned_offset)
+    checkpoint = (tmp_path / "cleaner-offset-checkpoint").read_text()
+    assert f"t 0 {end}" in checkpoint
+    with Serving(tmp_path, OPTIONS) as serving:
+        wire = serving.connect()
+        assert read_all(wire, "t") == found
+        assert serving.inside(lambda: cleaned(serving, "t")) == end
+
+
+def test_records_without_a_key_are_refused(tmp_path: Path) -> None:
+    with Serving(tmp_path, OPTIONS) as serving:
+        wire = serving.connect()
+        create_topic(wire, "t", configs=COMPACTED)
+        result = produce(wire, "t", build_batch([(1_700_000_000_000, None, b"v")]))
+        assert result.error_code == 87
+
+
+def test_a_topic_that_becomes_compacted_is_compacted(tmp_path: Path) -> None:
+    with Serving(tmp_path, OPTIONS) as serving:
+        wire = serving.connect()
+        create_topic(wire, "t", configs={**COMPACTED, "cleanup.policy": "delete"})
+        for number in range(100):
+            put(wire, "t", (b"k", b"v%d" % number))
+        assert len(read_all(wire, "t")) == 100
+        log = serving.broker.partitions[("t", 0)].log
+        change = log.options.with_overrides({"cleanup.policy": "compact"})
+        serving.inside(lambda: log.configure(change))
+        serving.wait_inside(lambda: log.cleaned_offset > 50, "it is compacted")
+        assert len(read_all(wire, "t")) < 60
+
+
+def test_deleting_a_topic_stops_its_compaction(tmp_path: Path) -> None:
+    options = {**OPTIONS, "log.cleaner.io.max.bytes.per.second": 1}
+    with Serving(tmp_path, options) as serving:
+        wire = serving.connect()
+        create_topic(wire, "t", configs=COMPACTED)
+        for number in range(100):
+            put(wire, "t", (b"k", b"v%d" % number))
+        log = serving.broker.partitions[("t", 0)].log
+        serving.wait_inside(lambda: log.compacting, "its compaction has begun")
+        wire.ask(DeleteTopicsRequest(topic_names=["t"], timeout_ms=5000), 5)
+        assert serving.inside(lambda: log.compacting) is False
+        create_topic(wire, "t", configs=COMPACTED)
+        put(wire, "t", (b"k", b"again"))
+        assert read_all(wire, "t") == [(0, b"k", b"again")]
+        names = {path.name for path in (tmp_path / "t-0").iterdir()}
+        assert not [name for name in names if name.endswith((".cleaned", ".swap"))]
+
+
+def test_a_log_that_cannot_be_compacted_is_left_alone_and_served(tmp_path: Path) -> None:
+    with Serving(tmp_path, {**OPTIONS, "log.cleaner.enable": "true"}) as serving:
+        wire = serving.connect()
+        lazy = {**COMPACTED, "min.cleanable.dirty.ratio": "1"}
+        create_topic(wire, "t", configs=lazy)
+        for number in range(100):
+            put(wire, "t", (b"k", b"v%d" % number))
+        log = serving.broker.partitions[("t", 0)].log
+        path = tmp_path / "t-0" / f"{0:020d}.log"
+        with path.open("r+b") as file:
+            file.seek(70)
+            file.write(b"\xff\xff")
+        change = log.options.with_overrides({"min.cleanable.dirty.ratio": "0.1"})
+        serving.inside(lambda: log.configure(change))
+        serving.expect_line("cannot be compacted and is left alone")
+        assert list(serving.broker.cleaning.cleaner.uncleanable) == [TopicPartition("t", 0)]
+        assert put(wire, "t", (b"k", b"more")) == 100
+        assert fetch(wire, "t", 100).error_code == 0
+
+
+@pytest.mark.parametrize("threads", [0, 3])
+def test_as_many_cleaners_as_the_options_say(tmp_path: Path, threads: int) -> None:
+    with Serving(tmp_path, {**OPTIONS, "log.cleaner.threads": threads}) as serving:
+        assert serving.inside(lambda: len(serving.broker.cleaning._workers)) == threads
+    with Serving(tmp_path, {**OPTIONS, "log.cleaner.enable": "false"}) as serving:
+        assert serving.inside(lambda: len(serving.broker.cleaning._workers)) == 0
+
+
+def test_the_rate_is_kept(tmp_path: Path) -> None:
+    with Serving(tmp_path, {**OPTIONS, "log.cleaner.io.max.bytes.per.second": 1000}) as serving:
+        cleaning = serving.broker.cleaning
+
+        async def pay() -> float:
+            loop = asyncio.get_running_loop()
+            started = loop.time()
+            await cleaning._pay(30, lambda: False)
+            await cleaning._pay(20, lambda: False)
+            await cleaning._pay(10**9, lambda: True)
+            return loop.time() - started
+
+        took = asyncio.run_coroutine_threadsafe(pay(), serving.broker.loop).result(10)
+        assert took >= 0.05

@@ -1,0 +1,73 @@
+"""A broker removes what its topics no longer want."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.unit.broker.serving import Serving, Wire, create_topic, fetch, produce
+
+from barnabas.model.error_codes import ErrorCode
+from barnabas.records.batch import iterate
+from barnabas.records.builder import build_batch
+
+OPTIONS = {"log.retention.check.interval.ms": 20}
+
+
+def put(wire: Wire, topic: str, at_ms: int, count: int = 1) -> None:
+    for _ in range(count):
+        result = produce(wire, topic, build_batch([(at_ms, b"k", b"v" * 100)]))
+        assert result.error_code == 0, result
+
+
+def test_old_segments_go_and_the_log_start_follows(tmp_path: Path) -> None:
+    configs = {"segment.bytes": "1000", "retention.ms": "3600000", "file.delete.delay.ms": "0"}
+    with Serving(tmp_path, OPTIONS) as serving:
+        wire = serving.connect()
+        create_topic(wire, "t", configs=configs)
+        now_ms = serving.broker.now_ms()
+        put(wire, "t", now_ms - 7_200_000, 20)
+        put(wire, "t", now_ms, 20)
+        log = serving.broker.partitions[("t", 0)].log
+        serving.wait_inside(lambda: log.log_start_offset > 0, "old segments are removed")
+        start = serving.inside(lambda: log.log_start_offset)
+        assert 14 <= start <= 20
+        assert fetch(wire, "t", 0).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
+        data = bytes(fetch(wire, "t", start).records or b"")
+        assert next(iter(iterate(data))).offset == start
+        serving.wait_inside(
+            lambda: (
+                len(list((tmp_path / "t-0").glob("*.log"))) == len(log.segments)
+                and not list((tmp_path / "t-0").glob("*.deleted"))
+            ),
+            "their files are gone",
+        )
+    with Serving(tmp_path, OPTIONS) as serving:
+        log = serving.broker.partitions[("t", 0)].log
+        assert (log.log_start_offset, log.log_end_offset) == (start, 40)
+
+
+def test_all_of_a_log_can_go_and_offsets_go_on(tmp_path: Path) -> None:
+    with Serving(tmp_path, OPTIONS) as serving:
+        wire = serving.connect()
+        create_topic(wire, "t", configs={"retention.ms": "1000"})
+        put(wire, "t", serving.broker.now_ms() - 60_000, 3)
+        log = serving.broker.partitions[("t", 0)].log
+        serving.wait_inside(lambda: len(log.segments) == 1 and log.log_start_offset == 3, "all go")
+        put(wire, "t", serving.broker.now_ms())
+        data = bytes(fetch(wire, "t", 3).records or b"")
+        assert [record.offset for record in iterate(data)] == [3]
+        serving.kill()
+        serving.start()
+        log = serving.broker.partitions[("t", 0)].log
+        assert log.log_start_offset == 3
+
+
+def test_size_bounds_a_partition(tmp_path: Path) -> None:
+    configs = {"segment.bytes": "1000", "retention.bytes": "3000"}
+    with Serving(tmp_path, OPTIONS) as serving:
+        wire = serving.connect()
+        create_topic(wire, "t", configs=configs)
+        put(wire, "t", serving.broker.now_ms(), 60)
+        log = serving.broker.partitions[("t", 0)].log
+        serving.wait_inside(lambda: log.size_bytes < 4200, "it is small again")
+        assert serving.inside(lambda: log.size_bytes) >= 3000
