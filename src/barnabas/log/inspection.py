@@ -25,7 +25,7 @@ from barnabas.log.directory import (
 )
 from barnabas.log.files import Files
 from barnabas.log.leader_epochs import LeaderEpochs
-from barnabas.log.offset_index import OffsetIndex
+from barnabas.log.offset_index import OFFSET_SPAN_MAX, OffsetIndex
 from barnabas.log.producer_snapshot import SNAPSHOT
 from barnabas.log.recovery import EPOCH_FILE
 from barnabas.log.scan import CheckedWalk
@@ -118,24 +118,49 @@ def inspect_partition(files: Files, directory: str) -> Iterator[Flaw]:
             flaws.append(Flaw(path, 0, f"begins at {base} inside the one before", "removed"))
             break
         batches = _Batches()
-        flaw = _walk(files, path, base, epochs[-1][0] if epochs else -1, batches)
-        end = batches.last_offsets[-1] + 1 if batches.last_offsets else base
-        for epoch, offset in zip(batches.epochs, batches.base_offsets, strict=True):
+        later = [each for each in bases[index + 1 :] if files.size(f"{directory}/{each:020d}{LOG}")]
+        bound = min([*later, base + OFFSET_SPAN_MAX + 1])
+        flaw = _walk(files, path, base, bound, epochs[-1][0] if epochs else -1, batches)
+        flaws += _gaps(path, end if index else base, batches)
+        for slot, epoch in enumerate(batches.epochs):
             if not epochs or epoch > epochs[-1][0]:
-                epochs.append((epoch, offset))
+                if epochs:
+                    epochs.append((epochs[-1][0], end - 1))
+                epochs.append((epoch, batches.base_offsets[slot]))
+            end = batches.last_offsets[slot] + 1
+        if epochs:
+            epochs.append((epochs[-1][0], end - 1))
+        end = max(end, base)
         is_last = index + 1 == len(bases)
         flaws += _inspect_indexes(files, directory, base, batches, flaw is not None, is_last)
         if flaw is not None:
             flaws.append(flaw)
-            for later in bases[index + 1 :]:
-                after = f"{directory}/{later:020d}{LOG}"
+            for dropped in bases[index + 1 :]:
+                after = f"{directory}/{dropped:020d}{LOG}"
                 flaws.append(Flaw(after, 0, "follows a damaged segment", "removed"))
             break
     yield from flaws
     yield from _inspect_rest(files, directory, names, set(bases), epochs)
 
 
-def _walk(files: Files, path: str, base: int, epoch: int, batches: _Batches) -> Flaw | None:
+def _gaps(path: str, end: int, batches: _Batches) -> Iterator[Flaw]:
+    """Mention offsets that are missing: compaction leaves such gaps, nothing else should."""
+    missing = 0
+    place: int | None = None
+    for position, first, last in zip(
+        batches.positions, batches.base_offsets, batches.last_offsets, strict=True
+    ):
+        if first != end and place is None:
+            place = position
+        missing += first - end
+        end = last + 1
+    if missing:
+        yield Flaw(path, place, f"{missing} offsets are missing", "kept as it is", damage=False)
+
+
+def _walk(
+    files: Files, path: str, base: int, bound: int, epoch: int, batches: _Batches
+) -> Flaw | None:
     """Check every batch of a segment; return what stops the walk before the end."""
     file = files.open(path)
     try:
@@ -145,6 +170,9 @@ def _walk(files: Files, path: str, base: int, epoch: int, batches: _Batches) -> 
         for position, fields in walk:
             if fields[0] < end:
                 walk.flaw = f"offset {fields[0]} after offset {end - 1}"
+                break
+            if fields[0] + fields[6] >= bound:
+                walk.flaw = f"offset {fields[0] + fields[6]} in front of offset {bound}"
                 break
             if fields[2] < epoch:
                 walk.flaw = f"leader epoch {fields[2]} after leader epoch {epoch}"

@@ -113,6 +113,18 @@ def write_snapshot(files: Files, directory: str, producers: ProducerStates, offs
     files.write_atomic(snapshot_path(directory, offset), encode(producers), flush=False)
 
 
+def remove_damaged(files: Files, directory: str, offsets: Iterable[int]) -> None:
+    """Remove those of the snapshots that cannot be read."""
+    for offset in offsets:
+        path = snapshot_path(directory, offset)
+        data = files.read(path)
+        try:
+            if data is not None:
+                decode(data)
+        except CorruptFileError:
+            files.unlink(path)
+
+
 def restore_snapshot(
     files: Files, directory: str, producers: ProducerStates, offsets: list[int], up_to: int
 ) -> int | None:

@@ -16,8 +16,10 @@ from dataclasses import dataclass, field
 from barnabas.log.file_pool import FilePool
 from barnabas.log.files import Files
 from barnabas.log.leader_epochs import LeaderEpochs
+from barnabas.log.offset_index import OFFSET_SPAN_MAX
 from barnabas.log.producer_snapshot import (
     SNAPSHOT,
+    remove_damaged,
     snapshot_offsets,
     snapshot_path,
     write_snapshot,
@@ -227,6 +229,7 @@ class Recovery:
         segment.reset_indexes()
         end = base
         epoch = self._epochs.epoch_of(base - 1)
+        bound = self._bound_of(segment)
         file = self._files.open(segment.path(LOG))
         try:
             walk = CheckedWalk(file, 0, segment.size_bytes)
@@ -234,6 +237,9 @@ class Recovery:
             for position, fields in walk:
                 if fields[0] < end:
                     walk.flaw = f"offset {fields[0]} after offset {end - 1}"
+                    break
+                if fields[0] + fields[6] >= bound:
+                    walk.flaw = f"offset {fields[0] + fields[6]} in front of offset {bound}"
                     break
                 if fields[2] < epoch:
                     walk.flaw = f"leader epoch {fields[2]} after leader epoch {epoch}"
@@ -269,6 +275,15 @@ class Recovery:
         work.segments += 1
         work.bytes_walked += good
         return end, cut > 0
+
+    def _bound_of(self, segment: Segment) -> int:
+        """Return the offset that all of a segment are below: its CRCs do not cover offsets."""
+        later = [
+            each.base_offset
+            for each in self._segments
+            if each.base_offset > segment.base_offset and each.size_bytes
+        ]
+        return min([*later, segment.base_offset + OFFSET_SPAN_MAX + 1])
 
     def _find_end(self, segment: Segment) -> int:
         """Return the offset after the last batch of a segment, reading only its unindexed end."""
@@ -340,6 +355,10 @@ class Recovery:
         for offset in offsets:
             if offset > end or (offset not in bases and offset != usable[-1]):
                 self._files.unlink(snapshot_path(self._directory, offset))
+        if not self._clean:
+            # They are flushed with the segments before them: a crash can leave them damaged.
+            doubtful = [offset for offset in usable if offset >= self._recovery_point]
+            remove_damaged(self._files, self._directory, doubtful)
         self._advance_producers(end)
         if len(self._producers) and (not usable or usable[-1] != end):
             write_snapshot(self._files, self._directory, self._producers, end)

@@ -31,6 +31,8 @@ def headers(file: File, position: int, end: int) -> Iterator[tuple[int, HeaderFi
         fields = scan_batch(chunk, position - start)
         if fields[1] > end - position:
             return
+        if fields[6] < 0:
+            raise CorruptRecordError(f"a batch at {position} that ends before it begins")
         yield position, fields
         position += fields[1]
 

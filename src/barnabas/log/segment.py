@@ -26,7 +26,7 @@ from barnabas.log.scan import headers
 from barnabas.log.sharing import cut_shared
 from barnabas.log.time_index import TimeIndex
 from barnabas.log.transaction_index import AbortedTransaction
-from barnabas.model.errors import CorruptFileError
+from barnabas.model.errors import CorruptFileError, CorruptRecordError
 
 LOG, INDEX, TIME_INDEX, TRANSACTION_INDEX = ".log", ".index", ".timeindex", ".txnindex"
 SUFFIXES = (LOG, INDEX, TIME_INDEX, TRANSACTION_INDEX)
@@ -204,7 +204,7 @@ class Segment:
             raise CorruptFileError(f"{self.path(suffix)} is missing")
         return data
 
-    def _rebuild_indexes(self, failure: CorruptFileError) -> None:
+    def _rebuild_indexes(self, failure: CorruptFileError | CorruptRecordError) -> None:
         """Make offset and time index from the batches, whose bytes are the truth."""
         _logger.warning("indexes of %s are rebuilt: %s", self.path(LOG), failure)
         aborted = self.aborted
@@ -404,7 +404,20 @@ class Segment:
             following = slot + 1
             end = positions[following] if following < len(positions) else self.size_bytes
             return position, end - position
-        for position, fields in self.headers(self.offset_index.position_of(offset)):
+        start = self.offset_index.position_of(offset)
+        try:
+            return self._scan_for(offset, start)
+        except CorruptRecordError as failure:
+            if not start:
+                raise
+            self._rebuild_indexes(failure)
+            return self._scan_for(offset, self.offset_index.position_of(offset))
+
+    def _scan_for(self, offset: int, start: int) -> tuple[int, int] | None:
+        """Scan from a position of the index, which no batch before the wanted one may follow."""
+        for position, fields in self.headers(start):
+            if start and position == start and fields[0] > offset:
+                raise CorruptRecordError(f"the index passes over offset {offset}")
             if fields[0] + fields[6] >= offset:
                 return position, fields[1]
         return None

@@ -16,7 +16,7 @@ of the past are dead: they raise StorageError, so that a forgotten one cannot wr
 life.
 
 `inject()` makes operations on chosen paths fail, and a disk can be full; a write that fails leaves
-a prefix of its bytes.
+a prefix of its bytes. `flip()` lets a bit rot. `before` is called in front of every operation.
 """
 
 from __future__ import annotations
@@ -163,6 +163,10 @@ class SimulatedDisk:
         self.life = 0
         """Counts kills and crashes; open files and locks belong to one life."""
         self.faults: list[Fault] = []
+        self.before: Callable[[str, str], None] = lambda operation, path: None
+        """Called with the name of each operation and its path before it is done: to count, to be
+        slow, or to raise as a crash in the middle would.
+        """
         self.locks: dict[Inode, None] = {}
         self._root = Directory()
         self._changes: list[NameChange] = []
@@ -201,8 +205,18 @@ class SimulatedDisk:
             inode.crash(self.random)
         self.used_bytes = self._measure()
 
+    def flip(self, path: str, position: int, bit: int = 0) -> None:
+        """Let one bit of a file rot, on the platter too."""
+        inode = self._inode("flip", path)
+        if inode is None:
+            raise _refused("flip", path, errno.ENOENT)
+        inode.flush()
+        for data in (inode.data, inode.durable):
+            data[position] ^= 1 << bit
+
     def check(self, operation: str, path: str) -> None:
         """Raise StorageError if a fault strikes."""
+        self.before(operation, path)
         for fault in self.faults:
             if fault.strikes(operation, path):
                 raise _refused(operation, path, fault.code)

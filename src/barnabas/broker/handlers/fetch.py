@@ -140,7 +140,7 @@ class _Fetch(DelayedOperation):
                 if denial:
                     raise RequestError(denial)
                 result = self._read_partition(item, left, first)
-            except RequestError as refusal:
+            except (RequestError, CorruptRecordError) as refusal:
                 result = _failed(item, refusal.code)
             except StorageError as failure:
                 self._broker.storage_failed_reading(item.topic, item.partition, failure)
