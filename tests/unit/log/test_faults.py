@@ -428,6 +428,14 @@ def test_bits_of_a_segment() -> None:
     assert found > 1000
 
 
+def read_checked(log: PartitionLog) -> None:
+    """Read the first batch as a consumer does; already to find it, its magic byte is looked at."""
+    piece = log.read(0, 10)
+    data = piece.read()
+    piece.release()
+    check_batch(data, 0)
+
+
 def test_bits_of_a_segment_while_it_is_served() -> None:
     """A broker sends the bytes as they are: readers check the CRC, and find every flip."""
     world = stopped()
@@ -439,10 +447,7 @@ def test_bits_of_a_segment_while_it_is_served() -> None:
             continue  # with another length it is another batch: readers see that, too
         world.disk.flip(path, position, position % 8)
         with pytest.raises(CorruptRecordError):
-            piece = log.read(0, 10)  # which looks at the magic byte, to find the batch
-            data = piece.read()
-            piece.release()
-            check_batch(data, 0)
+            read_checked(log)
         world.disk.flip(path, position, position % 8)
 
 
