@@ -31,6 +31,7 @@ logger = logging.getLogger("barnabas.connection")
 read_size = Struct(">i").unpack_from
 
 BUFFER_BYTES = 32 * 1024
+COALESCED_BYTES = 64 * 1024
 READ_AHEAD_BYTES = 128 * 1024
 """While a request is in handling, at most this much of the next ones is taken off the socket."""
 
@@ -64,6 +65,8 @@ class Connection(asyncio.BufferedProtocol):
         self._throttled = False
         self._closed = True
         self._zero_copy: ZeroCopySend | None = None
+        self._answers: list[bytes | bytearray] = []  # of this turn, not yet with the transport
+        self._answer_bytes = 0
 
     # asyncio's side
 
@@ -126,7 +129,14 @@ class Connection(asyncio.BufferedProtocol):
         """Send the answer to the request in handling, and go on with the next one."""
         if self._closed:
             return
-        self._transport.write(frame)
+        if self._advancing:
+            # Answers to requests that arrived together leave together: one system call for all.
+            self._answers.append(frame)
+            self._answer_bytes += len(frame)
+            if self._answer_bytes >= COALESCED_BYTES:
+                self._flush_answers()
+        else:
+            self._transport.write(frame)
         self._finish()
 
     def answer_parts(self, parts: Sequence[Part]) -> None:
@@ -134,6 +144,7 @@ class Connection(asyncio.BufferedProtocol):
         if self._closed:
             release(parts)
             return
+        self._flush_answers()
         if self._can_send_files():
             if self._zero_copy is None:
                 self._zero_copy = ZeroCopySend(self._transport, self._finish, self.abort)
@@ -176,11 +187,13 @@ class Connection(asyncio.BufferedProtocol):
         logger.log(
             level, "closing %s on %s: %s", self.session.client_host, self.session.listener, reason
         )
+        self._flush_answers()
         self._transport.close()
 
     def abort(self) -> None:
-        """Drop the connection at once."""
+        """Drop the connection at once, and whatever was to leave on it."""
         self._closed = True
+        self._answers = []
         self._transport.abort()
 
     def shrink(self) -> None:
@@ -204,7 +217,15 @@ class Connection(asyncio.BufferedProtocol):
                 self._dispatcher.dispatch(self, frame)
         finally:
             self._advancing = False
+            self._flush_answers()
         self._steer_reading()
+
+    def _flush_answers(self) -> None:
+        answers = self._answers
+        if answers:
+            self._transport.write(answers[0] if len(answers) == 1 else b"".join(answers))
+            self._answers = []
+            self._answer_bytes = 0
 
     def _finish(self) -> None:
         self._in_handling = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import socket
 import threading
@@ -25,7 +26,10 @@ from tests.unit.broker.serving import (
     wait_for,
 )
 
-from barnabas.broker.connection import BUFFER_BYTES, READ_AHEAD_BYTES
+from barnabas.broker.connection import BUFFER_BYTES, READ_AHEAD_BYTES, Connection
+from barnabas.broker.connection_limits import ConnectionLimits
+from barnabas.broker.listener import Listener, SocketOptions
+from barnabas.config.listeners import Endpoint, SecurityProtocol
 from barnabas.wire.frame import request_frame
 from barnabas.wire.messages.api_versions import ApiVersionsRequest
 from barnabas.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
@@ -389,3 +393,31 @@ def test_divergence_after_a_restart(tmp_path: Path) -> None:
         assert (result.diverging_epoch.epoch, result.diverging_epoch.end_offset) == (0, 1)
         assert fetch(wire, "t", leader_epoch=0).error_code == 74
     serving.stop()
+
+
+def test_answers_to_requests_that_arrive_together_leave_together() -> None:
+    """Pipelined requests cost one write, in order, and nothing is held back for later."""
+
+    class Echo:
+        def dispatch(self, connection: Connection, frame: memoryview) -> None:
+            connection.answer(bytes(frame))
+
+    class Recorder(asyncio.Transport):
+        def __init__(self) -> None:
+            super().__init__()
+            self.written: list[bytes] = []
+
+        def write(self, data: bytes | bytearray | memoryview) -> None:
+            self.written.append(bytes(data))
+
+    options = SocketOptions(1000, -1, -1, 50, 1000)
+    endpoint = Endpoint("PLAINTEXT", "", 0, SecurityProtocol.PLAINTEXT)
+    limits = ConnectionLimits(10, 10, {}, 10)
+    listener = Listener(endpoint, options, limits, Echo(), lambda: 0)
+    connection, transport = Connection(listener, Echo()), Recorder()
+    connection.connection_made(transport)
+    frames = b"".join(len(word).to_bytes(4, "big") + word for word in (b"one", b"two", b"three"))
+    room = connection.get_buffer(-1)
+    room[: len(frames)] = frames
+    connection.buffer_updated(len(frames))
+    assert transport.written == [b"onetwothree"]
