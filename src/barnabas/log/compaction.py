@@ -59,6 +59,10 @@ from barnabas.records.compression import Codec, compress
 WORK_BYTES = 4 * 1024 * 1024
 """How much one piece of work reads or writes: short enough to stop soon, or to wait after it."""
 
+OUT_BYTES = 64 * 1024
+"""How much is written, and entered into the indexes, at a time. The loop waits for the GIL while
+batches are entered, and not while they are read, filtered and written."""
+
 Work: TypeAlias = Callable[[], int]  # returns how many bytes it read and wrote
 Steps: TypeAlias = Generator[Work, None, "Compacted"]
 
@@ -281,7 +285,8 @@ def _rewrite(
         suffix=CLEANED,
     )
     tail = log.end_of(group[-1]) - 1
-    writing = _Writing(new, filtering, tail, means.buffer_bytes)
+    changed_ms = new.pool.files.mtime_ms(group[-1].path(LOG))
+    writing = _Writing(new, filtering, tail, changed_ms, means.buffer_bytes)
     pinned = [segment.file for segment in group]
     opened = [file.pin() for file in pinned]
     try:
@@ -306,15 +311,23 @@ def _rewrite(
 class _Writing:
     """One new segment while it is written."""
 
-    def __init__(self, new: Segment, filtering: _Filtering, tail: int, buffer_bytes: int) -> None:
+    def __init__(
+        self,
+        new: Segment,
+        filtering: _Filtering,
+        tail: int,
+        changed_ms: int | None,
+        buffer_bytes: int,
+    ) -> None:
         self.reader: BatchReader
         self.changed = False
         self._new = new
         self._filtering = filtering
         self._tail = tail
+        self._changed_ms = changed_ms
         self._retained_set = frozenset((*filtering.last_offsets, tail))
         self._retained = array("q", sorted(self._retained_set)).tobytes()
-        self._out = bytearray(buffer_bytes)
+        self._out = bytearray(min(buffer_bytes, OUT_BYTES))
         self._size = 0  # of what waits in _out
         self._created = False
 
@@ -355,6 +368,9 @@ class _Writing:
         size = self._write_out()
         new, files = self._new, self._new.pool.files
         new.save_indexes()
+        if self._changed_ms is not None:
+            # Retention goes by it where records have no time.
+            files.set_mtime_ms(new.path(LOG), self._changed_ms)
         new.file.get().flush()
         new.flush_side_files()
         new.forget_tail(self._tail)

@@ -122,6 +122,10 @@ class Files(Protocol):
         """
         ...
 
+    def set_mtime_ms(self, path: str, mtime_ms: int) -> None:
+        """Make a file that is there look as if it had last changed at that time."""
+        ...
+
     def list(self, path: str) -> list[str]:
         """Return the names in a directory, sorted."""
         ...
@@ -336,6 +340,12 @@ class DiskFiles:
     def mtime_ms(self, path: str) -> int | None:
         status = self._stat(path)
         return None if status is None else status.st_mtime_ns // 1_000_000
+
+    def set_mtime_ms(self, path: str, mtime_ms: int) -> None:
+        try:
+            os.utime(path, ns=(mtime_ms * 1_000_000, mtime_ms * 1_000_000))
+        except OSError as failure:
+            raise _refused("set the time of", path, failure) from failure
 
     def _stat(self, path: str) -> os.stat_result | None:
         try:

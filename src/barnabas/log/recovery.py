@@ -176,7 +176,7 @@ class Recovery:
             end = None
             if index >= first or (segment.size_bytes and not self._indexes_are_sane(segment)):
                 end, cut = self._recover(segment)
-                if index < first:
+                if index < first or end <= self._recovery_point:
                     # Below the recovery point no flush will come to these indexes.
                     segment.flush_side_files()
                 if cut:

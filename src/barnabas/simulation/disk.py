@@ -267,6 +267,14 @@ class SimulatedDisk:
         inode = self._inode("mtime_ms", path)
         return None if inode is None else inode.mtime_ms
 
+    def set_mtime_ms(self, path: str, mtime_ms: int) -> None:
+        """Set when a file last changed."""
+        self.check("set_mtime_ms", path)
+        inode = self._inode("set_mtime_ms", path)
+        if inode is None:
+            raise _refused("set_mtime_ms", path, errno.ENOENT)
+        inode.mtime_ms = mtime_ms
+
     def flush_file(self, path: str) -> bool:
         """Make a file's bytes survive a crash; return False when there is none."""
         self.check("flush_file", path)

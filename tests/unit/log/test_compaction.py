@@ -423,6 +423,16 @@ def test_segments_that_went_meanwhile_abort_it(host: Host) -> None:
     assert not [n for n in host.names() if n.endswith((".swap", ".cleaned"))]
 
 
+def test_the_new_file_is_as_old_as_the_last_one_it_was_made_of() -> None:
+    now = NOW
+    host = Host(SimulatedDisk(Random(1), lambda: now), make_options())
+    host.put((b"a", b"1"), (b"a", b"2"))
+    host.roll()
+    now += 5000
+    host.compact()
+    assert host.disk.mtime_ms(host.log.segments[0].path(".log")) == NOW
+
+
 # -- random histories -----------------------------------------------------------------------------
 
 

@@ -1,12 +1,19 @@
 """After a crash the log is what was whole on the disk: torn tails cut, everything else rebuilt."""
 
 import logging
+from random import Random
 
 import pytest
 
+from barnabas.config.topic import TopicOptions
+from barnabas.log.directory import LogDirectory
+from barnabas.log.file_pool import FilePool
 from barnabas.log.producer_snapshot import snapshot_path
 from barnabas.log.segment import INDEX, TIME_INDEX, TRANSACTION_INDEX
+from barnabas.model.ids import TopicPartition
+from barnabas.records.builder import build_batch
 from barnabas.records.control import ControlType, build_control_batch
+from barnabas.simulation.disk import SimulatedDisk
 
 NOW = 1_700_000_000_000
 
@@ -286,3 +293,29 @@ def test_an_empty_segment_at_the_end_of_the_log_stays(open_log, batch, read_all)
         assert [segment.base_offset for segment in again.segments] == [0, 5]
         assert again.log_end_offset == 5
         again.close(NOW)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_indexes_that_are_rebuilt_below_the_recovery_point_survive_the_next_crash(seed):
+    """The recovery point is past them, so no later flush would look at them."""
+    disk = SimulatedDisk(Random(seed), lambda: NOW)
+    partition = TopicPartition("t", 0)
+
+    def start():
+        directory = LogDirectory(FilePool(disk), "/data")
+        directory.load(lambda topic: TopicOptions.parse({}), NOW)
+        return directory, directory.open_log(partition, TopicOptions.parse({}), NOW)
+
+    directory, log = start()
+    producer = {"producer_id": 7, "producer_epoch": 0}
+    data = build_batch([(NOW, b"k", b"v")], base_sequence=0, transactional=True, **producer)
+    log.append_as_leader(data, 0, NOW)
+    marker = build_control_batch(ControlType.ABORT, coordinator_epoch=0, now_ms=NOW, **producer)
+    log.append_as_leader(marker, 0, NOW, origin="coordinator")
+    log.roll(NOW)
+    log.flush(NOW)
+    directory.write_recovery_points()
+    for _ in range(3):
+        disk.crash()
+        directory, log = start()
+        assert log.aborted_transactions(0, 2) == [(7, 0, 1, 2)]
