@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from random import Random
 
+from barnabas.broker.adoption import topics_of
 from barnabas.broker.alarm import Alarm
 from barnabas.broker.cleaning import Cleaning
 from barnabas.broker.configs import Configs
@@ -81,6 +82,7 @@ class Broker:
         self.metrics = Registry()
         self.served = served_apis()
         self._coordination = coordination
+        self._embedded = coordination is None
         self._files = files
         self._own_executor = executor is None
         self._executor = executor
@@ -382,6 +384,7 @@ class Broker:
             if not await self.registration.wait_until_gone(nodes.CONTROLLER):
                 raise ConfigError("another live broker is the controller of this cluster")
         await self.controller.load()
+        await self._adopt_topics()
         self.logs.settle_forks(lambda topic_id: self.cluster.topic_by_id(topic_id) is not None)
         for _ in self.logs.offline:
             await self.log_failures.notify()
@@ -392,6 +395,17 @@ class Broker:
         self.cleaning.start()
         for listener in self._listeners:
             await listener.accept()
+
+    async def _adopt_topics(self) -> None:
+        """Take over the logs of a directory whose topics nobody knows (see `adoption`)."""
+        if not self._embedded or any(True for _ in self.cluster.topics):
+            return
+        configs = {host.topic: host.topic_configs for host in (self.groups, self.transactions)}
+        topics = topics_of(self.logs.all, configs)
+        if topics:
+            names = ", ".join(topic.name for topic in topics)
+            logger.info("topics found on disk are taken over: %s", names)
+            await self.controller.create_topics(topics)
 
     async def _register(self) -> None:
         options = self.options

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from barnabas.groups.partitioning import partition_for
@@ -113,6 +113,11 @@ class CoordinatorHost(ABC, Generic[M]):
     def is_loading(self) -> bool:
         """True while some shard cannot answer yet."""
         return any(shard.loading for shard in self.shards.values())
+
+    @property
+    def topic_configs(self) -> Mapping[str, str]:
+        """The options of the topic that keeps the machines' state."""
+        return self._internal_topic().configs
 
     @abstractmethod
     def _internal_topic(self) -> NewTopic:

@@ -107,12 +107,18 @@ class LogDirectory:
     # -- identity -----------------------------------------------------------------------------
 
     def read_meta(self) -> dict[str, str] | None:
-        """Return what meta.properties says (broker.id, cluster.id), None for a new disk."""
+        """Return what meta.properties says (broker.id, cluster.id), None for a new disk.
+
+        A disk that a KRaft broker has formatted (version 1) says node.id instead.
+        """
         data = self._files.read(self._at(META))
         if not data:
             return None
         try:
-            return read_properties(data.decode())
+            meta = read_properties(data.decode())
+            names = {"broker.id": meta.get("node.id", meta.get("broker.id"))}
+            names["cluster.id"] = meta.get("cluster.id")
+            return {name: value for name, value in names.items() if value is not None}
         except (UnicodeDecodeError, ConfigError) as failure:
             raise CorruptFileError(f"{self._at(META)} cannot be read: {failure}") from failure
 

@@ -1,0 +1,53 @@
+"""Logs that are on disk before the cluster knows any topic: taken over as its topics.
+
+This is how a data directory is opened that another broker of Kafka's format has written, or whose
+coordination file was lost. Each partition directory becomes a partition of the topic that its name
+says, under the id in its partition.metadata; leader epochs go on behind the newest one found. Done
+only when a broker with embedded coordination finds no topic at all: later, a log that belongs to
+no topic is what a deletion has left. What is not on disk is not known: options that the topics
+had, and partitions that have no directory (they begin empty).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+
+from barnabas.controller.controller import NewTopic
+from barnabas.log.partition_log import PartitionLog
+from barnabas.model.ids import Uuid
+
+logger = logging.getLogger("barnabas.logs")
+
+METADATA_TOPIC = "__cluster_metadata"
+"""The log of a KRaft controller, which lies among the others and is no topic."""
+
+
+def topics_of(
+    logs: Iterable[PartitionLog], configs: Mapping[str, Mapping[str, str]]
+) -> list[NewTopic]:
+    """Return the topics that logs belong to; `configs` are those of internal topics."""
+    found: dict[str, dict[int, PartitionLog]] = {}
+    for log in logs:
+        topic, number = log.topic_partition
+        if topic != METADATA_TOPIC:
+            found.setdefault(topic, {})[number] = log
+    adopted = []
+    for topic, partitions in sorted(found.items()):
+        ids: set[Uuid] = {log.topic_id for log in partitions.values() if log.topic_id is not None}
+        if len(ids) > 1:
+            logger.error("the partitions of %s are of several topics: they are left alone", topic)
+            continue
+        adopted.append(
+            NewTopic(
+                topic,
+                max(partitions) + 1,
+                1,
+                configs=configs.get(topic, {}),
+                topic_id=next(iter(ids), None),
+                leader_epochs={
+                    number: log.leader_epochs.latest + 1 for number, log in partitions.items()
+                },
+            )
+        )
+    return adopted
