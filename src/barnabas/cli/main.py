@@ -35,6 +35,8 @@ COMMANDS = (
     Command("produce", "barnabas.cli.produce", "send lines to a topic"),
     Command("consume", "barnabas.cli.consume", "print the records of a topic"),
     Command("log", "barnabas.cli.log", "show, check and repair the files of a stopped broker"),
+    Command("groups", "barnabas.cli.groups", "show consumer groups and their lag, reset offsets"),
+    Command("transactions", "barnabas.cli.transactions", "show transactions, abort hanging ones"),
     Command("cluster", "barnabas.cli.cluster", "show brokers, controller and API versions"),
 )
 

@@ -1,0 +1,99 @@
+"""How far a group is behind: in records, and in the time for which the next one has waited."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from barnabas.admin.groups import CommittedOffset
+from barnabas.admin.leaders import ask_leaders
+from barnabas.admin.offsets import EARLIEST, LATEST, list_offsets
+from barnabas.client.switchboard import Switchboard
+from barnabas.model.errors import RequestError
+from barnabas.model.ids import TopicPartition
+from barnabas.records.batch import iterate
+from barnabas.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+
+LAST_NAMED_VERSION = 12
+"""Of Fetch: topics by their names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lag:
+    """Where a group is in a partition."""
+
+    committed: int
+    start: int
+    end: int
+    waiting_ms: int | None
+    """The age of the first record that the group has not read; None where it has read all."""
+
+    @property
+    def records(self) -> int:
+        """Return how many offsets are ahead; what the log no longer has is not counted."""
+        return max(self.end - max(self.committed, self.start), 0)
+
+
+async def lag_of(
+    board: Switchboard, committed: Mapping[TopicPartition, CommittedOffset], now_ms: int
+) -> dict[TopicPartition, Lag]:
+    """Compare what is committed with where the logs end."""
+    starts, ends = await asyncio.gather(
+        list_offsets(board, dict.fromkeys(committed, EARLIEST)),
+        list_offsets(board, dict.fromkeys(committed, LATEST)),
+    )
+    ahead = {
+        partition: max(committed[partition].offset, starts[partition].offset)
+        for partition in committed
+        if committed[partition].offset < ends[partition].offset
+    }
+    times = await timestamps_at(board, ahead)
+    return {
+        partition: Lag(
+            committed[partition].offset,
+            starts[partition].offset,
+            ends[partition].offset,
+            max(now_ms - times[partition], 0) if partition in times else None,
+        )
+        for partition in committed
+    }
+
+
+async def timestamps_at(
+    board: Switchboard, offsets: Mapping[TopicPartition, int]
+) -> dict[TopicPartition, int]:
+    """Return the timestamp of the first record at or after an offset, where there is one."""
+
+    async def ask(
+        leader: int, partitions: list[TopicPartition]
+    ) -> dict[TopicPartition, int | RequestError | None]:
+        connection = await board.connection(leader)
+        version = min(connection.version_of(FetchRequest), LAST_NAMED_VERSION)
+        found: dict[TopicPartition, int | RequestError | None] = {}
+        for partition in partitions:
+            wanted = FetchPartition(
+                partition=partition.partition,
+                fetch_offset=offsets[partition],
+                partition_max_bytes=1,  # one whole batch comes anyway
+            )
+            request = FetchRequest(
+                max_wait_ms=0,
+                min_bytes=0,
+                max_bytes=1,
+                topics=[FetchTopic(topic=partition.topic, partitions=[wanted])],
+            )
+            response = await connection.send(request, version=version)
+            records = response.responses[0].partitions[0].records or b""
+            found[partition] = next(
+                (
+                    record.timestamp
+                    for record in iterate(bytes(records))
+                    if record.offset >= offsets[partition]
+                ),
+                None,
+            )
+        return found
+
+    answers = await ask_leaders(board, offsets, ask)
+    return {partition: answer for partition, answer in answers.items() if isinstance(answer, int)}

@@ -1,0 +1,212 @@
+"""`barnabas transactions`: list and describe transactional ids, abort transactions that hang."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+
+from barnabas.admin.transactions import (
+    OpenTransaction,
+    TransactionDescription,
+    abort_transaction,
+    describe_transaction,
+    list_transactions,
+    open_transactions,
+)
+from barnabas.cli.arguments import add_action, index
+from barnabas.cli.output import print_json, print_table
+from barnabas.cli.partitions import existing_partitions
+from barnabas.cli.session import run
+from barnabas.client.switchboard import Switchboard
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import RequestError
+from barnabas.model.ids import TopicPartition
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of all actions."""
+    actions = parser.add_subparsers(metavar="ACTION", required=True)
+    list_ = add_action(
+        actions,
+        "list",
+        "list transactional ids",
+        _list,
+        "  barnabas transactions list\n  barnabas transactions list --state Ongoing --json",
+    )
+    list_.add_argument(
+        "--state", action="append", default=[], help="only ids in this state; may be repeated"
+    )
+    describe = add_action(
+        actions,
+        "describe",
+        "show state, producer and partitions of transactional ids",
+        _describe,
+        "  barnabas transactions describe payments-1",
+    )
+    describe.add_argument("ids", metavar="ID", nargs="+")
+    hanging = add_action(
+        actions,
+        "open",
+        "show transactions that are open on a topic, by the word of its leaders",
+        _open,
+        "  barnabas transactions open orders\n  barnabas transactions open orders --json",
+    )
+    hanging.add_argument("topic", metavar="TOPIC")
+    abort = add_action(
+        actions,
+        "abort",
+        "abort a transaction on one partition, whatever its coordinator thinks",
+        _abort,
+        "  barnabas transactions open orders\n"
+        "  barnabas transactions abort orders --partition 0 --start-offset 1500",
+    )
+    abort.add_argument("topic", metavar="TOPIC")
+    abort.add_argument("--partition", metavar="N", type=index, required=True)
+    abort.add_argument(
+        "--start-offset",
+        metavar="OFFSET",
+        type=index,
+        required=True,
+        help="where the transaction begins there; `barnabas transactions open` shows it",
+    )
+
+
+def _list(arguments: argparse.Namespace) -> None:
+    listed = run(arguments, lambda board: list_transactions(board, arguments.state))
+    if arguments.json:
+        print_json(
+            [
+                {
+                    "id": each.transactional_id,
+                    "state": each.state,
+                    "producer_id": each.producer_id,
+                    "coordinator": each.coordinator_id,
+                }
+                for each in listed
+            ]
+        )
+        return
+    print_table(
+        ["id", "state", "producer", "coordinator"],
+        [
+            [each.transactional_id, each.state, each.producer_id, each.coordinator_id]
+            for each in listed
+        ],
+    )
+
+
+def _describe(arguments: argparse.Namespace) -> int:
+    described, failures = run(arguments, lambda board: _describe_all(board, arguments.ids))
+    now_ms = int(time.time() * 1000)
+    if arguments.json:
+        print_json(
+            [
+                {
+                    "id": each.transactional_id,
+                    "state": each.state,
+                    "producer_id": each.producer_id,
+                    "producer_epoch": each.producer_epoch,
+                    "coordinator": each.coordinator_id,
+                    "timeout_ms": each.timeout_ms,
+                    "start_ms": each.start_ms,
+                    "partitions": [[key.topic, key.partition] for key in each.partitions],
+                }
+                for each in described
+            ]
+        )
+    elif described:
+        columns = ["id", "state", "producer", "epoch", "coordinator", "timeout ms", "open s"]
+        print_table(
+            [*columns, "partitions"],
+            [
+                [
+                    each.transactional_id,
+                    each.state,
+                    each.producer_id,
+                    each.producer_epoch,
+                    each.coordinator_id,
+                    each.timeout_ms,
+                    None if each.start_ms is None else max(now_ms - each.start_ms, 0) // 1000,
+                    " ".join(str(key) for key in each.partitions) or None,
+                ]
+                for each in described
+            ],
+        )
+    for name, failure in failures:
+        message = f"{name}: {failure} ({failure.code.name})"
+        print(f"barnabas transactions describe: {message}", file=sys.stderr)
+    return 1 if failures else 0
+
+
+async def _describe_all(
+    board: Switchboard, ids: list[str]
+) -> tuple[list[TransactionDescription], list[tuple[str, RequestError]]]:
+    described: list[TransactionDescription] = []
+    failures: list[tuple[str, RequestError]] = []
+    for name in dict.fromkeys(ids):
+        try:
+            described.append(await describe_transaction(board, name))
+        except RequestError as failure:
+            failures.append((name, failure))
+    return described, failures
+
+
+def _open(arguments: argparse.Namespace) -> None:
+    found = run(arguments, lambda board: _find_open(board, arguments.topic, None))
+    now_ms = int(time.time() * 1000)
+    if arguments.json:
+        print_json(
+            [
+                {
+                    "partition": each.partition.partition,
+                    "start_offset": each.start_offset,
+                    "producer_id": each.producer_id,
+                    "producer_epoch": each.producer_epoch,
+                    "coordinator_epoch": each.coordinator_epoch,
+                    "last_timestamp_ms": each.last_timestamp_ms,
+                }
+                for each in found
+            ]
+        )
+        return
+    print_table(
+        ["partition", "start offset", "producer", "epoch", "idle s"],
+        [
+            [
+                each.partition.partition,
+                each.start_offset,
+                each.producer_id,
+                each.producer_epoch,
+                max(now_ms - each.last_timestamp_ms, 0) // 1000,
+            ]
+            for each in found
+        ],
+    )
+
+
+def _abort(arguments: argparse.Namespace) -> None:
+    aborted = run(arguments, lambda board: _abort_at(board, arguments))
+    if arguments.json:
+        print_json({"producer_id": aborted.producer_id, "producer_epoch": aborted.producer_epoch})
+    else:
+        print(f"aborted the transaction of producer {aborted.producer_id} on {aborted.partition}")
+
+
+async def _abort_at(board: Switchboard, arguments: argparse.Namespace) -> OpenTransaction:
+    for opened in await _find_open(board, arguments.topic, arguments.partition):
+        if opened.start_offset == arguments.start_offset:
+            await abort_transaction(board, opened)
+            return opened
+    partition = TopicPartition(arguments.topic, arguments.partition)
+    raise RequestError(
+        ErrorCode.INVALID_TXN_STATE,
+        f"no open transaction begins at offset {arguments.start_offset} of {partition}",
+    )
+
+
+async def _find_open(
+    board: Switchboard, topic: str, partition: int | None
+) -> list[OpenTransaction]:
+    wanted = None if partition is None else [partition]
+    return await open_transactions(board, await existing_partitions(board, topic, wanted))
