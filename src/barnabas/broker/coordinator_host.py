@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger("barnabas.coordinator")
 
 ALL_REPLICAS = -1
-LOAD_BYTES = 1024 * 1024
 BATCH_BYTES_LIMIT = 256 * 1024 * 1024
 
 
@@ -69,12 +68,14 @@ class CoordinatorHost(ABC, Generic[M]):
         broker: Broker,
         topic: str,
         make_machine: Callable[[Partition], M],
+        load_bytes: int,
         codec: int = 0,
     ) -> None:
         self.topic = topic
         self.shards: dict[int, Shard[M]] = {}
         self._broker = broker
         self._make_machine = make_machine
+        self._load_bytes = load_bytes
         self._codec = codec
         self._opened = False
         self._loads: set[asyncio.Task[None]] = set()
@@ -195,7 +196,7 @@ class CoordinatorHost(ABC, Generic[M]):
         offset, end = log.log_start_offset, log.log_end_offset
         try:
             while offset < end:
-                piece = log.read(offset, LOAD_BYTES)
+                piece = log.read(offset, self._load_bytes)
                 data = piece.read()
                 piece.release()
                 position = 0

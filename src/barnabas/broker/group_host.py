@@ -35,6 +35,7 @@ class GroupHost(CoordinatorHost[GroupCoordinator]):
             broker,
             OFFSETS_TOPIC,
             lambda _: GroupCoordinator(self._group_options, self._new_id, self._topics),
+            options.offsets_load_buffer_size,
             options.offsets_topic_compression_codec,
         )
 

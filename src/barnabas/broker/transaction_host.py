@@ -38,6 +38,7 @@ class TransactionHost(CoordinatorHost[TransactionCoordinator]):
             broker,
             TRANSACTIONS_TOPIC,
             lambda partition: TransactionCoordinator(broker.options, partition.leader_epoch),
+            broker.options.transaction_state_log_load_buffer_size,
         )
 
     def authorize(self, request: Request[Any], transactional_id: str, operation: Operation) -> None:

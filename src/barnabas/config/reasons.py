@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-GROUPS = "arrives with consumer groups"
-TRANSACTIONS = "arrives with transactions"
+COMMITS = "commits always wait for all in-sync replicas"
+AT_ONCE = "coordinators append at once"
+GROUP_BOUNDS = "bounds options of single groups, which this broker does not have"
 REPLICATION = "arrives with replication between brokers"
 ZOOKEEPER = "arrives with ZooKeeper coordination"
 SECURITY = "arrives with TLS, SASL and ACLs"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from barnabas.config.option import Section, option
-from barnabas.config.reasons import EVENT_LOOP, GROUPS
+from barnabas.config.reasons import AT_ONCE, COMMITS, EVENT_LOOP, GROUP_BOUNDS
 
 
 class GroupsOptions(Section):
@@ -14,7 +14,6 @@ class GroupsOptions(Section):
         "int",
         default=50,
         at_least=1,
-        reserved=GROUPS,
         doc="Partitions of the topic that keeps committed offsets.",
     )
     offsets_topic_replication_factor: int = option(
@@ -22,7 +21,6 @@ class GroupsOptions(Section):
         "short",
         default=3,
         at_least=1,
-        reserved=GROUPS,
         doc="Replicas of the topic that keeps committed offsets.",
     )
     offsets_topic_segment_bytes: int = option(
@@ -30,7 +28,6 @@ class GroupsOptions(Section):
         "int",
         default=104_857_600,
         at_least=1,
-        reserved=GROUPS,
         doc="Segment size of the topic that keeps committed offsets.",
     )
     offsets_topic_compression_codec: int = option(
@@ -39,7 +36,6 @@ class GroupsOptions(Section):
         default=0,
         at_least=0,
         at_most=4,
-        reserved=GROUPS,
         doc="Codec of committed offsets, by its number.",
     )
     offsets_retention_minutes: int = option(
@@ -47,7 +43,6 @@ class GroupsOptions(Section):
         "int",
         default=10_080,
         at_least=1,
-        reserved=GROUPS,
         doc="How long the offsets of a group without members are kept.",
     )
     offsets_retention_check_interval_ms: int = option(
@@ -55,7 +50,6 @@ class GroupsOptions(Section):
         "long",
         default=600_000,
         at_least=1,
-        reserved=GROUPS,
         doc="How often offsets are looked over for expiry.",
     )
     offsets_commit_timeout_ms: int = option(
@@ -63,14 +57,13 @@ class GroupsOptions(Section):
         "int",
         default=5_000,
         at_least=1,
-        reserved=GROUPS,
         doc="Longest wait for a commit to be replicated.",
     )
     offsets_commit_required_acks: int = option(
         "offsets.commit.required.acks",
         "short",
         default=-1,
-        reserved=GROUPS,
+        reserved=COMMITS,
         doc="Acknowledgements that a commit needs.",
     )
     offsets_load_buffer_size: int = option(
@@ -78,35 +71,30 @@ class GroupsOptions(Section):
         "int",
         default=5_242_880,
         at_least=1,
-        reserved=GROUPS,
         doc="Bytes read at once while loading offsets.",
     )
     offset_metadata_max_bytes: int = option(
         "offset.metadata.max.bytes",
         "int",
         default=4_096,
-        reserved=GROUPS,
         doc="Longest note that a client may add to a commit.",
     )
     group_min_session_timeout_ms: int = option(
         "group.min.session.timeout.ms",
         "int",
         default=6_000,
-        reserved=GROUPS,
         doc="Shortest session that a member may ask for.",
     )
     group_max_session_timeout_ms: int = option(
         "group.max.session.timeout.ms",
         "int",
         default=1_800_000,
-        reserved=GROUPS,
         doc="Longest session that a member may ask for.",
     )
     group_initial_rebalance_delay_ms: int = option(
         "group.initial.rebalance.delay.ms",
         "int",
         default=3_000,
-        reserved=GROUPS,
         doc="Wait for more members before an empty group's first assignment.",
     )
     group_max_size: int = option(
@@ -114,7 +102,6 @@ class GroupsOptions(Section):
         "int",
         default=2**31 - 1,
         at_least=1,
-        reserved=GROUPS,
         doc="Most members of a group.",
     )
     group_coordinator_rebalance_protocols: tuple[str, ...] = option(
@@ -122,7 +109,6 @@ class GroupsOptions(Section):
         "list",
         default=("classic",),
         choices=("classic", "consumer", "share", "streams"),
-        reserved=GROUPS,
         doc="Group protocols that are offered.",
     )
     group_coordinator_threads: int = option(
@@ -138,7 +124,7 @@ class GroupsOptions(Section):
         "int",
         default=10,
         at_least=0,
-        reserved=GROUPS,
+        reserved=AT_ONCE,
         doc="Time for which writes of the coordinator are gathered.",
     )
     group_consumer_heartbeat_interval_ms: int = option(
@@ -146,7 +132,6 @@ class GroupsOptions(Section):
         "int",
         default=5_000,
         at_least=1,
-        reserved=GROUPS,
         doc="Heartbeat interval that members of consumer groups are given.",
     )
     group_consumer_min_heartbeat_interval_ms: int = option(
@@ -154,7 +139,7 @@ class GroupsOptions(Section):
         "int",
         default=5_000,
         at_least=1,
-        reserved=GROUPS,
+        reserved=GROUP_BOUNDS,
         doc="Shortest heartbeat interval of a consumer group.",
     )
     group_consumer_max_heartbeat_interval_ms: int = option(
@@ -162,7 +147,7 @@ class GroupsOptions(Section):
         "int",
         default=15_000,
         at_least=1,
-        reserved=GROUPS,
+        reserved=GROUP_BOUNDS,
         doc="Longest heartbeat interval of a consumer group.",
     )
     group_consumer_session_timeout_ms: int = option(
@@ -170,7 +155,6 @@ class GroupsOptions(Section):
         "int",
         default=45_000,
         at_least=1,
-        reserved=GROUPS,
         doc="Session timeout that members of consumer groups are given.",
     )
     group_consumer_min_session_timeout_ms: int = option(
@@ -178,7 +162,7 @@ class GroupsOptions(Section):
         "int",
         default=45_000,
         at_least=1,
-        reserved=GROUPS,
+        reserved=GROUP_BOUNDS,
         doc="Shortest session timeout of a consumer group.",
     )
     group_consumer_max_session_timeout_ms: int = option(
@@ -186,7 +170,7 @@ class GroupsOptions(Section):
         "int",
         default=60_000,
         at_least=1,
-        reserved=GROUPS,
+        reserved=GROUP_BOUNDS,
         doc="Longest session timeout of a consumer group.",
     )
     group_consumer_max_size: int = option(
@@ -194,13 +178,11 @@ class GroupsOptions(Section):
         "int",
         default=2**31 - 1,
         at_least=1,
-        reserved=GROUPS,
         doc="Most members of a consumer group.",
     )
     group_consumer_assignors: tuple[str, ...] = option(
         "group.consumer.assignors",
         "list",
         default=("uniform", "range"),
-        reserved=GROUPS,
         doc="Assignors that the broker offers, the first one being the default.",
     )

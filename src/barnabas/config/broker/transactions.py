@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from barnabas.config.option import Section, option
-from barnabas.config.reasons import TRANSACTIONS
 
 
 class TransactionsOptions(Section):
@@ -14,7 +13,6 @@ class TransactionsOptions(Section):
         "int",
         default=900_000,
         at_least=1,
-        reserved=TRANSACTIONS,
         doc="Longest transaction that a producer may ask for.",
     )
     transactional_id_expiration_ms: int = option(
@@ -22,7 +20,6 @@ class TransactionsOptions(Section):
         "int",
         default=604_800_000,
         at_least=1,
-        reserved=TRANSACTIONS,
         doc="How long an idle transactional id is remembered.",
     )
     transaction_state_log_num_partitions: int = option(
@@ -30,7 +27,6 @@ class TransactionsOptions(Section):
         "int",
         default=50,
         at_least=1,
-        reserved=TRANSACTIONS,
         doc="Partitions of the topic that keeps transactions.",
     )
     transaction_state_log_replication_factor: int = option(
@@ -38,7 +34,6 @@ class TransactionsOptions(Section):
         "short",
         default=3,
         at_least=1,
-        reserved=TRANSACTIONS,
         doc="Replicas of the topic that keeps transactions.",
     )
     transaction_state_log_min_isr: int = option(
@@ -46,7 +41,6 @@ class TransactionsOptions(Section):
         "int",
         default=2,
         at_least=1,
-        reserved=TRANSACTIONS,
         doc="In-sync replicas that a change of a transaction needs.",
     )
     transaction_state_log_segment_bytes: int = option(
@@ -54,7 +48,6 @@ class TransactionsOptions(Section):
         "int",
         default=104_857_600,
         at_least=1,
-        reserved=TRANSACTIONS,
         doc="Segment size of the topic that keeps transactions.",
     )
     transaction_state_log_load_buffer_size: int = option(
@@ -62,7 +55,6 @@ class TransactionsOptions(Section):
         "int",
         default=5_242_880,
         at_least=1,
-        reserved=TRANSACTIONS,
         doc="Bytes read at once while loading transactions.",
     )
     transaction_abort_timed_out_transaction_cleanup_interval_ms: int = option(
@@ -70,7 +62,6 @@ class TransactionsOptions(Section):
         "int",
         default=10_000,
         at_least=1,
-        reserved=TRANSACTIONS,
         doc="How often overdue transactions are looked for.",
     )
     transaction_remove_expired_transaction_cleanup_interval_ms: int = option(
@@ -78,7 +69,6 @@ class TransactionsOptions(Section):
         "int",
         default=3_600_000,
         at_least=1,
-        reserved=TRANSACTIONS,
         doc="How often expired transactional ids are looked for.",
     )
     transaction_partition_verification_enable: bool = option(
@@ -86,7 +76,6 @@ class TransactionsOptions(Section):
         "boolean",
         default=True,
         dynamic="cluster",
-        reserved=TRANSACTIONS,
         doc="Whether a partition is checked to be part of a transaction before its append.",
     )
     producer_id_expiration_ms: int = option(
