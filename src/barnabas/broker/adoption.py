@@ -2,10 +2,10 @@
 
 This is how a data directory is opened that another broker of Kafka's format has written, or whose
 coordination file was lost. Each partition directory becomes a partition of the topic that its name
-says, under the id in its partition.metadata; leader epochs go on behind the newest one found. Done
-only when a broker with embedded coordination finds no topic at all: later, a log that belongs to
-no topic is what a deletion has left. What is not on disk is not known: options that the topics
-had, and partitions that have no directory (they begin empty).
+says, under the id in its partition.metadata; leader epochs and producer ids go on behind the
+newest ones found. Done only when a broker with embedded coordination finds no topic at all: later,
+a log that belongs to no topic is what a deletion has left. What is not on disk is not known:
+options that the topics had, and partitions that have no directory (they begin empty).
 """
 
 from __future__ import annotations
@@ -21,6 +21,11 @@ logger = logging.getLogger("barnabas.logs")
 
 METADATA_TOPIC = "__cluster_metadata"
 """The log of a KRaft controller, which lies among the others and is no topic."""
+
+
+def producer_id_max(logs: Iterable[PartitionLog]) -> int:
+    """Return the greatest producer id that logs know, -1 without any: new ones must be above."""
+    return max((each.producer_id for log in logs for each in log.producers), default=-1)
 
 
 def topics_of(

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from random import Random
 
-from barnabas.broker.adoption import topics_of
+from barnabas.broker.adoption import producer_id_max, topics_of
 from barnabas.broker.alarm import Alarm
 from barnabas.broker.cleaning import Cleaning
 from barnabas.broker.configs import Configs
@@ -405,6 +405,7 @@ class Broker:
         if topics:
             names = ", ".join(topic.name for topic in topics)
             logger.info("topics found on disk are taken over: %s", names)
+            await self.controller.reserve_producer_ids(producer_id_max(self.logs.all))
             await self.controller.create_topics(topics)
 
     async def _register(self) -> None:

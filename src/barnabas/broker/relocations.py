@@ -26,8 +26,6 @@ logger = logging.getLogger("barnabas.relocations")
 
 T = TypeVar("T")
 
-COMPACTION_CHECK_S = 0.05
-
 ROUNDS_MAX = 8
 """How often a copy is flushed before the last flush is done on the loop, in front of the swap."""
 
@@ -110,8 +108,7 @@ class Relocations:
         key = partition.topic_partition
         try:
             await self._catch_up(move)
-            while not relocation.is_free:  # noqa: ASYNC110  # compaction tells nobody when it ends
-                await asyncio.sleep(COMPACTION_CHECK_S)
+            await broker.cleaning.stop_for(key)
             log = relocation.finish(broker.now_ms())
         except asyncio.CancelledError:
             broker.logs.remove_later(relocation.abandon(), 0)

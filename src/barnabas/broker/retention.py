@@ -47,7 +47,8 @@ class Retention:
                     try:
                         await self._remove(partition, log, offset)
                     except StorageError as failure:
-                        self._failed(partition, failure)
+                        if self._is_hosted(partition, log):  # or it was moved in the middle
+                            self._failed(partition, failure)
         finally:
             self._running = False
 

@@ -238,6 +238,15 @@ class Controller:
             for name in names
         }
 
+    async def reserve_producer_ids(self, greatest: int) -> None:
+        """Never give out a producer id up to this one: logs of another cluster know it."""
+        data, stat = await self._tree.get(nodes.PRODUCER_ID_BLOCK)
+        if greatest > nodes.decode_producer_ids(data):
+            first = greatest // PRODUCER_ID_BLOCK_SIZE * PRODUCER_ID_BLOCK_SIZE
+            last = first + PRODUCER_ID_BLOCK_SIZE - 1
+            block = nodes.encode_producer_ids(self._broker_id, first, last)
+            await self._tree.set(nodes.PRODUCER_ID_BLOCK, block, stat.version)
+
     async def allocate_producer_ids(self) -> range:
         """Take the next block of producer ids for this broker."""
         while True:

@@ -100,16 +100,11 @@ class Relocation:
         """Whether all that is flushed of the source is flushed in the copy."""
         return self.future.recovery_point >= self._log.recovery_point
 
-    @property
-    def is_free(self) -> bool:
-        """Whether nobody replaces segments of the source at present."""
-        return not self._log.compacting
-
     def finish(self, now_ms: int) -> PartitionLog:
         """Copy the rest and put the copy in the log's place; `retire` must follow at once.
 
-        Runs between two appends, while the source is free. The rest should be small, and what is
-        flushed should be safe.
+        Runs between two appends, while the source is not compacted. The rest should be small, and
+        what is flushed should be safe.
         """
         while (piece := self.next_piece(now_ms)) is not None:
             try:
@@ -123,6 +118,7 @@ class Relocation:
         future.leader_epochs = LeaderEpochs.decode(log.leader_epochs.encode(), log.directory)
         future.leader_epochs.changed = True
         future.producers = log.producers
+        future.configure(log.options)
         future.cleaned_offset = min(self._cleaned_offset, future.log_end_offset)
         future.log_start_offset = log.log_start_offset
         future.set_high_watermark(log.high_watermark)

@@ -15,6 +15,7 @@ from tests.unit.broker.serving import (
 )
 
 from barnabas.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
 
 
 def test_lost_coordination_file(tmp_path: Path) -> None:
@@ -22,7 +23,8 @@ def test_lost_coordination_file(tmp_path: Path) -> None:
     with Serving(tmp_path) as serving:
         with serving.connect() as wire:
             ids = {name: create_topic(wire, name, partitions=2) for name in ("a", "b", "gone")}
-            assert produce(wire, "a", batch_of(["one"]), partition=1).error_code == 0
+            row = batch_of(["one"], producer_id=2500, producer_epoch=0, base_sequence=0)
+            assert produce(wire, "a", row, partition=1).error_code == 0
             epoch = metadata(wire, "a").topics[0].partitions[1].leader_epoch
             request = DeleteTopicsRequest(topics=[DeleteTopicState(name="gone")], timeout_ms=5000)
             assert wire.ask(request, 6).responses[0].error_code == 0
@@ -40,6 +42,8 @@ def test_lost_coordination_file(tmp_path: Path) -> None:
             assert values_of(fetch(wire, "a", partition=1)) == [b"one"]
             assert produce(wire, "a", batch_of(["two"]), partition=1).base_offset == 1
             assert metadata(wire, "gone").topics[0].error_code != 0
+            request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1000)
+            assert wire.ask(request).producer_id == 3000
         serving.stop()
         serving.start()
         with serving.connect() as wire:
