@@ -109,11 +109,11 @@ class Report:
         lines += ["| " + " | ".join(row) + " |" for row in self.rows()]
         return "\n".join([*lines, "", CAPTION])
 
-    def save(self, directory: Path) -> Path:
+    def save(self, directory: Path, name: str = "broker") -> Path:
         """Write every value as JSON, and return the file."""
         directory.mkdir(parents=True, exist_ok=True)
         moment = datetime.now(UTC)
-        file = directory / f"broker-{moment:%Y%m%dT%H%M%SZ}.json"
+        file = directory / f"{name}-{moment:%Y%m%dT%H%M%SZ}.json"
         content = {"at": moment.isoformat(), **asdict(self)}
         file.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
         return file
