@@ -50,7 +50,7 @@ from barnabas.log.offset_map import OffsetMap
 from barnabas.log.partition_log import PartitionLog
 from barnabas.log.recovery import CLEANED, SWAP
 from barnabas.log.replay import marker_of
-from barnabas.log.segment import LOG, Segment
+from barnabas.log.segment import LOG, SUFFIXES, Segment
 from barnabas.log.transactions_seen import TransactionsSeen
 from barnabas.model.errors import ConfigError
 from barnabas.records.batch import BatchHeader, unpack
@@ -129,7 +129,7 @@ def run(steps: Steps) -> Compacted:
         while True:
             try:
                 work()
-            except Exception as failure:  # noqa: BLE001  # goes on to the generator
+            except BaseException as failure:  # noqa: BLE001  # goes on to the generator
                 work = steps.throw(failure)
             else:
                 work = next(steps)
@@ -521,6 +521,15 @@ def _wrap(value: int) -> int:
 # -- taking the place ---------------------------------------------------------------------------
 
 
+def _discard(new: Segment) -> None:
+    """Remove a new segment that is not used, whichever of its two names each file has by now."""
+    new.let_go()
+    for kind in SUFFIXES:
+        path = new.path(kind).removesuffix(CLEANED).removesuffix(SWAP)
+        new.pool.files.unlink(path + SWAP)
+        new.pool.files.unlink(path + CLEANED)
+
+
 def _swap(
     log: PartitionLog,
     group: list[Segment],
@@ -542,7 +551,7 @@ def _swap(
         if not log.holds(group):
             raise Aborted
     except BaseException:
-        new.remove()
+        _discard(new)
         raise
     # From here on a failure leaves the new segment in use under its other name: putting it in
     # place before the old names are surely gone could leave both after a crash.

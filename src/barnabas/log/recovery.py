@@ -414,7 +414,14 @@ def finish_replacements(files: Files, directory: str) -> list[str]:
             # Snapshots too: see `PartitionLog.replace`.
             if name.endswith((*SUFFIXES, SNAPSHOT)) and low <= _base(name) < high:
                 files.unlink(f"{directory}/{name}")
+    bases = {_base(name) for name in logs}
     for name in swaps:
+        if _base(name) not in bases:
+            # Its batches are in place already, or were removed: whose index this is cannot be
+            # told, so the segment gets new ones.
+            for path in (f"{directory}/{name}", f"{directory}/{name.removesuffix(SWAP)}"):
+                files.unlink(path)
+            continue
         files.rename(f"{directory}/{name}", f"{directory}/{name.removesuffix(SWAP)}")
     files.flush_dir(directory)
     return [name for name in files.list(directory) if is_segment_file(name)]
