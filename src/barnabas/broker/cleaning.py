@@ -60,9 +60,11 @@ class Cleaning:
         """Have the files of a partition left alone, which nobody will ask to compact again."""
         self.cleaner.pause(partition)
         ended = self._ended.get(partition)
-        if ended is not None:
-            await ended.wait()
-        self.cleaner.resume(partition)
+        try:
+            if ended is not None:
+                await ended.wait()
+        finally:
+            self.cleaner.resume(partition)
         self.cleaner.forget(partition)
 
     async def _work(self, number: int) -> None:

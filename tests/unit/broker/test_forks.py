@@ -22,6 +22,7 @@ from tests.unit.broker.serving import (
 
 from barnabas.model.error_codes import ErrorCode
 from barnabas.records.batch import iterate, read_headers
+from barnabas.records.builder import build_batch
 from barnabas.wire.messages.create_topics import (
     CreatableTopic,
     CreatableTopicConfig,
@@ -277,3 +278,89 @@ def test_refusals(wire: Wire) -> None:
     assert fork(wire, "s", "f", offsets="zero").error_code == ErrorCode.INVALID_CONFIG
     assert fork(wire, "s", "f", offsets="0:1", at=5).error_code == ErrorCode.INVALID_CONFIG
     assert values(wire, "taken") == []
+
+
+def keyed(number: int) -> bytes:
+    return build_batch([(TIMESTAMP, b"k%d" % (number % 5), b"v%d" % number)])
+
+
+def by_key(wire: Wire, topic: str) -> tuple[int, dict[bytes | None, bytes | None]]:
+    """Return how many records there are, and the newest value of each key."""
+    found, position = [], 0
+    while True:
+        data = bytes(fetch(wire, topic, position).records or b"")
+        headers = read_headers(data)
+        if not headers:
+            return len(found), {record.key: record.value for record in found}
+        found += [record for record in iterate(data) if record.offset >= position]
+        position = headers[-1].next_offset
+
+
+def test_compaction_of_both(tmp_path: Path) -> None:
+    """Each is compacted for itself; a fork of a compacted log, with its gaps, survives a crash."""
+    options = {
+        "log.cleaner.backoff.ms": 20,
+        "log.flush.offset.checkpoint.interval.ms": 20,
+        "log.cleaner.io.buffer.size": 4096,
+    }
+    compacted = {
+        "cleanup.policy": "compact",
+        "segment.bytes": "2000",
+        "min.cleanable.dirty.ratio": "0.01",
+        "file.delete.delay.ms": "0",
+        "flush.messages": "1",
+    }
+    newest = {b"k%d" % key: b"v%d" % (395 + key) for key in range(5)}
+    with Serving(tmp_path, options) as serving, serving.connect() as wire:
+        create_topic(wire, "s", configs=compacted)
+        for number in range(200):
+            assert produce(wire, "s", keyed(number)).error_code == 0
+        assert fork(wire, "s", "early").error_code == 0
+        for number in range(200, 400):
+            assert produce(wire, "s", keyed(number)).error_code == 0
+        source = serving.broker.partitions["s", 0].log
+        serving.wait_inside(lambda: source.cleaned_offset > 300, "most of it is compacted")
+        assert fork(wire, "s", "late").error_code == 0
+        forked = serving.broker.partitions["late", 0].log
+        assert serving.inside(lambda: forked.cleaned_offset) > 300
+        assert by_key(wire, "late")[1] == by_key(wire, "s")[1] == newest
+        assert by_key(wire, "early")[1] == {b"k%d" % k: b"v%d" % (195 + k) for k in range(5)}
+        delete(wire, "s")
+        assert by_key(wire, "late")[1] == newest
+        serving.kill()
+        serving.start()
+        with serving.connect() as again:
+            assert by_key(again, "late")[1] == newest
+            assert by_key(again, "early")[1] == {b"k%d" % k: b"v%d" % (195 + k) for k in range(5)}
+            early = serving.broker.partitions["early", 0].log
+            serving.wait_inside(lambda: early.cleaned_offset > 100, "the fork is compacted")
+            count, values_of_keys = by_key(again, "early")
+            assert count < 100
+            assert values_of_keys == {b"k%d" % k: b"v%d" % (195 + k) for k in range(5)}
+        serving.lines.clear()
+
+
+def test_retention_of_one(tmp_path: Path) -> None:
+    """Segments that retention takes from one are still the other's."""
+    with Serving(tmp_path, {"log.retention.check.interval.ms": 20}) as serving:
+        wire = serving.connect()
+        keep = {"segment.bytes": "500", "file.delete.delay.ms": "0", "retention.ms": "-1"}
+        create_topic(wire, "s", configs=keep)
+        fill(wire, "s", range(20))
+        short = CreatableTopic(
+            name="f",
+            num_partitions=-1,
+            replication_factor=-1,
+            configs=[
+                CreatableTopicConfig(name="barnabas.fork.source", value="s"),
+                CreatableTopicConfig(name="retention.ms", value="1000"),
+            ],
+        )
+        (result,) = wire.ask(CreateTopicsRequest(topics=[short]), 7).topics
+        assert result.error_code == 0, result
+        forked = serving.broker.partitions["f", 0].log
+        serving.wait_inside(lambda: forked.log_start_offset == 20, "all records are too old")
+        wait_for(lambda: len(segments(tmp_path, "f")) == 1, "the files are removed")
+        assert values(wire, "s") == of("s", 20)
+        assert {path.stat().st_nlink for path in segments(tmp_path, "s")} == {1}
+        assert produce(wire, "f", batch_of(["next"])).base_offset == 20

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.unit.broker.serving import (
+    TIMESTAMP,
     Serving,
     batch_of,
     create_topic,
@@ -18,6 +19,8 @@ from tests.unit.broker.serving import (
 
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.ids import TopicPartition
+from barnabas.records.batch import iterate, read_headers
+from barnabas.records.builder import build_batch
 from barnabas.wire.messages.alter_replica_log_dirs import (
     AlterReplicaLogDir,
     AlterReplicaLogDirsRequest,
@@ -181,3 +184,42 @@ def test_two_logs_of_one_partition(serving: Serving, tmp_path: Path) -> None:
     assert read_values(serving, 2) == [b"one", b"two"]
     wait_for(lambda: only_directories(tmp_path) == [f"{source}/t-0"], "the shorter one is removed")
     serving.expect_line("t-0 has a second log")
+
+
+def test_move_of_a_log_that_is_compacted_meanwhile(tmp_path: Path) -> None:
+    """The newest value of every key is there, whatever compaction did before and during it."""
+    options = {
+        "log.dirs": f"{tmp_path / 'a'},{tmp_path / 'b'}",
+        "log.cleaner.backoff.ms": 10,
+        "log.flush.offset.checkpoint.interval.ms": 10,
+        "log.cleaner.io.buffer.size": 4096,
+    }
+    configs = {
+        "cleanup.policy": "compact",
+        "segment.bytes": "2000",
+        "min.cleanable.dirty.ratio": "0.01",
+        "file.delete.delay.ms": "0",
+    }
+    with Serving(tmp_path, options) as serving, serving.connect() as wire:
+        create_topic(wire, "t", configs=configs)
+        partition = serving.broker.partitions["t", 0]
+        for number in range(900):
+            row = (TIMESTAMP, b"k%d" % (number % 7), b"v%d" % number)
+            assert produce(wire, "t", build_batch([row])).error_code == 0
+            if number % 300 == 150:
+                target = "b" if where(serving) == "a" else "a"
+                assert move(serving, tmp_path / target) == 0
+        wait_for(lambda: where(serving) == target, "the log is in the other directory")
+        serving.wait_inside(lambda: partition.log.cleaned_offset > 800, "it is compacted there")
+        for again in (serving.stop, serving.kill, None):
+            found: dict[bytes | None, bytes | None] = {}
+            with serving.connect() as reader:
+                offset = 0
+                while data := bytes(fetch(reader, "t", offset).records or b""):
+                    found |= {record.key: record.value for record in iterate(data)}
+                    offset = read_headers(data)[-1].next_offset  # compaction leaves empty batches
+            assert found == {b"k%d" % (number % 7): b"v%d" % number for number in range(893, 900)}
+            if again is not None:
+                again()
+                serving.start()
+        serving.lines.clear()

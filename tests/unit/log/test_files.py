@@ -108,3 +108,15 @@ def test_an_unlinked_file_stays_readable(files, tmp_path):
     file.close()
     file.close()
     assert not os.path.exists(path)
+
+
+def test_a_second_name_is_the_same_file(files, tmp_path):
+    files.write(f"{tmp_path}/one", b"data")
+    assert files.links(f"{tmp_path}/one") == 1
+    files.link(f"{tmp_path}/one", f"{tmp_path}/two")
+    assert files.links(f"{tmp_path}/two") == 2
+    files.unlink(f"{tmp_path}/one")
+    assert files.read(f"{tmp_path}/two") == b"data"
+    assert files.links(f"{tmp_path}/one") == 0
+    with pytest.raises(StorageError, match="two"):
+        files.link(f"{tmp_path}/one", f"{tmp_path}/two")

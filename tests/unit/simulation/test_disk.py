@@ -410,3 +410,61 @@ def test_a_failed_flush_promises_nothing():
         disk.crash()
         outcomes.add(disk.read("/f"))
     assert outcomes == {b"", b"x"}
+
+
+def test_a_link_is_a_second_name_of_the_same_bytes(disk):
+    files, root = disk
+    files.write(f"{root}/one", b"data")
+    files.link(f"{root}/one", f"{root}/two")
+    assert files.links(f"{root}/one") == files.links(f"{root}/two") == 2
+    file = files.open(f"{root}/one")
+    file.pwrite(b"more", 4)
+    file.close()
+    assert files.read(f"{root}/two") == b"datamore"
+    files.unlink(f"{root}/one")
+    assert files.read(f"{root}/two") == b"datamore"
+    assert (files.links(f"{root}/one"), files.links(f"{root}/two")) == (0, 1)
+    for source, target in (("one", "three"), ("two", "two")):
+        with pytest.raises(StorageError):
+            files.link(f"{root}/{source}", f"{root}/{target}")
+
+
+def test_linked_bytes_are_counted_and_crash_once():
+    disk = simulated()
+    disk.make_dirs("/d")
+    disk.flush_dir("/")
+    disk.write("/d/one", b"12345")
+    disk.link("/d/one", "/d/two")
+    disk.flush_dir("/d")
+    disk.unlink("/d/none")
+    disk.crash()
+    assert disk.read("/d/one") == disk.read("/d/two")
+    assert disk.used_bytes == len(disk.read("/d/one") or b"")
+
+
+def test_a_flipped_bit_stays_flipped():
+    disk = simulated()
+    disk.write("/a", b"\0\0\0")
+    disk.flush_dir("/")
+    disk.flip("/a", 1, 3)
+    assert disk.read("/a") == b"\0\x08\0"
+    disk.crash()
+    assert disk.read("/a") == b"\0\x08\0"
+    with pytest.raises(StorageError):
+        disk.flip("/b", 0)
+
+
+def test_every_operation_can_be_watched():
+    disk = simulated()
+    seen: list[tuple[str, str]] = []
+    disk.before = lambda operation, path: seen.append((operation, path))
+    disk.write_atomic("/a", b"x")
+    assert seen == [
+        ("write_atomic", "/a"),
+        ("truncate", "/a.tmp"),
+        ("pwrite", "/a.tmp"),
+        ("flush", "/a.tmp"),
+        ("rename", "/a.tmp"),
+        ("rename", "/a"),
+        ("flush_dir", "/"),
+    ]
