@@ -25,7 +25,7 @@ from barnabas.simulation.disk import SimulatedDisk
 NOW = 1_700_000_000_000
 T0 = TopicPartition("t", 0)
 MEANS = Means(24 * 1000, 0.9, 512)
-HISTORIES = int(os.environ.get("BARNABAS_COMPACTION_HISTORIES", "150"))
+HISTORIES = int(os.environ.get("BARNABAS_COMPACTION_HISTORIES", "200"))
 
 
 def make_options(**given: Any) -> TopicOptions:
@@ -340,14 +340,14 @@ def test_tombstones_of_a_batch_that_is_mapped_in_part_have_no_horizon_yet(codec:
 
 
 def test_a_transaction_beyond_the_map_stays_aborted(host: Host) -> None:
-    for key in (b"a", b"b", b"c", b"d"):
+    for key in (b"a", b"a", b"b", b"c", b"d"):
         host.put((key, b"1"))
     host.put((b"e", b"no"), transactional=True, producer_id=7, producer_epoch=0, base_sequence=0)
     host.mark(ControlType.ABORT, 7)
     host.roll()
     done = host.compact(Means(24 * 4, 0.9, 64))
     assert done is not None
-    assert done.end_offset == 3
+    assert done.end_offset == 4
     assert [key for _, key, _ in values(host)] == [b"a", b"b", b"c", b"d"]
 
 
@@ -716,6 +716,28 @@ def test_a_crash_at_any_operation_of_a_compaction_loses_nothing(cut: int) -> Non
         check_after_crash_again(host, newest, end)
         if finished and seed > 2:
             break
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_old_names_are_surely_gone_before_the_new_segment_takes_its_own(seed: int) -> None:
+    """Else a crash could leave the new segment and, inside its range, an old one."""
+    disk = CrashingDisk(Random(seed), lambda: NOW)
+    host, newest = prepare(disk)
+    end = host.log.log_end_offset
+    found = examine(host.log, host.now_ms)
+    assert found is not None
+    for work in compact(
+        host.log, 0, found.end, MEANS, host.now_ms, unlink_later=host.unlink.extend
+    ):
+        names = host.names()
+        if any(n.endswith(".deleted") for n in names) and f"{0:020d}.log" in names:
+            break
+        work()
+    else:
+        pytest.fail("the segments were never replaced")
+    disk.crash()
+    host.open()
+    check_after_crash(host, newest, end)
 
 
 def check_after_crash_again(

@@ -319,3 +319,6 @@ def test_indexes_that_are_rebuilt_below_the_recovery_point_survive_the_next_cras
         disk.crash()
         directory, log = start()
         assert log.aborted_transactions(0, 2) == [(7, 0, 1, 2)]
+        log.append_as_leader(build_batch([(NOW, b"k", b"v")]), 0, NOW)
+        log.flush(NOW)
+        directory.write_recovery_points()
