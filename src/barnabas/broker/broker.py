@@ -11,7 +11,7 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from random import Random
 
@@ -128,6 +128,15 @@ class Broker:
             ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
             f"no partition {partition} of topic {topic!r} here",
         )
+
+    def offline_replicas(self, topic: str, partition: int, replicas: Sequence[int]) -> list[int]:
+        """Return the replicas that no live broker serves, or whose disk failed here."""
+        hosted = (topic, partition) in self.partitions
+        return [
+            replica
+            for replica in replicas
+            if replica not in self.cluster.brokers or (replica == self.broker_id and not hosted)
+        ]
 
     def endpoints_for(self, session: Session) -> Iterator[tuple[int, str, int, str | None]]:
         """Yield id, host, port and rack of each broker, as the session's listener reaches them."""

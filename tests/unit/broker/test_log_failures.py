@@ -126,6 +126,9 @@ def test_failed_directory(serving: Serving, disk: BreakingFiles, tmp_path: Path)
             assert produce(wire, name, batch_of(["after"]), acks=-1).error_code == 0
             assert values_of(fetch(wire, name)) == [f"{name} before".encode(), b"after"]
         assert described(serving) == {"a": 0, "b": ErrorCode.KAFKA_STORAGE_ERROR, "c": 0}
+        for place_of, offline in (("a", []), ("b", [0])):
+            [partition] = metadata(wire, topics[place_of]).topics[0].partitions
+            assert partition.offline_replicas == offline
         tree = serving.broker.tree
 
         async def events() -> list[bytes]:

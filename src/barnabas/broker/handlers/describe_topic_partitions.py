@@ -120,7 +120,7 @@ def _partitions(
             isr_nodes=list(view.isr),
             eligible_leader_replicas=[],  # the Java client expects lists, though null is legal
             last_known_elr=[],
-            offline_replicas=[each for each in view.replicas if each not in brokers],
+            offline_replicas=broker.offline_replicas(topic.name, number, view.replicas),
         )
         for number, view in enumerate(topic.partitions[first : first + count], first)
     ]

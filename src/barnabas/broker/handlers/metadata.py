@@ -135,7 +135,7 @@ def _topic(
         topic_id=topic.topic_id or ZERO_UUID,
         is_internal=topic.name in INTERNAL_TOPICS,
         partitions=[
-            _partition(broker, request, number, view)
+            _partition(broker, request, topic.name, number, view)
             for number, view in enumerate(topic.partitions)
         ],
     )
@@ -152,7 +152,11 @@ def _topic(
 
 
 def _partition(
-    broker: Broker, request: Request[MetadataRequest], number: int, view: PartitionView
+    broker: Broker,
+    request: Request[MetadataRequest],
+    topic: str,
+    number: int,
+    view: PartitionView,
 ) -> MetadataResponsePartition:
     error, leader = ErrorCode.NONE, view.leader
     brokers = broker.cluster.brokers
@@ -170,7 +174,7 @@ def _partition(
         leader_epoch=view.leader_epoch,
         replica_nodes=list(view.replicas),
         isr_nodes=list(view.isr),
-        offline_replicas=[replica for replica in view.replicas if replica not in brokers],
+        offline_replicas=broker.offline_replicas(topic, number, view.replicas),
     )
 
 
