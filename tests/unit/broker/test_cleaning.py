@@ -57,20 +57,20 @@ def test_a_compacted_topic_shrinks_and_keeps_the_newest_values(tmp_path: Path) -
         log = serving.broker.partitions[("t", 0)].log
         serving.wait_inside(lambda: log.cleaned_offset > 300, "most of it is compacted")
         found = read_all(wire, "t")
-        assert {key: value for _, key, value in found} == {
-            b"k%d" % (number % 5): b"v%d" % number for number in range(395, 400)
-        }
+        newest = {b"k%d" % (number % 5): b"v%d" % number for number in range(395, 400)}
+        assert {key: value for _, key, value in found} == newest
         assert len(found) < 200
         serving.wait_inside(
             lambda: not list((tmp_path / "t-0").glob("*.deleted")), "the old files are gone"
         )
-        end = serving.inside(lambda: log.cleaned_offset)
-    checkpoint = (tmp_path / "cleaner-offset-checkpoint").read_text()
-    assert f"t 0 {end}" in checkpoint
+    *_, line = (tmp_path / "cleaner-offset-checkpoint").read_text().splitlines()
+    topic, partition, end = line.split()
+    assert (topic, partition) == ("t", "0")
+    assert int(end) > 300
     with Serving(tmp_path, OPTIONS) as serving:
         wire = serving.connect()
-        assert read_all(wire, "t") == found
-        assert serving.inside(lambda: cleaned(serving, "t")) == end
+        assert {key: value for _, key, value in read_all(wire, "t")} == newest
+        assert serving.inside(lambda: cleaned(serving, "t")) >= int(end)
 
 
 def test_records_without_a_key_are_refused(tmp_path: Path) -> None:
