@@ -7,7 +7,10 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka import ConsumerGroupState, ConsumerGroupType, KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
+from tests.compat.conftest import QUICK
 from tests.compat.test_groups_confluent_kafka import Crowd, create, places, produce
+from tools.apache_kafka import Distribution, Unavailable
+from tools.processes import start_barnabas
 
 pytestmark = pytest.mark.compat
 
@@ -16,6 +19,26 @@ WITHOUT = dict.fromkeys(
     ("session.timeout.ms", "heartbeat.interval.ms", "partition.assignment.strategy")
 )
 CONSUMER = {"group_protocol": "consumer", **WITHOUT}
+
+
+@pytest.fixture(scope="module")
+def quick_bootstrap(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
+    """The address of a broker with short sessions; of Apache Kafka 4: 3.9 has an early form."""
+    if request.config.getoption("--broker") != "apache":
+        running = start_barnabas(tmp_path_factory.mktemp("consumer") / "data", options=QUICK)
+        yield running.bootstrap
+        running.stop()
+        return
+    try:
+        running = Distribution.fetch("4").start(
+            tmp_path_factory.mktemp("apache-4") / "data", options=QUICK
+        )
+    except Unavailable as why:
+        pytest.skip(str(why))
+    yield running.bootstrap
+    running.stop()
 
 
 @pytest.fixture
