@@ -140,10 +140,14 @@ class Relocation:
 
 
 def _first_batch_offset(log: PartitionLog) -> int:
-    """Return the base offset of the first batch that is not deleted; the log end without one."""
+    """Return the base offset of the first batch that is not deleted; the log end without one.
+
+    At most the log start: where compaction took the first batches, readers may still ask for it.
+    """
     piece = log.read(log.log_start_offset, 1)
     try:
         data = piece.read()
     finally:
         piece.release()
-    return scan_batch(data, 0)[0] if data else log.log_end_offset
+    first = scan_batch(data, 0)[0] if data else log.log_end_offset
+    return min(first, log.log_start_offset)
