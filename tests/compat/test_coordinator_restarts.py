@@ -79,7 +79,7 @@ def test_members_rejoin_and_lose_no_offsets(tmp_path: Path, name: str, how: str)
         crowd.read(wanted, 20, "what came after the restart is processed, from where they were", 60)
         crowd.settle(wanted, "both have their share")
         for member in crowd.members:
-            member.consumer.close()
+            member.close()
         crowd.ledger.check()
     finally:
         broker.end("SIGKILL")

@@ -46,7 +46,7 @@ def crowd(quick_bootstrap: str, name: str) -> Iterator[Crowd]:
     crowd = Crowd(quick_bootstrap, f"group-of-{name}")
     yield crowd
     for member in crowd.members:
-        member.consumer.close()
+        member.close()
     crowd.ledger.check()
 
 
