@@ -48,6 +48,9 @@ format: $(STAMP)  ## format the tree
 
 bench: $(STAMP) deps  ## our broker beside Apache Kafka, ratios and CPU seconds
 	$(BIN)/python -m bench.broker
+	$(BIN)/python -m bench.compaction
+	$(BIN)/python -m bench.groups
+	$(BIN)/python -m bench.transactions
 
 interop: $(STAMP) deps  ## Apache Kafka's own tools, from Maven, against our broker
 	$(BIN)/python -m pytest -m interop tests/interop

@@ -1,7 +1,7 @@
 """Compile the Cython kernels; without a compiler the package installs and runs on the Python ones.
 
-`BARNABAS_REQUIRE_KERNELS=1` turns a failed compilation into an error (used for releases and by `make
-install`, so that a developer never measures the Python kernels by accident).
+`BARNABAS_REQUIRE_KERNELS=1` turns a failed compilation into an error (used for releases and by
+`make install`, so that a developer never measures the Python kernels by accident).
 """
 
 import os
@@ -37,7 +37,9 @@ def extensions() -> list[Extension]:
     except ImportError:
         if REQUIRED:
             raise
-        print("barnabas: Cython is missing; the slower Python kernels will be used", file=sys.stderr)
+        print(
+            "barnabas: Cython is missing; the slower Python kernels will be used", file=sys.stderr
+        )
         return []
     modules = [
         Extension(

@@ -35,6 +35,7 @@ Act = Callable[..., Any]
 @pytest.fixture
 def act(bootstrap: str) -> Act:
     """Do one act in a child process and return its answer."""
+
     def run(name: str, **arguments: Any) -> Any:
         done = subprocess.run(
             [sys.executable, str(CLIENT), bootstrap, name],

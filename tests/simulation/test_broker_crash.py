@@ -1,8 +1,8 @@
 """A broker on a disk that loses what was not flushed: nothing acknowledged may be missing.
 
 Every seed is one history: a producer writes numbered values, the power fails at a random moment,
-the broker starts again on what the disk kept, several times over. `BARNABAS_CHAOS_SEEDS` asks for more
-histories than the suite runs.
+the broker starts again on what the disk kept, several times over. `BARNABAS_CHAOS_SEEDS` asks for
+more histories than the suite runs.
 """
 
 from __future__ import annotations

@@ -179,7 +179,7 @@ cdef int64_t map_run(
     cdef Layout layout
     cdef uint8_t digest[16]
     cdef uint8_t* place
-    cdef int64_t index, offset, value
+    cdef int64_t index, _index, offset, value
     cdef const uint8_t* walk = p
     cdef int fault
     if count < 0:
@@ -195,7 +195,7 @@ cdef int64_t map_run(
     if walk != end:
         trouble.kind, trouble.first = FAULT_LEFTOVER, count
         return -1
-    for index in range(count):
+    for _index in range(count):
         read_layout(p, end, &layout)
         p = layout.end
         offset = base_offset + layout.offset_delta
@@ -279,7 +279,9 @@ cdef uint8_t* filter_run(
     return out
 
 
-cdef inline int64_t plain_size(const uint8_t* p, const uint8_t* end, Trouble* trouble) noexcept nogil:
+cdef inline int64_t plain_size(
+    const uint8_t* p, const uint8_t* end, Trouble* trouble
+) noexcept nogil:
     """Return the size of the plain batch at p, 0 when there is none or it is not whole."""
     if end - p < HEADER:
         return 0
@@ -325,7 +327,9 @@ cdef inline void seal(
     store32(batch + 17, checksum(batch + 21, size - 21, 0))
 
 
-cdef inline bint contains(const uint8_t* sorted_values, int64_t count, int64_t value) noexcept nogil:
+cdef inline bint contains(
+    const uint8_t* sorted_values, int64_t count, int64_t value
+) noexcept nogil:
     cdef int64_t low = 0, high = count, middle, found
     while low < high:
         middle = (low + high) >> 1
