@@ -6,8 +6,12 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-RUN ?= broker
 PYTEST_WORKERS ?= auto
+
+# cython-lint calls pycodestyle by its name.
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+# Without bytecode every start of a command compiles the whole package anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 help:  ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12

@@ -90,7 +90,7 @@ class Controller:
         self._random_bytes = random_bytes
 
     async def elect(self) -> bool:
-        """Try to become the controller: create `/controller` and raise the epoch, both or neither."""
+        """Try to become the controller: create `/controller` and raise the epoch, or neither."""
         try:
             data, stat = await self._tree.get(nodes.CONTROLLER_EPOCH)
             epoch = int(data)
