@@ -58,6 +58,9 @@ class Logs:
         self.on_failure: Callable[[str, StorageError], None] | None = None
         """Told of a directory in which something was refused, once the broker runs."""
         self._purges: dict[str, asyncio.TimerHandle] = {}
+        self._unlinks: set[asyncio.TimerHandle] = set()
+        self._written: dict[str, bytes] = {}
+        self._checkpointing = asyncio.Lock()
         self._directories: list[LogDirectory] = []
         for path in paths:
             try:
@@ -68,9 +71,6 @@ class Logs:
                     raise
                 self._leave_out(path.rstrip("/"), failure)
         self._check_some_left()
-        self._written: dict[str, bytes] = {}
-        self._checkpointing = asyncio.Lock()
-        self._unlinks: set[asyncio.TimerHandle] = set()
 
     @property
     def paths(self) -> list[str]:

@@ -27,8 +27,7 @@ class ZookeeperOptions(Section):
         "zookeeper.session.timeout.ms",
         "int",
         default=18_000,
-        reserved=ZOOKEEPER,
-        doc="Silence after which the session ends.",
+        doc="Silence after which a session with the coordination service ends.",
     )
     zookeeper_set_acl: bool = option(
         "zookeeper.set.acl",
