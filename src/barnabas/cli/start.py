@@ -76,6 +76,13 @@ def run(arguments: argparse.Namespace) -> int:
     for warning in options.warnings():
         logging.getLogger("barnabas.config").warning(warning)
     _keep_buffers()
+    from barnabas import kernels
+
+    if kernels.NAME == "python":
+        logging.getLogger("barnabas").warning(
+            "running on the Python kernels, which are many times slower: "
+            "install a C compiler and reinstall barnabas"
+        )
     try:
         import uvloop
     except ImportError:
