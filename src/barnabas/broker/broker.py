@@ -482,6 +482,8 @@ class Broker:
         self.alarm.stop()
         self.relocations.abandon()
         await self.cleaning.stop()
+        await self.housekeeping.abandon()
+        await self.flusher.abandon()
         self.logs.discard_unflushed(self.now_ms())
         await self._abandon()
 

@@ -53,6 +53,12 @@ class Flusher:
         if self._round is None:
             self._round = asyncio.get_running_loop().create_task(self._run())
 
+    async def abandon(self) -> None:
+        """Break off the present round, as a crash would."""
+        if self._round is not None:
+            self._round.cancel()
+            await asyncio.gather(self._round, return_exceptions=True)
+
     async def drain(self) -> None:
         """Wait until nothing is wanted any more."""
         while self._round is not None:

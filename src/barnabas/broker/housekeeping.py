@@ -64,6 +64,13 @@ class Housekeeping:
         for handle in self._handles.values():
             handle.cancel()
 
+    async def abandon(self) -> None:
+        """Break off what is under way, as a crash would."""
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
     async def drain(self) -> None:
         """Wait for what is under way."""
         while self._tasks:

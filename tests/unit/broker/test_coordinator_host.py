@@ -207,7 +207,7 @@ def test_timers_ring(tmp_path: Path) -> None:
     """A member that says nothing for as long as its session lasts is no longer one."""
     with Serving(tmp_path, COORDINATED) as serving, serving.connect() as wire:
         find(wire, "g")
-        join(wire, "g", session_timeout_ms=100)
+        join(wire, "g", session_timeout_ms=1500)
         groups = serving.broker.groups
         group = serving.inside(lambda: groups.shard("g").machine.groups["g"])
         assert not serving.inside(lambda: group.is_empty)

@@ -168,10 +168,14 @@ def test_objects_are_let_go(cls: type[Any]) -> None:
     work()
     tracemalloc.start()
     try:
-        before = tracemalloc.get_traced_memory()[0]
-        work()
-        gc.collect()
-        assert tracemalloc.get_traced_memory()[0] - before < 4000
+        growths = []
+        for _ in range(5):
+            before = tracemalloc.get_traced_memory()[0]
+            work()
+            gc.collect()
+            growths.append(tracemalloc.get_traced_memory()[0] - before)
+        # Threads of other tests allocate, too; a reference left over shows in every round.
+        assert min(growths) < 4000
     finally:
         tracemalloc.stop()
 
