@@ -128,7 +128,8 @@ def test_a_log_that_cannot_be_compacted_is_left_alone_and_served(tmp_path: Path)
         change = log.options.with_overrides({"min.cleanable.dirty.ratio": "0.1"})
         serving.inside(lambda: log.configure(change))
         serving.expect_line("cannot be compacted and is left alone")
-        assert list(serving.broker.cleaning.cleaner.uncleanable) == [TopicPartition("t", 0)]
+        uncleanable = serving.broker.cleaning.cleaner.uncleanable
+        serving.wait_inside(lambda: list(uncleanable) == [TopicPartition("t", 0)], "it is noted")
         assert put(wire, "t", (b"k", b"more")) == 100
         assert fetch(wire, "t", 100).error_code == 0
 

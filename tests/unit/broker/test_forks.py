@@ -196,7 +196,10 @@ def test_epochs_and_producers_go_on(serving: Serving, wire: Wire) -> None:
     serving.kill()
     serving.start()
     with serving.connect() as again:
-        assert values(again, "f")[:2] == values(again, "s") or values(again, "f") == []
+        # Nothing was flushed on demand: each of the two may have lost the end of what it had.
+        source_kept, target_kept = values(again, "s"), values(again, "f")
+        assert source_kept == ["a", "b"][: len(source_kept)]
+        assert target_kept == ["a", "b", "c"][: len(target_kept)]
     serving.lines.clear()
 
 

@@ -28,9 +28,10 @@ def test_old_segments_go_and_the_log_start_follows(tmp_path: Path) -> None:
         put(wire, "t", now_ms - 7_200_000, 20)
         put(wire, "t", now_ms, 20)
         log = serving.broker.partitions[("t", 0)].log
-        serving.wait_inside(lambda: log.log_start_offset > 0, "old segments are removed")
+        # Several turns may be needed: only what is flushed and checkpointed is removed.
+        serving.wait_inside(lambda: log.log_start_offset >= 14, "old segments are removed")
         start = serving.inside(lambda: log.log_start_offset)
-        assert 14 <= start <= 20
+        assert start <= 20
         assert fetch(wire, "t", 0).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
         data = bytes(fetch(wire, "t", start).records or b"")
         assert next(iter(iterate(data))).offset == start
