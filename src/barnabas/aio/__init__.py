@@ -1,0 +1,1 @@
+"""The asyncio clients, with the names and behaviour of aiokafka."""

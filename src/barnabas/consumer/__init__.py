@@ -1,0 +1,1 @@
+"""The machine of the consumer: subscription, fetcher, positions, group membership."""

@@ -1,0 +1,1 @@
+"""Membership in a group: joining, heartbeats, rebalances, commits."""

@@ -1,0 +1,1 @@
+"""The machine of the producer: accumulator, partitioners, sender, idempotence, transactions."""
