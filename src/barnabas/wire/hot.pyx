@@ -5,7 +5,7 @@ What cannot be read or written raises some exception; the Python twin then words
 """
 
 from barnabas.wire.buffers cimport *
-from barnabas.wire.messages import fetch, produce
+from barnabas.wire.messages import fetch, offset_commit, produce
 
 cdef bytes ZERO_UUID = bytes(16)
 
@@ -1338,6 +1338,346 @@ def encode_fetch_response(object m, list parts, int version):
     w.flexible = version >= 12
     try:
         write_fetch_response(&w, parts, m, version)
+        flush(&w, parts)
+    finally:
+        PyMem_Free(w.data)
+
+
+cdef type OFFSET_COMMIT_REQUEST_PARTITION = offset_commit.OffsetCommitRequestPartition
+cdef Py_ssize_t OFFSET_COMMIT_REQUEST_PARTITION_partition_index = slot_offset(
+    offset_commit.OffsetCommitRequestPartition.partition_index)
+cdef Py_ssize_t OFFSET_COMMIT_REQUEST_PARTITION_committed_offset = slot_offset(
+    offset_commit.OffsetCommitRequestPartition.committed_offset)
+cdef Py_ssize_t OFFSET_COMMIT_REQUEST_PARTITION_committed_leader_epoch = slot_offset(
+    offset_commit.OffsetCommitRequestPartition.committed_leader_epoch)
+cdef Py_ssize_t OFFSET_COMMIT_REQUEST_PARTITION_commit_timestamp = slot_offset(
+    offset_commit.OffsetCommitRequestPartition.commit_timestamp)
+cdef Py_ssize_t OFFSET_COMMIT_REQUEST_PARTITION_committed_metadata = slot_offset(
+    offset_commit.OffsetCommitRequestPartition.committed_metadata)
+cdef type OFFSET_COMMIT_REQUEST_TOPIC = offset_commit.OffsetCommitRequestTopic
+cdef Py_ssize_t OFFSET_COMMIT_REQUEST_TOPIC_name = slot_offset(
+    offset_commit.OffsetCommitRequestTopic.name)
+cdef Py_ssize_t OFFSET_COMMIT_REQUEST_TOPIC_topic_id = slot_offset(
+    offset_commit.OffsetCommitRequestTopic.topic_id)
+cdef Py_ssize_t OFFSET_COMMIT_REQUEST_TOPIC_partitions = slot_offset(
+    offset_commit.OffsetCommitRequestTopic.partitions)
+cdef type OFFSET_COMMIT_REQUEST = offset_commit.OffsetCommitRequest
+cdef Py_ssize_t OFFSET_COMMIT_REQUEST_group_id = slot_offset(
+    offset_commit.OffsetCommitRequest.group_id)
+cdef Py_ssize_t OFFSET_COMMIT_REQUEST_generation_id_or_member_epoch = slot_offset(
+    offset_commit.OffsetCommitRequest.generation_id_or_member_epoch)
+cdef Py_ssize_t OFFSET_COMMIT_REQUEST_member_id = slot_offset(
+    offset_commit.OffsetCommitRequest.member_id)
+cdef Py_ssize_t OFFSET_COMMIT_REQUEST_group_instance_id = slot_offset(
+    offset_commit.OffsetCommitRequest.group_instance_id)
+cdef Py_ssize_t OFFSET_COMMIT_REQUEST_retention_time_ms = slot_offset(
+    offset_commit.OffsetCommitRequest.retention_time_ms)
+cdef Py_ssize_t OFFSET_COMMIT_REQUEST_topics = slot_offset(
+    offset_commit.OffsetCommitRequest.topics)
+
+
+cdef object read_offset_commit_request_partition(Reader* r, object view, int version):
+    cdef object m = new(OFFSET_COMMIT_REQUEST_PARTITION)
+    put(m, OFFSET_COMMIT_REQUEST_PARTITION_partition_index, read_int32(r))
+    put(m, OFFSET_COMMIT_REQUEST_PARTITION_committed_offset, read_int64(r))
+    if version >= 6:
+        put(m, OFFSET_COMMIT_REQUEST_PARTITION_committed_leader_epoch, read_int32(r))
+    else:
+        put(m, OFFSET_COMMIT_REQUEST_PARTITION_committed_leader_epoch, -1)
+    if version >= 1 and version <= 1:
+        put(m, OFFSET_COMMIT_REQUEST_PARTITION_commit_timestamp, read_int64(r))
+    else:
+        put(m, OFFSET_COMMIT_REQUEST_PARTITION_commit_timestamp, -1)
+    put(m, OFFSET_COMMIT_REQUEST_PARTITION_committed_metadata, read_string(r, True))
+    if r.flexible:
+        skip_tags(r)
+    return m
+
+
+cdef int write_offset_commit_request_partition(
+        Writer* w, list parts, object m, int version) except -1:
+    cdef object value
+    checked(m, OFFSET_COMMIT_REQUEST_PARTITION)
+    write_int32(w, get(m, OFFSET_COMMIT_REQUEST_PARTITION_partition_index))
+    write_int64(w, get(m, OFFSET_COMMIT_REQUEST_PARTITION_committed_offset))
+    if version >= 6:
+        write_int32(w, get(m, OFFSET_COMMIT_REQUEST_PARTITION_committed_leader_epoch))
+    if version >= 1 and version <= 1:
+        write_int64(w, get(m, OFFSET_COMMIT_REQUEST_PARTITION_commit_timestamp))
+    if not (version >= 1 and version <= 1):
+        value = get(m, OFFSET_COMMIT_REQUEST_PARTITION_commit_timestamp)
+        value = value != -1
+        if value:
+            raise ValueError("commit_timestamp")
+    write_string(w, get(m, OFFSET_COMMIT_REQUEST_PARTITION_committed_metadata), True)
+    if w.flexible:
+        append_int8(w, 0)
+    return 0
+
+
+cdef object read_offset_commit_request_topic(Reader* r, object view, int version):
+    cdef object m = new(OFFSET_COMMIT_REQUEST_TOPIC)
+    cdef object items
+    cdef int64_t count
+    if version <= 9:
+        put(m, OFFSET_COMMIT_REQUEST_TOPIC_name, read_string(r, False))
+    else:
+        put(m, OFFSET_COMMIT_REQUEST_TOPIC_name, '')
+    if version >= 10:
+        put(m, OFFSET_COMMIT_REQUEST_TOPIC_topic_id, read_uuid(r))
+    else:
+        put(m, OFFSET_COMMIT_REQUEST_TOPIC_topic_id, ZERO_UUID)
+    count = read_count(r, False, 14)
+    items = []
+    while count > 0:
+        (<list>items).append(read_offset_commit_request_partition(r, view, version))
+        count -= 1
+    put(m, OFFSET_COMMIT_REQUEST_TOPIC_partitions, items)
+    if r.flexible:
+        skip_tags(r)
+    return m
+
+
+cdef int write_offset_commit_request_topic(Writer* w, list parts, object m, int version) except -1:
+    cdef object value
+    cdef object item
+    checked(m, OFFSET_COMMIT_REQUEST_TOPIC)
+    if version <= 9:
+        write_string(w, get(m, OFFSET_COMMIT_REQUEST_TOPIC_name), False)
+    if version >= 10:
+        write_uuid(w, get(m, OFFSET_COMMIT_REQUEST_TOPIC_topic_id))
+    value = get(m, OFFSET_COMMIT_REQUEST_TOPIC_partitions)
+    write_length(w, len(value), False)
+    for item in value:
+        write_offset_commit_request_partition(w, parts, item, version)
+    if w.flexible:
+        append_int8(w, 0)
+    return 0
+
+
+cdef object read_offset_commit_request(Reader* r, object view, int version):
+    cdef object m = new(OFFSET_COMMIT_REQUEST)
+    cdef object items
+    cdef int64_t count
+    put(m, OFFSET_COMMIT_REQUEST_group_id, read_string(r, False))
+    if version >= 1:
+        put(m, OFFSET_COMMIT_REQUEST_generation_id_or_member_epoch, read_int32(r))
+    else:
+        put(m, OFFSET_COMMIT_REQUEST_generation_id_or_member_epoch, -1)
+    if version >= 1:
+        put(m, OFFSET_COMMIT_REQUEST_member_id, read_string(r, False))
+    else:
+        put(m, OFFSET_COMMIT_REQUEST_member_id, '')
+    if version >= 7:
+        put(m, OFFSET_COMMIT_REQUEST_group_instance_id, read_string(r, True))
+    else:
+        put(m, OFFSET_COMMIT_REQUEST_group_instance_id, None)
+    if version >= 2 and version <= 4:
+        put(m, OFFSET_COMMIT_REQUEST_retention_time_ms, read_int64(r))
+    else:
+        put(m, OFFSET_COMMIT_REQUEST_retention_time_ms, -1)
+    count = read_count(r, False, 3)
+    items = []
+    while count > 0:
+        (<list>items).append(read_offset_commit_request_topic(r, view, version))
+        count -= 1
+    put(m, OFFSET_COMMIT_REQUEST_topics, items)
+    if r.flexible:
+        skip_tags(r)
+    return m
+
+
+cdef int write_offset_commit_request(Writer* w, list parts, object m, int version) except -1:
+    cdef object value
+    cdef object item
+    checked(m, OFFSET_COMMIT_REQUEST)
+    write_string(w, get(m, OFFSET_COMMIT_REQUEST_group_id), False)
+    if version >= 1:
+        write_int32(w, get(m, OFFSET_COMMIT_REQUEST_generation_id_or_member_epoch))
+    if version >= 1:
+        write_string(w, get(m, OFFSET_COMMIT_REQUEST_member_id), False)
+    if version >= 7:
+        write_string(w, get(m, OFFSET_COMMIT_REQUEST_group_instance_id), True)
+    if not (version >= 7):
+        value = get(m, OFFSET_COMMIT_REQUEST_group_instance_id)
+        value = value is not None
+        if value:
+            raise ValueError("group_instance_id")
+    if version >= 2 and version <= 4:
+        write_int64(w, get(m, OFFSET_COMMIT_REQUEST_retention_time_ms))
+    value = get(m, OFFSET_COMMIT_REQUEST_topics)
+    write_length(w, len(value), False)
+    for item in value:
+        write_offset_commit_request_topic(w, parts, item, version)
+    if w.flexible:
+        append_int8(w, 0)
+    return 0
+
+
+def decode_offset_commit_request(object buffer, Py_ssize_t position, int version):
+    cdef Reader r
+    cdef Py_buffer view
+    if position < 0:
+        raise IndexError
+    PyObject_GetBuffer(buffer, &view, PyBUF_SIMPLE)
+    try:
+        r.data = <const uint8_t*>view.buf
+        r.position = position
+        r.end = view.len
+        r.flexible = version >= 8
+        return read_offset_commit_request(&r, memoryview(buffer), version), r.position
+    finally:
+        PyBuffer_Release(&view)
+
+
+def encode_offset_commit_request(object m, list parts, int version):
+    cdef Writer w
+    w.data = NULL
+    w.size = w.capacity = 0
+    w.flexible = version >= 8
+    try:
+        write_offset_commit_request(&w, parts, m, version)
+        flush(&w, parts)
+    finally:
+        PyMem_Free(w.data)
+
+
+cdef type OFFSET_COMMIT_RESPONSE_PARTITION = offset_commit.OffsetCommitResponsePartition
+cdef Py_ssize_t OFFSET_COMMIT_RESPONSE_PARTITION_partition_index = slot_offset(
+    offset_commit.OffsetCommitResponsePartition.partition_index)
+cdef Py_ssize_t OFFSET_COMMIT_RESPONSE_PARTITION_error_code = slot_offset(
+    offset_commit.OffsetCommitResponsePartition.error_code)
+cdef type OFFSET_COMMIT_RESPONSE_TOPIC = offset_commit.OffsetCommitResponseTopic
+cdef Py_ssize_t OFFSET_COMMIT_RESPONSE_TOPIC_name = slot_offset(
+    offset_commit.OffsetCommitResponseTopic.name)
+cdef Py_ssize_t OFFSET_COMMIT_RESPONSE_TOPIC_topic_id = slot_offset(
+    offset_commit.OffsetCommitResponseTopic.topic_id)
+cdef Py_ssize_t OFFSET_COMMIT_RESPONSE_TOPIC_partitions = slot_offset(
+    offset_commit.OffsetCommitResponseTopic.partitions)
+cdef type OFFSET_COMMIT_RESPONSE = offset_commit.OffsetCommitResponse
+cdef Py_ssize_t OFFSET_COMMIT_RESPONSE_throttle_time_ms = slot_offset(
+    offset_commit.OffsetCommitResponse.throttle_time_ms)
+cdef Py_ssize_t OFFSET_COMMIT_RESPONSE_topics = slot_offset(
+    offset_commit.OffsetCommitResponse.topics)
+
+
+cdef object read_offset_commit_response_partition(Reader* r, object view, int version):
+    cdef object m = new(OFFSET_COMMIT_RESPONSE_PARTITION)
+    put(m, OFFSET_COMMIT_RESPONSE_PARTITION_partition_index, read_int32(r))
+    put(m, OFFSET_COMMIT_RESPONSE_PARTITION_error_code, read_int16(r))
+    if r.flexible:
+        skip_tags(r)
+    return m
+
+
+cdef int write_offset_commit_response_partition(
+        Writer* w, list parts, object m, int version) except -1:
+    checked(m, OFFSET_COMMIT_RESPONSE_PARTITION)
+    write_int32(w, get(m, OFFSET_COMMIT_RESPONSE_PARTITION_partition_index))
+    write_int16(w, get(m, OFFSET_COMMIT_RESPONSE_PARTITION_error_code))
+    if w.flexible:
+        append_int8(w, 0)
+    return 0
+
+
+cdef object read_offset_commit_response_topic(Reader* r, object view, int version):
+    cdef object m = new(OFFSET_COMMIT_RESPONSE_TOPIC)
+    cdef object items
+    cdef int64_t count
+    if version <= 9:
+        put(m, OFFSET_COMMIT_RESPONSE_TOPIC_name, read_string(r, False))
+    else:
+        put(m, OFFSET_COMMIT_RESPONSE_TOPIC_name, '')
+    if version >= 10:
+        put(m, OFFSET_COMMIT_RESPONSE_TOPIC_topic_id, read_uuid(r))
+    else:
+        put(m, OFFSET_COMMIT_RESPONSE_TOPIC_topic_id, ZERO_UUID)
+    count = read_count(r, False, 6)
+    items = []
+    while count > 0:
+        (<list>items).append(read_offset_commit_response_partition(r, view, version))
+        count -= 1
+    put(m, OFFSET_COMMIT_RESPONSE_TOPIC_partitions, items)
+    if r.flexible:
+        skip_tags(r)
+    return m
+
+
+cdef int write_offset_commit_response_topic(
+        Writer* w, list parts, object m, int version) except -1:
+    cdef object value
+    cdef object item
+    checked(m, OFFSET_COMMIT_RESPONSE_TOPIC)
+    if version <= 9:
+        write_string(w, get(m, OFFSET_COMMIT_RESPONSE_TOPIC_name), False)
+    if version >= 10:
+        write_uuid(w, get(m, OFFSET_COMMIT_RESPONSE_TOPIC_topic_id))
+    value = get(m, OFFSET_COMMIT_RESPONSE_TOPIC_partitions)
+    write_length(w, len(value), False)
+    for item in value:
+        write_offset_commit_response_partition(w, parts, item, version)
+    if w.flexible:
+        append_int8(w, 0)
+    return 0
+
+
+cdef object read_offset_commit_response(Reader* r, object view, int version):
+    cdef object m = new(OFFSET_COMMIT_RESPONSE)
+    cdef object items
+    cdef int64_t count
+    if version >= 3:
+        put(m, OFFSET_COMMIT_RESPONSE_throttle_time_ms, read_int32(r))
+    else:
+        put(m, OFFSET_COMMIT_RESPONSE_throttle_time_ms, 0)
+    count = read_count(r, False, 3)
+    items = []
+    while count > 0:
+        (<list>items).append(read_offset_commit_response_topic(r, view, version))
+        count -= 1
+    put(m, OFFSET_COMMIT_RESPONSE_topics, items)
+    if r.flexible:
+        skip_tags(r)
+    return m
+
+
+cdef int write_offset_commit_response(Writer* w, list parts, object m, int version) except -1:
+    cdef object value
+    cdef object item
+    checked(m, OFFSET_COMMIT_RESPONSE)
+    if version >= 3:
+        write_int32(w, get(m, OFFSET_COMMIT_RESPONSE_throttle_time_ms))
+    value = get(m, OFFSET_COMMIT_RESPONSE_topics)
+    write_length(w, len(value), False)
+    for item in value:
+        write_offset_commit_response_topic(w, parts, item, version)
+    if w.flexible:
+        append_int8(w, 0)
+    return 0
+
+
+def decode_offset_commit_response(object buffer, Py_ssize_t position, int version):
+    cdef Reader r
+    cdef Py_buffer view
+    if position < 0:
+        raise IndexError
+    PyObject_GetBuffer(buffer, &view, PyBUF_SIMPLE)
+    try:
+        r.data = <const uint8_t*>view.buf
+        r.position = position
+        r.end = view.len
+        r.flexible = version >= 8
+        return read_offset_commit_response(&r, memoryview(buffer), version), r.position
+    finally:
+        PyBuffer_Release(&view)
+
+
+def encode_offset_commit_response(object m, list parts, int version):
+    cdef Writer w
+    w.data = NULL
+    w.size = w.capacity = 0
+    w.flexible = version >= 8
+    try:
+        write_offset_commit_response(&w, parts, m, version)
         flush(&w, parts)
     finally:
         PyMem_Free(w.data)

@@ -18,6 +18,8 @@ HOT = {
     "ProduceResponse": "produce_response",
     "FetchRequest": "fetch_request",
     "FetchResponse": "fetch_response",
+    "OffsetCommitRequest": "offset_commit_request",
+    "OffsetCommitResponse": "offset_commit_response",
 }
 
 

@@ -23,13 +23,21 @@ from barnabas.wire.messages.fetch import (
     LeaderIdAndEpoch,
     PartitionData,
 )
-from barnabas.wire.messages.heartbeat import HeartbeatRequest
+from barnabas.wire.messages.join_group import JoinGroupRequest
+from barnabas.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from barnabas.wire.messages.produce import ProduceRequest, ProduceResponse
 from barnabas.wire.native import HOT, native_function
 
 hot = pytest.importorskip("barnabas.wire.hot", reason="the C codecs are not compiled")
 
-CLASSES: list[type[Any]] = [ProduceRequest, ProduceResponse, FetchRequest, FetchResponse]
+CLASSES: list[type[Any]] = [
+    ProduceRequest,
+    ProduceResponse,
+    FetchRequest,
+    FetchResponse,
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+]
 twins = pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
 
 
@@ -186,7 +194,7 @@ def test_the_choice_follows_the_kernels(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(kernels, "NAME", "cython")
     assert native_function("decode", FetchRequest) is hot.decode_fetch_request
     assert native_function("encode", FetchRequest) is hot.encode_fetch_request
-    assert native_function("encode", HeartbeatRequest) is None
+    assert native_function("encode", JoinGroupRequest) is None
 
 
 @pytest.mark.parametrize("name", ["python", "cython"])
