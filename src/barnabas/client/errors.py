@@ -1,10 +1,21 @@
-"""What can go wrong between a client and its brokers, beside the error codes that brokers send.
+"""What can go wrong in a client, beside the error codes that brokers send.
 
     BarnabasError
     ├── NetworkError             no answer came; the same call may succeed later
     │   ├── ConnectError             no connection could be opened: names addresses and reasons
+    │   │   ├── NoBrokersAvailable       … to none of the addresses that are known
+    │   │   └── NodeNotReadyError        … yet, to this broker
     │   ├── ConnectionLostError      the connection ended before the answer
-    │   └── RequestTimeoutError      the answer did not come in time
+    │   └── RequestTimeoutError      the answer did not come in time (also a KafkaTimeoutError)
+    ├── KafkaTimeoutError        a call of the user took longer than it may
+    ├── AuthenticationFailedError    the broker refused our credentials, or we its certificate
+    ├── IllegalStateError        a call that makes no sense now
+    │   ├── ProducerClosed, ConsumerStoppedError, ClientForkedError
+    │   └── IllegalOperation         … or never with these options
+    ├── CommitFailedError        the group gave the partitions to another member
+    ├── NoOffsetForPartitionError    nothing committed, and auto.offset.reset is none
+    ├── LogTruncationError       the log lost what the consumer had read
+    ├── TransactionAbortedError  the record's transaction was aborted before it was sent
     └── UnsupportedApiError      the peer is too old or too new: names the API and both ranges
 
 After a `ConnectionLostError` or `RequestTimeoutError` the broker may or may not have acted.
@@ -12,26 +23,124 @@ After a `ConnectionLostError` or `RequestTimeoutError` the broker may or may not
 
 from __future__ import annotations
 
-from barnabas.model.errors import BarnabasError
+from collections.abc import Mapping
+from typing import Any
+
+from barnabas.model.errors import BarnabasError, InvalidMetadataError, RetriableError
+from barnabas.model.ids import TopicPartition
+from barnabas.model.request_errors import SaslAuthenticationFailedError, UnsupportedVersionError
 
 
-class NetworkError(BarnabasError):
+class NetworkError(InvalidMetadataError):
     """No answer came."""
-
-    retriable = True
 
 
 class ConnectError(NetworkError):
     """No connection could be opened."""
 
 
+class NoBrokersAvailable(ConnectError):
+    """None of the known brokers and bootstrap addresses could be reached."""
+
+
+class NodeNotReadyError(ConnectError):
+    """There is no connection to this broker yet."""
+
+
 class ConnectionLostError(NetworkError):
     """The connection ended before the answer."""
 
 
-class RequestTimeoutError(NetworkError):
+class KafkaTimeoutError(RetriableError):
+    """What was asked for did not happen in the time that was given."""
+
+
+class RequestTimeoutError(NetworkError, KafkaTimeoutError):
     """The answer did not come in time."""
 
 
-class UnsupportedApiError(BarnabasError):
+class AuthenticationFailedError(SaslAuthenticationFailedError):
+    """Client and broker could not convince each other; the same credentials fail again."""
+
+
+class UnsupportedApiError(UnsupportedVersionError):
     """Our versions of an API and the peer's do not overlap."""
+
+
+class IllegalStateError(BarnabasError):
+    """The call makes no sense in the present state."""
+
+
+class ProducerClosed(IllegalStateError):
+    """The producer was closed."""
+
+
+class ConsumerStoppedError(IllegalStateError):
+    """The consumer was closed, or not started yet."""
+
+
+class ClientForkedError(IllegalStateError):
+    """The client belongs to the parent of this process."""
+
+
+class IllegalOperation(IllegalStateError):
+    """The call is not possible with the options of this client."""
+
+
+class ConsumerTimeout(KafkaTimeoutError):
+    """No record came within consumer_timeout_ms."""
+
+
+class TooManyInFlightRequests(RetriableError):
+    """The connection has as many unanswered requests as it may."""
+
+
+class Cancelled(RetriableError):
+    """The operation was cancelled before it was done."""
+
+
+class StaleMetadata(InvalidMetadataError):
+    """What the client knows of the cluster is too old."""
+
+
+class CommitFailedError(BarnabasError):
+    """The group has given the partitions to another member: the offsets cannot be committed."""
+
+    def __init__(
+        self,
+        message: str = "the group has rebalanced and given the partitions to another member; "
+        "records were processed for longer than max.poll.interval.ms, or heartbeats stopped",
+    ) -> None:
+        super().__init__(message)
+
+
+class NoOffsetForPartitionError(BarnabasError):
+    """Nothing was committed for a partition, and auto.offset.reset says not to choose a place."""
+
+
+class LogTruncationError(BarnabasError):
+    """The log no longer has what the consumer has read (KIP-320).
+
+    `divergent_offsets` has, for each partition, the offset up to which log and consumer agree, or
+    None where the broker cannot tell.
+    """
+
+    def __init__(
+        self, divergent_offsets: Mapping[TopicPartition, Any], message: str | None = None
+    ) -> None:
+        super().__init__(
+            message or f"the logs were cut below what was read: {dict(divergent_offsets)}"
+        )
+        self.divergent_offsets = divergent_offsets
+
+
+class TransactionAbortedError(BarnabasError):
+    """The transaction of a record was aborted before the record was sent."""
+
+
+class QuotaViolationError(BarnabasError):
+    """A quota of the client itself is used up."""
+
+
+class UnsupportedCodecError(BarnabasError):
+    """There is no library for this compression."""

@@ -9,10 +9,13 @@
     ├── CorruptRecordError     records whose bytes contradict themselves (CRC, length, count)
     ├── CorruptFileError       a file of ours that cannot be trusted
     ├── StorageError           the disk refused (full, read-only, gone)
-    └── RequestError           a reply: carries the ErrorCode that the peer gets, or that we got
+    ├── RequestError           a reply: carries the ErrorCode that the peer gets, or that we got
+    │   └── CodedError         … one class per code, for clients: see request_errors.py
+    └── RetriableError         what may succeed later
+        └── InvalidMetadataError   … once the view of the cluster is new
 
 Bugs are `assert`s, not exceptions of this tree. `retriable` tells whether the same call may succeed
-later.
+later, `invalid_metadata` whether a client should first ask for new metadata.
 """
 
 from __future__ import annotations
@@ -24,6 +27,19 @@ class BarnabasError(Exception):
     """Every error that this package raises on purpose."""
 
     retriable: bool = False
+    invalid_metadata: bool = False
+
+
+class RetriableError(BarnabasError):
+    """The same call may succeed later."""
+
+    retriable = True
+
+
+class InvalidMetadataError(RetriableError):
+    """The same call may succeed with a newer view of the cluster."""
+
+    invalid_metadata = True
 
 
 class InvalidValueError(BarnabasError, ValueError):
@@ -75,3 +91,17 @@ class RequestError(BarnabasError):
     @property
     def retriable(self) -> bool:  # type: ignore[override]
         return self.code.retriable
+
+    @property
+    def invalid_metadata(self) -> bool:  # type: ignore[override]
+        return self.code.stale_metadata
+
+    @property
+    def errno(self) -> int:
+        """The code as the number that goes on the wire."""
+        return int(self.code)
+
+    @property
+    def description(self) -> str:
+        """What the code means."""
+        return self.code.meaning
