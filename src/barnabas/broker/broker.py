@@ -53,6 +53,7 @@ from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import ConfigError, RequestError, StorageError
 from barnabas.model.ids import TopicPartition, Uuid
 from barnabas.replication.partition import Partition
+from barnabas.replication.role import Role
 from barnabas.security.authorizer import AllowAll, Authorizer, Operation, ResourceType
 from barnabas.timing.purgatory import Purgatory
 
@@ -192,7 +193,9 @@ class Broker:
                     continue
                 partition = Partition(key, topic.topic_id, log, self.broker_id)
                 self.partitions[key] = partition
-            partition.lead(view.leader, view.leader_epoch, view.isr, view.replicas)
+            partition.assume(
+                Role(view.leader, view.leader_epoch, tuple(view.isr), tuple(view.replicas))
+            )
         self.cluster.put_topic(topic)
         for host in (self.groups, self.transactions):
             if host.topic == topic.name:

@@ -1,9 +1,16 @@
-"""One partition as its leader keeps it: who may write, and how far readers may see.
+"""One partition as this broker holds it: who may write, who is in sync, how far readers may see.
 
 The high watermark is the offset below which a record will not be lost: every in-sync replica has
-it. With this broker as the only replica that is the log's end, except while the flush policy
-demands a flush: then it stays at the last flushed offset, so that nobody reads or is promised
-what a crash could take back.
+it. A leader counts the replicas of the *maximal* in-sync set, that is the committed set and those
+whose joining was proposed to the controller and not yet answered: whether they are in or not, the
+watermark is right. It also waits for a follower that has caught up and is about to join, since it
+would otherwise never reach a watermark that runs ahead of it. On a leader the watermark only rises,
+and stands still while fewer than `min.insync.replicas` are in sync.
+
+While the flush policy demands a flush, the leader itself counts only as far as it has flushed, so
+that nobody reads or is promised what a crash could take back.
+
+A follower's watermark is its leader's, as far as its own log goes.
 """
 
 from __future__ import annotations
@@ -15,10 +22,13 @@ from barnabas.log.validation import Origin
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import TopicPartition, Uuid
+from barnabas.replication.follower import Follower
+from barnabas.replication.in_sync import InSync, Proposal
+from barnabas.replication.neighbours import ALONE, Neighbours
+from barnabas.replication.role import NO_EPOCH, NO_LEADER, Role
 
 READ_UNCOMMITTED = 0
 READ_COMMITTED = 1
-NO_EPOCH = -1
 
 
 class Partition:
@@ -26,49 +36,115 @@ class Partition:
 
     __slots__ = (
         "_broker_id",
+        "_epoch_start",
         "_flush_owed",
-        "isr",
+        "_followers",
+        "_in_sync",
+        "_neighbours",
+        "adding",
         "leader",
         "leader_epoch",
         "log",
+        "removing",
         "replicas",
         "topic_id",
         "topic_partition",
     )
 
     def __init__(
-        self, topic_partition: TopicPartition, topic_id: Uuid, log: PartitionLog, broker_id: int
+        self,
+        topic_partition: TopicPartition,
+        topic_id: Uuid,
+        log: PartitionLog,
+        broker_id: int,
+        neighbours: Neighbours = ALONE,
     ) -> None:
         self.topic_partition = topic_partition
         self.topic_id = topic_id
         self.log = log
-        self.leader = -1
+        self.leader = NO_LEADER
         self.leader_epoch = NO_EPOCH
-        self.isr: Sequence[int] = ()
-        self.replicas: Sequence[int] = ()
+        self.replicas: tuple[int, ...] = ()
+        self.adding: tuple[int, ...] = ()
+        self.removing: tuple[int, ...] = ()
         self._broker_id = broker_id
+        self._neighbours = neighbours
+        self._in_sync = InSync()
+        self._followers: dict[int, Follower] = {}
+        self._epoch_start = 0
         self._flush_owed = False
+
+    # -- roles --------------------------------------------------------------------------------
 
     @property
     def is_leader(self) -> bool:
         """True while this broker leads the partition."""
         return self.leader == self._broker_id
 
-    def lead(self, leader: int, epoch: int, isr: Sequence[int], replicas: Sequence[int]) -> None:
-        """Take over what the controller decided; a new epoch begins at the log's end."""
-        self.leader = leader
-        self.isr = isr
-        self.replicas = replicas
-        if epoch > self.leader_epoch:
-            self.leader_epoch = epoch
-            if self.is_leader:
-                self.log.leader_epochs.assign(epoch, self.log.log_end_offset)
+    @property
+    def isr(self) -> tuple[int, ...]:
+        """Return the in-sync replicas that the controller has confirmed."""
+        return self._in_sync.committed
+
+    @property
+    def maximal_isr(self) -> frozenset[int]:
+        """Return the in-sync replicas, and those whose joining is on its way."""
+        return self._in_sync.maximal
+
+    @property
+    def partition_epoch(self) -> int:
+        """Return which change of the in-sync replicas this broker knows."""
+        return self._in_sync.partition_epoch
+
+    @property
+    def followers(self) -> Sequence[Follower]:
+        """Return what a leader knows of its followers."""
+        return tuple(self._followers.values())
+
+    def assume(self, role: Role) -> None:
+        """Take over what the controller decided; a leader's new epoch begins at the log's end."""
+        self.leader = role.leader
+        self.replicas = role.replicas
+        self.adding = role.adding
+        self.removing = role.removing
+        self._in_sync.decided(role.isr, role.partition_epoch)
+        new_epoch = role.leader_epoch > self.leader_epoch
+        if new_epoch:
+            self.leader_epoch = role.leader_epoch
+        if not self.is_leader:
+            self._followers.clear()
+            return
+        if new_epoch:
+            self._epoch_start = self.log.log_end_offset
+            self.log.leader_epochs.assign(role.leader_epoch, self._epoch_start)
+        self._keep_followers(new_epoch)
         self.advance_high_watermark()
+
+    def _keep_followers(self, new_epoch: bool) -> None:
+        known, self._followers = self._followers, {}
+        now_ms = self._neighbours.clock_ms()
+        for replica in self.replicas:
+            if replica == self._broker_id:
+                continue
+            follower = known.get(replica)
+            if follower is None or new_epoch:
+                follower = follower or Follower(replica)
+                follower.begin_epoch(now_ms, in_sync=replica in self._in_sync.committed)
+            self._followers[replica] = follower
+
+    def resign(self) -> None:
+        """Neither lead nor follow any more: the partition is stopped or being deleted."""
+        self.leader = NO_LEADER
+        self._followers.clear()
 
     def check_leader(self, epoch: int = NO_EPOCH) -> None:
         """Raise unless this broker leads, in the epoch that the client knows (-1: any)."""
         if self.leader != self._broker_id:
             raise RequestError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        self.check_epoch(epoch)
+
+    def check_epoch(self, epoch: int) -> None:
+        """Raise unless the epoch that somebody knows is this one (-1: any)."""
         if epoch != NO_EPOCH and epoch != self.leader_epoch:
             raise RequestError(
                 ErrorCode.FENCED_LEADER_EPOCH
@@ -76,6 +152,8 @@ class Partition:
                 else ErrorCode.UNKNOWN_LEADER_EPOCH,
                 f"leader epoch of {self.topic_partition} is {self.leader_epoch}, not {epoch}",
             )
+
+    # -- the leader ---------------------------------------------------------------------------
 
     def append(
         self,
@@ -88,7 +166,7 @@ class Partition:
         """Append what was sent; readers see it once the high watermark has passed it."""
         if self.leader != self._broker_id:
             raise RequestError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        if acks == -1 and len(self.isr) < self.min_isr:
+        if acks == -1 and len(self._in_sync.committed) < self.min_isr:
             raise RequestError(
                 ErrorCode.NOT_ENOUGH_REPLICAS,
                 f"{len(self.isr)} in-sync replicas of {self.topic_partition} "
@@ -100,8 +178,11 @@ class Partition:
         )
         if log.log_end_offset - log.recovery_point >= log.options.flush_messages:
             self._flush_owed = True
-        if not self._flush_owed:
-            log.set_high_watermark(log.log_end_offset)
+        if not self._followers:
+            if not self._flush_owed:
+                log.set_high_watermark(log.log_end_offset)
+        elif len(self._in_sync.maximal) == 1:
+            self.advance_high_watermark()  # else it waits for a follower anyway
         return appended
 
     @property
@@ -120,18 +201,133 @@ class Partition:
         self._flush_owed = unflushed >= self.log.options.flush_messages
         self.advance_high_watermark()
 
-    def resign(self) -> None:
-        """Lead no longer: the partition is being deleted."""
-        self.leader = -1
-
-    def advance_high_watermark(self) -> None:
-        """Let readers see what is safe."""
+    def advance_high_watermark(self) -> bool:
+        """Let readers see what is safe; tell whether that is more than before."""
         if not self.is_leader:
-            return
+            return False
+        log = self.log
+        end = log.log_end_offset
+        safe = min(log.recovery_point, end) if self._flush_owed else end
+        if self._followers:
+            if len(self._in_sync.committed) < self.min_isr:
+                return False
+            safe = min(safe, self._safe_with_followers(end))
+        if safe <= log.high_watermark:
+            return False
+        log.set_high_watermark(safe)
+        return True
+
+    def _safe_with_followers(self, end: int) -> int:
+        """Return the least offset that a follower which counts has reached."""
+        neighbours = self._neighbours
+        now_ms, lag_ms_max = neighbours.clock_ms(), neighbours.lag_ms_max()
+        safe = end
+        for follower in self._followers.values():
+            if follower.end_offset < safe and (
+                follower.broker_id in self._in_sync.maximal
+                or (
+                    follower.is_caught_up(end, now_ms, lag_ms_max)
+                    and neighbours.is_alive(follower.broker_id)
+                )
+            ):
+                safe = follower.end_offset
+        return safe
+
+    def follower_fetched(
+        self, broker_id: int, broker_epoch: int, offset: int, log_start_offset: int
+    ) -> bool:
+        """Note how far a follower is; tell whether the high watermark rose.
+
+        Raises for a broker that is not assigned: the controller has not told one of us yet.
+        """
+        follower = self._followers.get(broker_id)
+        if follower is None:
+            raise RequestError(
+                ErrorCode.UNKNOWN_LEADER_EPOCH,
+                f"broker {broker_id} is not a follower of {self.topic_partition}",
+            )
+        now_ms = self._neighbours.clock_ms()
+        follower.fetched(offset, log_start_offset, broker_epoch, self.log.log_end_offset, now_ms)
+        return self.advance_high_watermark()
+
+    @property
+    def low_watermark(self) -> int:
+        """Return the offset below which no live replica keeps records (a leader's knowledge)."""
+        starts = [
+            follower.log_start_offset
+            for follower in self._followers.values()
+            if self._neighbours.is_alive(follower.broker_id)
+        ]
+        return min([self.log.log_start_offset, *starts])
+
+    # -- the in-sync replicas -----------------------------------------------------------------
+
+    def propose_expansion(self, broker_id: int) -> Proposal | None:
+        """Ask to count a follower as in sync, if it has caught up and nothing is on its way.
+
+        Caught up means: it has all that was promised, and has reached this leader's epoch.
+        """
+        follower = self._followers.get(broker_id)
+        if (
+            follower is None
+            or not self._in_sync.settled
+            or broker_id in self._in_sync.maximal
+            or follower.end_offset < max(self.log.high_watermark, self._epoch_start)
+            or not self._neighbours.is_alive(broker_id)
+        ):
+            return None
+        return self._propose((*self._in_sync.committed, broker_id))
+
+    def propose_shrink(self) -> Proposal | None:
+        """Ask to drop the followers that lag too far behind."""
+        if not self.is_leader or not self._in_sync.settled:
+            return None
         end = self.log.log_end_offset
-        safe = min(self.log.recovery_point, end) if self._flush_owed else end
-        if safe > self.log.high_watermark:
-            self.log.set_high_watermark(safe)
+        now_ms, lag_ms_max = self._neighbours.clock_ms(), self._neighbours.lag_ms_max()
+        lagging = {
+            follower.broker_id
+            for follower in self._followers.values()
+            if follower.broker_id in self._in_sync.committed
+            and not follower.is_caught_up(end, now_ms, lag_ms_max)
+        }
+        if not lagging:
+            return None
+        return self._propose(tuple(r for r in self._in_sync.committed if r not in lagging))
+
+    def _propose(self, isr: tuple[int, ...]) -> Proposal:
+        epochs = tuple(
+            self._followers[replica].broker_epoch if replica in self._followers else NO_EPOCH
+            for replica in isr
+        )
+        return self._in_sync.propose(self.topic_partition, self.leader_epoch, isr, epochs)
+
+    def proposal_accepted(
+        self, proposal: Proposal, isr: tuple[int, ...], partition_epoch: int
+    ) -> bool:
+        """The controller confirmed a set; tell whether the high watermark rose with it."""
+        if not self.is_leader or proposal.leader_epoch != self.leader_epoch:
+            return False
+        self._in_sync.decided(isr, partition_epoch, proposal)
+        return self.advance_high_watermark()
+
+    def proposal_refused(self, proposal: Proposal, code: ErrorCode) -> Proposal | None:
+        """The controller said no; return what to send again, None when waiting is the answer."""
+        return self._in_sync.refused(proposal, code)
+
+    # -- the follower -------------------------------------------------------------------------
+
+    def append_from_leader(
+        self, records: bytes | memoryview, high_watermark: int, log_start_offset: int, now_ms: int
+    ) -> int:
+        """Append what the leader has and follow its watermarks; return how many batches came."""
+        log = self.log
+        count = log.append_as_follower(records, now_ms) if len(records) else 0
+        log.set_high_watermark(min(high_watermark, log.log_end_offset))
+        if log.log_start_offset < log_start_offset <= log.high_watermark:
+            log.delete_records_before(log_start_offset)
+        return count
+
+    # -- readers ------------------------------------------------------------------------------
 
     def readable_end(self, isolation: int) -> int:
         """Return the offset at which a consumer's reads end."""

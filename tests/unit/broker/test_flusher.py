@@ -19,6 +19,7 @@ from barnabas.model.errors import StorageError
 from barnabas.model.ids import TopicPartition
 from barnabas.records.builder import build_batch
 from barnabas.replication.partition import Partition
+from barnabas.replication.role import Role
 
 NOW = 1_700_000_000_000
 
@@ -34,7 +35,7 @@ def make(tmp_path: Path) -> Callable[..., Partition]:
         )
         log = PartitionLog.open(FilePool(disk), f"{tmp_path}/{key}", key, topic_options, NOW)
         made = Partition(key, b"i" * 16, log, 0)
-        made.lead(0, 0, (0,), (0,))
+        made.assume(Role(0, 0, (0,), (0,)))
         return made
 
     return partition

@@ -16,6 +16,7 @@ from barnabas.model.errors import RequestError
 from barnabas.model.ids import TopicPartition
 from barnabas.records.builder import build_batch
 from barnabas.replication.partition import READ_COMMITTED, READ_UNCOMMITTED, Partition
+from barnabas.replication.role import Role
 
 NOW = 1_700_000_000_000
 KEY = TopicPartition("t", 0)
@@ -32,7 +33,7 @@ def make(tmp_path: Path) -> Callable[..., Partition]:
         log = PartitionLog.open(FilePool(DiskFiles()), f"{tmp_path}/t-0", KEY, topic_options, NOW)
         made = Partition(KEY, b"i" * 16, log, 0)
         if lead:
-            made.lead(0, 0, (0,), (0,))
+            made.assume(Role(0, 0, (0,), (0,)))
         return made
 
     return partition
@@ -55,9 +56,9 @@ def test_only_the_leader_appends(make: Callable[..., Partition]) -> None:
     assert not partition.is_leader
     assert code_of(lambda: append(partition)) == ErrorCode.NOT_LEADER_OR_FOLLOWER
     assert code_of(partition.check_leader) == ErrorCode.NOT_LEADER_OR_FOLLOWER
-    partition.lead(1, 0, (1,), (0, 1))
+    partition.assume(Role(1, 0, (1,), (0, 1)))
     assert code_of(lambda: append(partition)) == ErrorCode.NOT_LEADER_OR_FOLLOWER
-    partition.lead(0, 1, (0,), (0, 1))
+    partition.assume(Role(0, 1, (0,), (0, 1)))
     assert append(partition) == 0
     partition.resign()
     assert code_of(lambda: append(partition)) == ErrorCode.NOT_LEADER_OR_FOLLOWER
@@ -66,7 +67,7 @@ def test_only_the_leader_appends(make: Callable[..., Partition]) -> None:
 def test_epochs(make: Callable[..., Partition]) -> None:
     """A client of an older or newer epoch is told which; -1 stands for any."""
     partition = make(lead=False)
-    partition.lead(0, 5, (0,), (0,))
+    partition.assume(Role(0, 5, (0,), (0,)))
     partition.check_leader()
     partition.check_leader(5)
     assert code_of(lambda: partition.check_leader(4)) == ErrorCode.FENCED_LEADER_EPOCH
@@ -77,8 +78,8 @@ def test_epochs_begin_at_the_logs_end(make: Callable[..., Partition]) -> None:
     """The log remembers where each epoch began; telling the same one again changes nothing."""
     partition = make()
     append(partition, count=3)
-    partition.lead(0, 2, (0,), (0,))
-    partition.lead(0, 2, (0,), (0,))
+    partition.assume(Role(0, 2, (0,), (0,)))
+    partition.assume(Role(0, 2, (0,), (0,)))
     append(partition)
     assert list(partition.log.leader_epochs) == [(0, 0), (2, 3)]
     assert partition.log.leader_epochs.end_offset_of(0, 4) == (0, 3)
@@ -86,8 +87,8 @@ def test_epochs_begin_at_the_logs_end(make: Callable[..., Partition]) -> None:
 
 def test_an_older_epoch_does_not_come_back(make: Callable[..., Partition]) -> None:
     partition = make(lead=False)
-    partition.lead(0, 5, (0,), (0,))
-    partition.lead(0, 3, (0,), (0,))
+    partition.assume(Role(0, 5, (0,), (0,)))
+    partition.assume(Role(0, 3, (0,), (0,)))
     assert partition.leader_epoch == 5
 
 
@@ -141,7 +142,7 @@ def test_the_high_watermark_never_goes_back(make: Callable[..., Partition]) -> N
     partition.log.configure(TopicOptions.parse({"flush.messages": "1"}))
     append(partition)
     assert partition.log.high_watermark == 1
-    partition.lead(0, 1, (0,), (0,))
+    partition.assume(Role(0, 1, (0,), (0,)))
     partition.flushed()
     assert partition.log.high_watermark == 1
 
@@ -149,7 +150,7 @@ def test_the_high_watermark_never_goes_back(make: Callable[..., Partition]) -> N
 def test_a_follower_moves_no_watermark(make: Callable[..., Partition]) -> None:
     partition = make()
     append(partition)
-    partition.lead(1, 1, (1,), (0, 1))
+    partition.assume(Role(1, 1, (1,), (0, 1)))
     partition.advance_high_watermark()
     assert partition.log.high_watermark == 1
 
@@ -159,9 +160,9 @@ def test_min_isr(make: Callable[..., Partition]) -> None:
     partition = make(min_insync_replicas=2)
     assert partition.min_isr == 1
     assert append(partition, acks=-1) == 0
-    partition.lead(0, 1, (0,), (0, 1, 2))
+    partition.assume(Role(0, 1, (0,), (0, 1, 2)))
     assert partition.min_isr == 2
     assert code_of(lambda: append(partition, acks=-1)) == ErrorCode.NOT_ENOUGH_REPLICAS
     assert append(partition, acks=1) == 1
-    partition.lead(0, 1, (0, 1), (0, 1, 2))
+    partition.assume(Role(0, 1, (0, 1), (0, 1, 2)))
     assert append(partition, acks=-1) == 2

@@ -128,7 +128,7 @@ class DelayedProduce(DelayedOperation):
                 result.base_offset = -1
             elif partition.log.high_watermark < required:
                 still.append((partition, required, result))
-            elif acks_all and len(partition.isr) < partition.min_isr:
+            elif acks_all and len(partition.maximal_isr) < partition.min_isr:
                 result.error_code = ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
         self._waiting = still
         return not still

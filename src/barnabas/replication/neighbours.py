@@ -1,0 +1,20 @@
+"""What a leader must know of the world to judge its followers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """The clock that lags are measured by, who is alive, and how long a follower may lag."""
+
+    clock_ms: Callable[[], int]
+    """Must never step back: a follower's lag is a difference of its times."""
+    is_alive: Callable[[int], bool]
+    lag_ms_max: Callable[[], int]
+
+
+ALONE = Neighbours(lambda: 0, lambda _: False, lambda: 0)
+"""For a partition that has no other replica."""
