@@ -1,0 +1,57 @@
+"""Hooks of users around what a consumer reads and commits (interceptor.classes).
+
+An interceptor is any object with some of the methods `on_consume(records)` (gets what poll found,
+by partition, and may return other records), `on_commit(offsets)` and `close()`. One that fails is
+logged and passed over: hooks watch, they do not stop a consumer.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from barnabas.model.ids import TopicPartition
+from barnabas.structs import OffsetAndMetadata
+
+_log = logging.getLogger(__name__)
+
+
+class Interceptors:
+    """The hooks of one consumer, called one after another."""
+
+    def __init__(self, hooks: Iterable[Any] = ()) -> None:
+        self._hooks = tuple(hook() if isinstance(hook, type) else hook for hook in hooks)
+
+    def __bool__(self) -> bool:
+        return bool(self._hooks)
+
+    def on_consume(
+        self, records: dict[TopicPartition, list[Any]]
+    ) -> dict[TopicPartition, list[Any]]:
+        """Show what poll found; return what the user gets."""
+        for answer in self._call("on_consume", lambda: records):
+            if answer is not None:
+                records = answer
+        return records
+
+    def on_commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
+        """Show what was committed."""
+        for _ in self._call("on_commit", lambda: offsets):
+            pass
+
+    def close(self) -> None:
+        """Let the hooks end."""
+        for _ in self._call("close"):
+            pass
+
+    def _call(self, name: str, *arguments: Any) -> Iterable[Any]:
+        # Arguments are asked for anew for each hook, because each may have replaced them.
+        for hook in self._hooks:
+            method = getattr(hook, name, None)
+            if method is None:
+                continue
+            try:
+                yield method(*(argument() for argument in arguments))
+            except Exception:
+                _log.exception("interceptor %r failed in %s", hook, name)
