@@ -30,28 +30,27 @@ class Interceptors:
         self, records: dict[TopicPartition, list[Any]]
     ) -> dict[TopicPartition, list[Any]]:
         """Show what poll found; return what the user gets."""
-        for answer in self._call("on_consume", lambda: records):
-            if answer is not None:
-                records = answer
+        for hook in self._hooks:
+            records = _call(hook, "on_consume", records) or records
         return records
 
     def on_commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
         """Show what was committed."""
-        for _ in self._call("on_commit", lambda: offsets):
-            pass
+        for hook in self._hooks:
+            _call(hook, "on_commit", offsets)
 
     def close(self) -> None:
         """Let the hooks end."""
-        for _ in self._call("close"):
-            pass
-
-    def _call(self, name: str, *arguments: Any) -> Iterable[Any]:
-        # Arguments are asked for anew for each hook, because each may have replaced them.
         for hook in self._hooks:
-            method = getattr(hook, name, None)
-            if method is None:
-                continue
-            try:
-                yield method(*(argument() for argument in arguments))
-            except Exception:
-                _log.exception("interceptor %r failed in %s", hook, name)
+            _call(hook, "close")
+
+
+def _call(hook: Any, name: str, *arguments: Any) -> Any:
+    method = getattr(hook, name, None)
+    if method is None:
+        return None
+    try:
+        return method(*arguments)
+    except Exception:  # noqa: BLE001  # user code may raise anything; it is logged in full
+        _log.exception("interceptor %r failed in %s", hook, name)
+        return None
