@@ -31,8 +31,12 @@ SectionType = TypeVar("SectionType", bound="Section")
 
 
 class Kind(IntEnum):
-    """The type of an option's value; the numbers are those of DescribeConfigs."""
+    """The type of an option's value; the numbers are those of DescribeConfigs.
 
+    An object (a function, a TLS context) is taken as it is; only clients have such options.
+    """
+
+    OBJECT = 0
     BOOLEAN = 1
     STRING = 2
     INT = 3
@@ -163,6 +167,8 @@ class Option:
 
     def _typed(self, value: object) -> Any:
         kind = self.kind
+        if kind is Kind.OBJECT:
+            return value
         if kind in _WIDTHS:
             return self._whole(value)
         if kind is Kind.BOOLEAN:
@@ -270,13 +276,13 @@ def attribute_name(name: str) -> str:
 class Section:
     """A set of options with values: immutable, typed attributes.
 
-    `given` holds what was set, by name and in text form (secrets as they are); `unknown` what was
-    set under a name that no option has.
+    `given` holds what was set, by name and in text form (secrets and objects as they are);
+    `unknown` what was set under a name that no option has.
     """
 
     options: ClassVar[Mapping[str, Option]] = MappingProxyType({})
 
-    given: Mapping[str, str]
+    given: Mapping[str, Any]
     unknown: Mapping[str, str]
 
     def __init_subclass__(cls) -> None:
@@ -311,7 +317,7 @@ class Section:
     def _build(
         cls: type[SectionType], attributes: dict[str, Any], values: Mapping[str, object]
     ) -> SectionType:
-        given: dict[str, str] = {}
+        given: dict[str, Any] = {}
         unknown: dict[str, str] = {}
         for name, value in values.items():
             declared = cls.find(name)
@@ -322,7 +328,7 @@ class Section:
             if name == declared.name:
                 attributes[declared.attribute] = parsed
             if parsed is not None:
-                given[name] = parsed.value if declared.sensitive else str(declared.text(parsed))
+                given[name] = _as_given(declared, parsed)
         section = cls.__new__(cls)
         section.__dict__.update(attributes)
         section.__dict__["given"] = MappingProxyType(given)
@@ -370,6 +376,12 @@ class Section:
             assert declared is not None
             shown.append(f"{name}={'[hidden]' if declared.sensitive else value}")
         return f"{type(self).__name__}({', '.join(shown)})"
+
+
+def _as_given(declared: Option, parsed: Any) -> Any:
+    if declared.kind is Kind.OBJECT:
+        return parsed
+    return parsed.value if declared.sensitive else str(declared.text(parsed))
 
 
 def suggest(name: str, names: Mapping[str, object]) -> str:

@@ -1,0 +1,252 @@
+"""Options that every client has: whom to reach, how long to wait, how often to try.
+
+TLS and SASL are in `security.py`. Defaults are those of Kafka 3.9's clients; where they differ,
+the documentation of the option says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+from barnabas.config.clients.security import SecurityOptions
+from barnabas.config.option import option
+
+NEGOTIATED = "versions are negotiated with each broker"
+OWN_LOOP = "this client runs on asyncio, with one kind of connection"
+OWN_METRICS = "metrics are counted since the start, not sampled"
+
+
+class CommonOptions(SecurityOptions):
+    """What producers, consumers and admin clients share."""
+
+    other_names: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {
+            "metadata.broker.list": "bootstrap.servers",
+            "socket.send.buffer.bytes": "send.buffer.bytes",
+            "socket.receive.buffer.bytes": "receive.buffer.bytes",
+            "receive.message.max.bytes": "response.max.bytes",
+        }
+    )
+
+    bootstrap_servers: tuple[str, ...] = option(
+        "bootstrap.servers",
+        "list",
+        default=("localhost:9092",),
+        doc="Addresses (host:port) of some brokers; the others are learnt from these.",
+    )
+    client_id: str = option(
+        "client.id",
+        "string",
+        default="",
+        doc="Name of the client in logs and quotas of brokers; empty: one is made up.",
+    )
+    client_rack: str = option(
+        "client.rack",
+        "string",
+        default="",
+        doc="Where the client runs; a consumer reads from a replica there if brokers offer one.",
+    )
+    client_dns_lookup: str = option(
+        "client.dns.lookup",
+        "string",
+        default="use_all_dns_ips",
+        choices=("use_all_dns_ips", "resolve_canonical_bootstrap_servers_only"),
+        doc="All addresses of a name are tried in turn; the second choice does the same.",
+    )
+    request_timeout_ms: int = option(
+        "request.timeout.ms",
+        "int",
+        default=30_000,
+        at_least=1,
+        doc="Longest wait for the answer to one request.",
+    )
+    retry_backoff_ms: int = option(
+        "retry.backoff.ms",
+        "long",
+        default=100,
+        at_least=0,
+        doc="First pause before a failed request is sent again; it doubles with each failure.",
+    )
+    retry_backoff_max_ms: int = option(
+        "retry.backoff.max.ms",
+        "long",
+        default=1000,
+        at_least=0,
+        doc="Longest pause before a failed request is sent again.",
+    )
+    reconnect_backoff_ms: int = option(
+        "reconnect.backoff.ms",
+        "long",
+        default=50,
+        at_least=0,
+        doc="First pause before a broker that could not be reached is tried again.",
+    )
+    reconnect_backoff_max_ms: int = option(
+        "reconnect.backoff.max.ms",
+        "long",
+        default=1000,
+        at_least=0,
+        doc="Longest pause before a broker that could not be reached is tried again.",
+    )
+    socket_connection_setup_timeout_ms: int = option(
+        "socket.connection.setup.timeout.ms",
+        "long",
+        default=10_000,
+        at_least=1,
+        doc="Longest wait for a connection, TLS and version negotiation; doubles with failures.",
+    )
+    socket_connection_setup_timeout_max_ms: int = option(
+        "socket.connection.setup.timeout.max.ms",
+        "long",
+        default=30_000,
+        at_least=1,
+        doc="Longest that this wait can become.",
+    )
+    connections_max_idle_ms: int = option(
+        "connections.max.idle.ms",
+        "long",
+        default=540_000,
+        at_least=-1,
+        doc="Connections that were not used for this long are closed; -1: never.",
+    )
+    max_in_flight_requests_per_connection: int = option(
+        "max.in.flight.requests.per.connection",
+        "int",
+        default=5,
+        at_least=1,
+        doc="Most requests on one connection that wait for their answers.",
+    )
+    metadata_max_age_ms: int = option(
+        "metadata.max.age.ms",
+        "long",
+        default=300_000,
+        at_least=0,
+        doc="Age at which what is known of the cluster is asked for again.",
+    )
+    metadata_recovery_strategy: str = option(
+        "metadata.recovery.strategy",
+        "string",
+        default="rebootstrap",
+        choices=("none", "rebootstrap"),
+        doc="Go back to bootstrap.servers when no known broker answers, or do not. Kafka 3.9 has"
+        " none here, 4.0 has rebootstrap.",
+    )
+    metadata_recovery_rebootstrap_trigger_ms: int = option(
+        "metadata.recovery.rebootstrap.trigger.ms",
+        "long",
+        default=300_000,
+        at_least=0,
+        doc="Time without an answer about the cluster after which known brokers are forgotten.",
+    )
+    send_buffer_bytes: int | None = option(
+        "send.buffer.bytes",
+        "int",
+        default=None,
+        at_least=-1,
+        doc="SO_SNDBUF of connections; unset or -1: the system adapts it to the traffic.",
+    )
+    receive_buffer_bytes: int | None = option(
+        "receive.buffer.bytes",
+        "int",
+        default=None,
+        at_least=-1,
+        doc="SO_RCVBUF of connections; unset or -1: the system adapts it to the traffic.",
+    )
+    response_max_bytes: int = option(
+        "response.max.bytes",
+        "int",
+        default=1 << 30,
+        at_least=1024,
+        doc="Largest answer that is accepted (receive_message_max_bytes of kafka-python).",
+    )
+    socket_options: Iterable[tuple[int, int, Any]] | None = option(
+        "socket.options",
+        "object",
+        default=None,
+        doc="Further socket options, as (level, option, value).",
+    )
+    bootstrap_timeout_ms: int = option(
+        "bootstrap.timeout.ms",
+        "int",
+        default=30_000,
+        at_least=0,
+        doc="Longest that a plain client looks for a first broker while it is made.",
+    )
+    metric_reporters: Iterable[object] = option(
+        "metric.reporters",
+        "object",
+        default=(),
+        reserved=OWN_METRICS,
+        doc="Classes that are told of metrics.",
+    )
+    metrics_num_samples: int = option(
+        "metrics.num.samples",
+        "int",
+        default=2,
+        reserved=OWN_METRICS,
+        doc="Samples that averages are made of.",
+    )
+    metrics_sample_window_ms: int = option(
+        "metrics.sample.window.ms",
+        "long",
+        default=30_000,
+        reserved=OWN_METRICS,
+        doc="Time that a sample covers.",
+    )
+    metrics_recording_level: str = option(
+        "metrics.recording.level",
+        "string",
+        default="INFO",
+        reserved=OWN_METRICS,
+        doc="How much is counted.",
+    )
+    metrics_enabled: bool = option(
+        "metrics.enabled",
+        "boolean",
+        default=True,
+        reserved="counting costs too little to be switched off",
+        doc="Whether metrics are counted.",
+    )
+    enable_metrics_push: bool = option(
+        "enable.metrics.push",
+        "boolean",
+        default=False,
+        reserved="this client does not push metrics to brokers",
+        doc="Whether metrics are sent to brokers that ask for them (Kafka: true).",
+    )
+    api_version: object = option(
+        "api.version",
+        "object",
+        default=None,
+        reserved=NEGOTIATED,
+        doc="Release of the brokers.",
+    )
+    api_version_auto_timeout_ms: int = option(
+        "api.version.auto.timeout.ms",
+        "int",
+        default=2000,
+        reserved=NEGOTIATED,
+        doc="Longest wait for a broker to tell its release.",
+    )
+    selector: object = option(
+        "selector", "object", default=None, reserved=OWN_LOOP, doc="Kind of selector."
+    )
+    kafka_client: object = option(
+        "kafka.client", "object", default=None, reserved=OWN_LOOP, doc="Class of the connections."
+    )
+    proxy_url: str | None = option(
+        "proxy.url",
+        "string",
+        default=None,
+        refused="connections through a proxy are not supported",
+        doc="Proxy to connect through.",
+    )
+    socks5_proxy: str | None = option(
+        "socks5.proxy",
+        "string",
+        default=None,
+        refused="connections through a proxy are not supported",
+        doc="Proxy to connect through.",
+    )

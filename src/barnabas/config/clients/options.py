@@ -1,0 +1,60 @@
+"""Options of a client, as a program gives them: `linger_ms=5` or `{"linger.ms": "5"}`.
+
+    class ProducerOptions(CommonOptions):
+        linger_ms: int = option("linger.ms", "int", default=0, at_least=0, doc="…")
+
+    options = parse_client_options(ProducerOptions, {"linger_ms": 5, "batch.size": "32768"})
+
+Names are Kafka's, or the same in snake case; values are Python objects or texts, None means: not
+given. A section may
+list further names for its options in `other_names`: those of kafka-python, aiokafka and librdkafka
+where they differ. A name that no option has is an error here, not a warning, as a misspelt option
+of a client would otherwise be noticed in production.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import ClassVar, TypeVar
+
+from barnabas.config.option import Section, attribute_name, suggest
+from barnabas.model.errors import ConfigError
+
+ClientSectionType = TypeVar("ClientSectionType", bound="ClientSection")
+
+
+class ClientSection(Section):
+    """A section whose options go by several names."""
+
+    other_names: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    """Further dotted names, and the names of the options that they stand for."""
+
+
+def parse_client_options(
+    section: type[ClientSectionType], given: Mapping[str, object]
+) -> ClientSectionType:
+    """Return the section with what was given; raise ConfigError for a wrong name or value."""
+    known = _spellings(section)
+    values: dict[str, object] = {}
+    spelled: dict[str, str] = {}
+    for name, value in given.items():
+        option = known.get(name)
+        if option is None:  # its value is not shown: it may be a secret under a misspelt name
+            raise ConfigError(f"{name}: no such option{suggest(name, known)}")
+        if value is None:  # kafka-python's way to leave an option alone
+            continue
+        if option in values and values[option] != value:
+            raise ConfigError(f"{spelled[option]} and {name} say different things about {option}")
+        values[option] = value
+        spelled[option] = name
+    return section.parse(values)
+
+
+def _spellings(section: type[ClientSection]) -> dict[str, str]:
+    """Return the option that each accepted name means."""
+    dotted = {name: name for name in section.options}
+    for parent in reversed(section.__mro__):
+        if issubclass(parent, ClientSection):
+            dotted.update(parent.other_names)
+    return {attribute_name(name): option for name, option in dotted.items()} | dotted

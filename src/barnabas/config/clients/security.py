@@ -1,0 +1,288 @@
+"""Options of TLS and SASL, as clients have them.
+
+Certificates and keys are PEM, in files or as texts; Java's key stores are refused by name. The
+short names (`ssl_cafile`, `sasl_plain_username`) are kafka-python's and aiokafka's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+from barnabas.config.clients.jaas import jaas_options
+from barnabas.config.clients.options import ClientSection
+from barnabas.config.option import Password, option
+from barnabas.config.reasons import JAVA, KERBEROS
+
+PEM_ONLY = "only PEM is supported: use ssl_cafile, ssl_certfile and ssl_keyfile"
+FROM_PROVIDER = "tokens come from sasl_oauth_token_provider"
+
+
+class SecurityOptions(ClientSection):
+    """How a client and its brokers convince each other."""
+
+    other_names: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {
+            "sasl.username": "sasl.plain.username",
+            "sasl.password": "sasl.plain.password",
+            "sasl.mechanisms": "sasl.mechanism",
+            "ssl.key.password": "ssl.password",
+            "ssl.cipher.suites": "ssl.ciphers",
+            "ssl.truststore.location": "ssl.cafile",
+            "ssl.ca.location": "ssl.cafile",
+            "ssl.ca.pem": "ssl.truststore.certificates",
+            "ssl.certificate.location": "ssl.certfile",
+            "ssl.certificate.pem": "ssl.keystore.certificate.chain",
+            "ssl.key.location": "ssl.keyfile",
+            "ssl.key.pem": "ssl.keystore.key",
+            "ssl.crl.location": "ssl.crlfile",
+        }
+    )
+
+    security_protocol: str = option(
+        "security.protocol",
+        "string",
+        default="PLAINTEXT",
+        choices=("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"),
+        doc="Whether connections are encrypted (…SSL) and the client names itself (SASL_…).",
+    )
+    ssl_context: Any = option(
+        "ssl.context",
+        "object",
+        default=None,
+        doc="An ssl.SSLContext to use as it is, instead of the other options of TLS.",
+    )
+    ssl_cafile: str | None = option(
+        "ssl.cafile",
+        "string",
+        default=None,
+        doc="File with the certificates that vouch for brokers; unset: those of the system.",
+    )
+    ssl_truststore_certificates: Password | None = option(
+        "ssl.truststore.certificates",
+        "password",
+        default=None,
+        doc="The same certificates as a text.",
+    )
+    ssl_certfile: str | None = option(
+        "ssl.certfile",
+        "string",
+        default=None,
+        doc="File with the client's certificate and those that vouch for it.",
+    )
+    ssl_keyfile: str | None = option(
+        "ssl.keyfile",
+        "string",
+        default=None,
+        doc="File with the client's private key; unset: it is in ssl_certfile.",
+    )
+    ssl_keystore_location: str | None = option(
+        "ssl.keystore.location",
+        "string",
+        default=None,
+        doc="File with both the client's private key and its certificates.",
+    )
+    ssl_keystore_key: Password | None = option(
+        "ssl.keystore.key", "password", default=None, doc="The client's private key as a text."
+    )
+    ssl_keystore_certificate_chain: Password | None = option(
+        "ssl.keystore.certificate.chain",
+        "password",
+        default=None,
+        doc="The client's certificates as a text.",
+    )
+    ssl_password: Password | None = option(
+        "ssl.password", "password", default=None, doc="Password of the client's private key."
+    )
+    ssl_crlfile: str | None = option(
+        "ssl.crlfile", "string", default=None, doc="File with certificates that were revoked."
+    )
+    ssl_check_hostname: bool = option(
+        "ssl.check.hostname",
+        "boolean",
+        default=True,
+        doc="Whether a broker's certificate must name the host that was connected to.",
+    )
+    ssl_endpoint_identification_algorithm: str = option(
+        "ssl.endpoint.identification.algorithm",
+        "string",
+        default="https",
+        choices=("https", "none", ""),
+        doc="Another way to say the same: https checks the host, none or empty does not.",
+    )
+    ssl_ciphers: str | None = option(
+        "ssl.ciphers", "string", default=None, doc="Ciphers, in the notation of OpenSSL."
+    )
+    ssl_protocol: str = option(
+        "ssl.protocol",
+        "string",
+        default="TLSv1.3",
+        reserved="ssl.enabled.protocols decides",
+        doc="Version of TLS.",
+    )
+    ssl_enabled_protocols: tuple[str, ...] = option(
+        "ssl.enabled.protocols",
+        "list",
+        default=("TLSv1.2", "TLSv1.3"),
+        choices=("TLSv1.2", "TLSv1.3"),
+        doc="Versions of TLS that are spoken.",
+    )
+    ssl_keystore_type: str = option(
+        "ssl.keystore.type", "string", default="PEM", refused=PEM_ONLY, doc="Format of the keys."
+    )
+    ssl_keystore_password: Password | None = option(
+        "ssl.keystore.password",
+        "password",
+        default=None,
+        refused=PEM_ONLY,
+        doc="Password of the file with the keys.",
+    )
+    ssl_truststore_type: str = option(
+        "ssl.truststore.type",
+        "string",
+        default="PEM",
+        refused=PEM_ONLY,
+        doc="Format of the certificates.",
+    )
+    ssl_truststore_password: Password | None = option(
+        "ssl.truststore.password",
+        "password",
+        default=None,
+        refused=PEM_ONLY,
+        doc="Password of the file with the certificates.",
+    )
+    ssl_provider: str | None = option(
+        "ssl.provider", "string", default=None, reserved=JAVA, doc="Implementation of TLS."
+    )
+    sasl_mechanism: str = option(
+        "sasl.mechanism",
+        "string",
+        default="PLAIN",
+        choices=("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"),
+        doc="How the client names itself. Kafka's default, GSSAPI (Kerberos), is not supported.",
+    )
+    sasl_plain_username: str | None = option(
+        "sasl.plain.username",
+        "string",
+        default=None,
+        doc="User name for PLAIN and SCRAM (sasl.username of librdkafka).",
+    )
+    sasl_plain_password: Password | None = option(
+        "sasl.plain.password", "password", default=None, doc="Password for PLAIN and SCRAM."
+    )
+    sasl_jaas_config: Password | None = option(
+        "sasl.jaas.config",
+        "password",
+        default=None,
+        doc='The same as Java writes it: …LoginModule required username="…" password="…";',
+    )
+    sasl_oauth_token_provider: Any = option(
+        "sasl.oauth.token.provider",
+        "object",
+        default=None,
+        doc="Object whose method token() gives (or coroutine gives) the token for OAUTHBEARER;"
+        " extensions() may give a dict of texts beside it.",
+    )
+    sasl_oauthbearer_token_endpoint_url: str | None = option(
+        "sasl.oauthbearer.token.endpoint.url",
+        "string",
+        default=None,
+        refused=FROM_PROVIDER,
+        doc="Address where bearer tokens are obtained.",
+    )
+    sasl_login_callback_handler_class: str | None = option(
+        "sasl.login.callback.handler.class",
+        "class",
+        default=None,
+        reserved=JAVA,
+        doc="Class that gives credentials to the login.",
+    )
+    sasl_client_callback_handler_class: str | None = option(
+        "sasl.client.callback.handler.class",
+        "class",
+        default=None,
+        reserved=JAVA,
+        doc="Class that gives credentials to the client.",
+    )
+    sasl_login_class: str | None = option(
+        "sasl.login.class", "class", default=None, reserved=JAVA, doc="Class that logs in."
+    )
+    sasl_login_refresh_window_factor: float = option(
+        "sasl.login.refresh.window.factor",
+        "double",
+        default=0.8,
+        at_least=0.5,
+        at_most=1,
+        reserved=FROM_PROVIDER,
+        doc="Share of a token's life after which it is refreshed.",
+    )
+    sasl_login_refresh_window_jitter: float = option(
+        "sasl.login.refresh.window.jitter",
+        "double",
+        default=0.05,
+        at_least=0,
+        at_most=0.25,
+        reserved=FROM_PROVIDER,
+        doc="Random part that is added to that share.",
+    )
+    sasl_login_refresh_min_period_seconds: int = option(
+        "sasl.login.refresh.min.period.seconds",
+        "short",
+        default=60,
+        reserved=FROM_PROVIDER,
+        doc="Shortest time between refreshes of a token.",
+    )
+    sasl_login_refresh_buffer_seconds: int = option(
+        "sasl.login.refresh.buffer.seconds",
+        "short",
+        default=300,
+        reserved=FROM_PROVIDER,
+        doc="Time before expiry that a refresh of a token keeps free.",
+    )
+    sasl_kerberos_name: object = option(
+        "sasl.kerberos.name", "object", default=None, refused=KERBEROS, doc="Name of the client."
+    )
+    sasl_kerberos_service_name: str = option(
+        "sasl.kerberos.service.name",
+        "string",
+        default="kafka",
+        reserved=KERBEROS,
+        doc="Service name of brokers.",
+    )
+    sasl_kerberos_domain_name: str | None = option(
+        "sasl.kerberos.domain.name",
+        "string",
+        default=None,
+        reserved=KERBEROS,
+        doc="Domain name of brokers.",
+    )
+
+    uses_tls: bool
+    uses_sasl: bool
+
+    def _derive(self, attributes: dict[str, Any]) -> None:
+        super()._derive(attributes)
+        protocol = self.security_protocol
+        attributes["uses_tls"] = protocol.endswith("SSL")
+        attributes["uses_sasl"] = protocol.startswith("SASL")
+        if self.sasl_jaas_config is not None:
+            told = jaas_options(self.sasl_jaas_config.value)
+            if "username" in told and self.sasl_plain_username is None:
+                attributes["sasl_plain_username"] = told["username"]
+            if "password" in told and self.sasl_plain_password is None:
+                attributes["sasl_plain_password"] = Password(told["password"])
+        if self.uses_sasl:
+            self._check_credentials()
+
+    def _check_credentials(self) -> None:
+        mechanism = self.sasl_mechanism
+        if mechanism == "OAUTHBEARER":
+            if self.sasl_oauth_token_provider is None:
+                raise self.options["sasl.mechanism"].error(
+                    mechanism, "sasl.oauth.token.provider is needed, too"
+                )
+        elif self.sasl_plain_username is None or self.sasl_plain_password is None:
+            raise self.options["sasl.mechanism"].error(
+                mechanism, "sasl.plain.username and sasl.plain.password are needed, too"
+            )
