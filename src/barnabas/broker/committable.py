@@ -16,6 +16,30 @@ if TYPE_CHECKING:
     from barnabas.broker.request import Request
 
 
+Errors = dict[tuple[int, int], ErrorCode]
+"""What is wrong with partitions, by the positions of topic and partition in the request."""
+
+
+def committable(broker: Broker, request: Request[Any]) -> Request[Any] | Committable:
+    """Leave in a request only what may be committed; return who is to be given the response."""
+    errors: Errors = {}
+    cluster, session = broker.cluster, request.session
+    for position, topic in enumerate(request.body.topics):
+        name = topic.name or broker.topic_name(topic.topic_id)
+        if name is None:
+            continue  # an id that nobody knows has an error of its own
+        if not broker.allows(session, Operation.READ, ResourceType.TOPIC, name):
+            for number in range(len(topic.partitions)):
+                errors[position, number] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            continue
+        view = cluster.topic(name)
+        count = 0 if view is None else len(view.partitions)
+        for number, partition in enumerate(topic.partitions):
+            if not 0 <= partition.partition_index < count:
+                errors[position, number] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return Committable(request, errors) if errors else request
+
+
 class Committable:
     """Takes partitions that cannot be committed out of a request, and puts them into its answer.
 
@@ -23,37 +47,19 @@ class Committable:
     TxnOffsetCommit are alike in what is used here.
     """
 
-    def __init__(self, broker: Broker, request: Request[Any]) -> None:
+    def __init__(self, request: Request[Any], errors: Errors) -> None:
         self._request = request
         self._topics: list[Any] = request.body.topics
-        self._errors: dict[tuple[int, int], ErrorCode] = {}
-        for position, topic in enumerate(self._topics):
-            self._check(broker, position, topic)
-        if self._errors:
-            request.body.topics = [
-                self._without_errors(position, topic) for position, topic in enumerate(self._topics)
-            ]
+        self._errors = errors
+        request.body.topics = [
+            self._without_errors(position, topic) for position, topic in enumerate(self._topics)
+        ]
 
     def answer(self, response: Any) -> None:
         """Send the response, with every partition where it was in the request."""
-        if self._errors:
-            for position, (asked, told) in enumerate(
-                zip(self._topics, response.topics, strict=True)
-            ):
-                self._put_back(position, asked, told)
+        for position, (asked, told) in enumerate(zip(self._topics, response.topics, strict=True)):
+            self._put_back(position, asked, told)
         self._request.answer(response)
-
-    def _check(self, broker: Broker, position: int, topic: Any) -> None:
-        name = topic.name or broker.topic_name(topic.topic_id)
-        if name is None:
-            return  # an id that nobody knows has an error of its own
-        session = self._request.session
-        view = broker.cluster.topic(name)
-        for number, partition in enumerate(topic.partitions):
-            if not broker.allows(session, Operation.READ, ResourceType.TOPIC, name):
-                self._errors[position, number] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-            elif view is None or not 0 <= partition.partition_index < len(view.partitions):
-                self._errors[position, number] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
     def _without_errors(self, position: int, topic: Any) -> Any:
         fields = {field.name: getattr(topic, field.name) for field in topic.FIELDS}

@@ -13,15 +13,17 @@ import asyncio
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from barnabas.groups.partitioning import partition_for
+from barnabas.kernels import TRANSACTIONAL_BIT, BatchBuilder
 from barnabas.log.validation import NEWEST_VERSION
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError, RequestError
 from barnabas.model.outcome import Outcome, Reply, StateRecord
 from barnabas.records.batch import BatchHeader, read_batch, read_headers
-from barnabas.records.builder import build_batch
+from barnabas.records.compression import Codec, compress
 from barnabas.records.control import ControlType, read_marker
 from barnabas.timing.purgatory import DelayedOperation
 from barnabas.timing.wheel import Timer
@@ -35,6 +37,7 @@ logger = logging.getLogger("barnabas.coordinator")
 
 ALL_REPLICAS = -1
 BATCH_BYTES_LIMIT = 256 * 1024 * 1024
+KNOWN_IDS_MAX = 10_000
 
 
 class Machine(Protocol):
@@ -76,8 +79,11 @@ class CoordinatorHost(ABC, Generic[M]):
         self._broker = broker
         self._make_machine = make_machine
         self._load_bytes = load_bytes
-        self._codec = codec
+        self._codec = Codec.of(codec)
+        self._compress = None if self._codec is Codec.NONE else partial(compress, self._codec)
         self._opened = False
+        self._known: dict[str, Shard[M]] = {}
+        """The shards of ids that were asked for; the hash behind it is not cheap in Python."""
         self._loads: set[asyncio.Task[None]] = set()
 
     # finding
@@ -96,6 +102,9 @@ class CoordinatorHost(ABC, Generic[M]):
 
     def shard(self, key: str) -> Shard[M]:
         """Return the shard of an id; raise what tells a client to wait or to look elsewhere."""
+        shard = self._known.get(key)
+        if shard is not None and not shard.loading:
+            return shard
         topic = self._broker.cluster.topic(self.topic)
         if topic is None:
             raise RequestError(ErrorCode.NOT_COORDINATOR)
@@ -104,6 +113,9 @@ class CoordinatorHost(ABC, Generic[M]):
             raise RequestError(ErrorCode.NOT_COORDINATOR)
         if shard.loading:
             raise RequestError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        if len(self._known) >= KNOWN_IDS_MAX:
+            self._known.clear()
+        self._known[key] = shard
         return shard
 
     def loaded_shards(self) -> Iterator[Shard[M]]:
@@ -167,6 +179,7 @@ class CoordinatorHost(ABC, Generic[M]):
         self.resign(number)
         shard = Shard(partition, self._make_machine(partition))
         self.shards[number] = shard
+        self._known.clear()  # with another number of partitions ids live elsewhere
         if partition.log.log_start_offset == partition.log.log_end_offset:
             self._finish_loading(shard)
             return
@@ -179,6 +192,7 @@ class CoordinatorHost(ABC, Generic[M]):
         shard = self.shards.pop(number, None)
         if shard is None:
             return
+        self._known.clear()
         for timer in shard.timers.values():
             timer.cancel()
         self.send(self._unloaded(shard.machine))
@@ -268,22 +282,25 @@ class CoordinatorHost(ABC, Generic[M]):
 
     def _append(self, shard: Shard[M], outcome: Outcome) -> int:
         """Append an outcome's records as one batch; return the offset that must become safe."""
-        now_ms = self._broker.now_ms()
+        broker, partition = self._broker, shard.partition
+        now_ms = broker.now_ms()
+        builder = BatchBuilder()
+        builder.append_many([(now_ms, key, value, ()) for key, value in outcome.records])
         producer_id, producer_epoch = outcome.producer or (-1, -1)
-        batch = build_batch(
-            [(now_ms, record.key, record.value, ()) for record in outcome.records],
-            self._codec,
+        batch = builder.finish(
+            codec=self._codec,
+            compress=self._compress,
             producer_id=producer_id,
             producer_epoch=producer_epoch,
-            transactional=outcome.producer is not None,
+            attributes=0 if outcome.producer is None else TRANSACTIONAL_BIT,
         )
-        appended = shard.partition.append(
-            bytearray(batch), ALL_REPLICAS, NEWEST_VERSION, now_ms, origin="coordinator"
+        appended = partition.append(
+            batch, ALL_REPLICAS, NEWEST_VERSION, now_ms, origin="coordinator"
         )
-        if shard.partition.flush_owed:
-            self._broker.flusher.request(shard.partition)
+        if partition.flush_owed:
+            broker.flusher.request(partition)
         else:
-            self._broker.appended(shard.partition)
+            broker.appended(partition)
         return appended.last_offset + 1
 
     def send(self, replies: list[Reply]) -> None:

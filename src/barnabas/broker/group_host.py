@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -39,10 +39,10 @@ class GroupHost(CoordinatorHost[GroupCoordinator]):
             options.offsets_topic_compression_codec,
         )
 
-    def call(self, request: Request[Any]) -> Call:
-        """Say who asks what and when."""
+    def call(self, request: Request[Any], token: Hashable = None) -> Call:
+        """Say who asks what and when, and who is told: the request, or what stands for it."""
         return Call(
-            request,
+            request if token is None else token,
             request.version,
             self._broker.now_ms(),
             request.client_id,

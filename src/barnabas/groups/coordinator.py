@@ -522,17 +522,19 @@ class GroupCoordinator:
         self, group_id: str, commits: Any, producer_id: int | None, call: Call, outcome: Outcome
     ) -> None:
         """Store commits; a group that nobody joined exists by its offsets."""
-        self.groups.setdefault(group_id, ClassicGroup(group_id, call.now_ms))
+        if group_id not in self.groups:
+            self.groups[group_id] = ClassicGroup(group_id, call.now_ms)
         outcome.records, undo_store = self.offsets.store(group_id, commits, producer_id)
-        response = outcome.replies[0].response
+        # Not the outcome itself: with a cycle in it, every commit would wait for the collector.
+        replies = outcome.replies
 
         def undo(code: ErrorCode) -> list[Reply]:
             undo_store()
-            for topic in response.topics:
+            for topic in replies[0].response.topics:
                 for partition in topic.partitions:
                     if partition.error_code == ErrorCode.NONE:
                         partition.error_code = offset_error(code)
-            return outcome.replies
+            return replies
 
         outcome.undo = undo
 

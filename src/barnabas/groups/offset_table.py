@@ -88,6 +88,8 @@ class OffsetTable:
 
     def __init__(self, options: GroupOptions, topics: Callable[[], Topics]) -> None:
         self._options = options
+        # The option speaks of bytes; what Kafka counts is characters.
+        self._metadata_size_max = options.offset_metadata_bytes_max
         self._topics = topics
         self._order = 0
         self.by_group: dict[str, GroupOffsets] = {}
@@ -101,17 +103,20 @@ class OffsetTable:
         expire_ms = -1
         if request.retention_time_ms != -1:
             expire_ms = min(now_ms + request.retention_time_ms, LATEST_MS)
-        names = self._names_by_id() if version >= TOPIC_IDS_SINCE else {}
+        by_id = version >= TOPIC_IDS_SINCE
+        names = self._names_by_id() if by_id else {}
         accepted: dict[TopicPartition, Commit] = {}
-        response = refused_commit(request, ErrorCode.NONE)
-        for topic, answer in zip(request.topics, response.topics, strict=True):
-            name = names.get(topic.topic_id) if version >= TOPIC_IDS_SINCE else topic.name
-            for asked, told in zip(topic.partitions, answer.partitions, strict=True):
+        topics = []
+        for topic in request.topics:
+            name = names.get(topic.topic_id) if by_id else topic.name
+            told = []
+            for asked in topic.partitions:
                 metadata = asked.committed_metadata or ""
+                code = 0
                 if name is None:
-                    told.error_code = ErrorCode.UNKNOWN_TOPIC_ID
-                elif self._is_too_long(metadata):
-                    told.error_code = ErrorCode.OFFSET_METADATA_TOO_LARGE
+                    code = ErrorCode.UNKNOWN_TOPIC_ID
+                elif len(metadata) > self._metadata_size_max:
+                    code = ErrorCode.OFFSET_METADATA_TOO_LARGE
                 else:
                     accepted[TopicPartition(name, asked.partition_index)] = Commit(
                         asked.committed_offset,
@@ -120,7 +125,15 @@ class OffsetTable:
                         now_ms if asked.commit_timestamp == -1 else asked.commit_timestamp,
                         expire_ms,
                     )
-        return accepted, response
+                told.append(
+                    OffsetCommitResponsePartition(
+                        partition_index=asked.partition_index, error_code=code
+                    )
+                )
+            topics.append(
+                OffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id, partitions=told)
+            )
+        return accepted, OffsetCommitResponse(topics=topics)
 
     def txn_commits(
         self, request: TxnOffsetCommitRequest, now_ms: int
@@ -131,7 +144,7 @@ class OffsetTable:
         for topic, answer in zip(request.topics, response.topics, strict=True):
             for asked, told in zip(topic.partitions, answer.partitions, strict=True):
                 metadata = asked.committed_metadata or ""
-                if self._is_too_long(metadata):
+                if len(metadata) > self._metadata_size_max:
                     told.error_code = ErrorCode.OFFSET_METADATA_TOO_LARGE
                 else:
                     accepted[TopicPartition(topic.name, asked.partition_index)] = Commit(
@@ -146,17 +159,24 @@ class OffsetTable:
         producer_id: int | None = None,
     ) -> tuple[list[StateRecord], Callable[[], None]]:
         """Store commits; return their records and how to take them back."""
-        offsets = self.by_group.setdefault(group_id, GroupOffsets())
+        offsets = self.by_group.get(group_id)
+        if offsets is None:
+            offsets = self.by_group[group_id] = GroupOffsets()
+        known = offsets.committed
         records = []
-        undos = []
+        stored = []
         for partition, commit in commits.items():
-            commit.order = self._next_order()
-            undos.append(offsets.commit(partition, commit, producer_id))
+            present = known.get(partition)
+            if present is not None:
+                commit.key = present.key
             records.append(commit.record(group_id, partition))
+            self._order += 1
+            commit.order = self._order
+            stored.append((partition, commit, offsets.commit(partition, commit, producer_id)))
 
         def undo() -> None:
-            for step in reversed(undos):
-                step()
+            for partition, commit, before in reversed(stored):
+                offsets.take_back(partition, commit, before, producer_id)
             self._forget_if_empty(group_id)
 
         return records, undo
@@ -172,13 +192,14 @@ class OffsetTable:
         if value is None:
             self.remove(group_id, [partition])
             return
+        self._order += 1
         commit = Commit(
             value.offset,
             value.leader_epoch,
             value.metadata,
             value.commit_timestamp,
             value.expire_timestamp,
-            self._next_order(),
+            self._order,
         )
         offsets = self.by_group.get(group_id)
         if offsets is None:
@@ -278,14 +299,6 @@ class OffsetTable:
     def _forget_if_empty(self, group_id: str) -> None:
         if group_id in self.by_group and not self.by_group[group_id]:
             del self.by_group[group_id]
-
-    def _next_order(self) -> int:
-        self._order += 1
-        return self._order
-
-    def _is_too_long(self, metadata: str) -> bool:
-        # The option speaks of bytes; what Kafka counts is characters.
-        return len(metadata) > self._options.offset_metadata_bytes_max
 
     def _names_by_id(self) -> dict[Uuid, str]:
         return {topic_id: name for name, (topic_id, _) in self._topics().items()}

@@ -7,13 +7,18 @@ in the log: it grows with every commit that is made or replayed.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from barnabas.groups.records import OffsetKey, OffsetValue, state_record
 from barnabas.model.ids import TopicPartition
 from barnabas.model.outcome import StateRecord
+
+_HEAD: Final = struct.Struct(">hqih")
+_TIME: Final = struct.Struct(">q")
+_METADATA_BYTES_MAX: Final = 0x7FFF
 
 
 @dataclass(slots=True)
@@ -27,28 +32,40 @@ class Commit:
     expire_ms: int = -1
     """When it expires, if the commit named a retention of its own."""
     order: int = field(default=0, compare=False)
+    key: bytes | None = field(default=None, compare=False, repr=False)
+    """The key of its record, kept for the next commit of the same group to the same partition."""
     undone: bool = field(default=False, compare=False)
     before: Commit | None = field(default=None, compare=False, repr=False)
     """What was there before this commit; kept only when the commit was undone."""
 
     def record(self, group_id: str, partition: TopicPartition) -> StateRecord:
         """Encode this commit."""
-        return state_record(
-            OffsetKey(group=group_id, topic=partition.topic, partition=partition.partition),
-            OffsetValue(
-                offset=self.offset,
-                leader_epoch=self.leader_epoch,
-                metadata=self.metadata,
-                commit_timestamp=self.commit_ms,
-                expire_timestamp=self.expire_ms,
-            ),
-        )
+        metadata = self.metadata.encode()
+        if self.key is None or self.expire_ms != -1 or len(metadata) > _METADATA_BYTES_MAX:
+            record = state_record(
+                _key(group_id, partition),
+                OffsetValue(
+                    offset=self.offset,
+                    leader_epoch=self.leader_epoch,
+                    metadata=self.metadata,
+                    commit_timestamp=self.commit_ms,
+                    expire_timestamp=self.expire_ms,
+                ),
+            )
+            self.key = record.key
+            return record
+        # The same bytes at a tenth of the cost: nothing is written as often as commits.
+        head = _HEAD.pack(3, self.offset, self.leader_epoch, len(metadata))
+        return StateRecord(self.key, head + metadata + _TIME.pack(self.commit_ms))
 
 
 def tombstone(group_id: str, partition: TopicPartition) -> StateRecord:
     """Return the record that removes a committed offset."""
-    key = OffsetKey(group=group_id, topic=partition.topic, partition=partition.partition)
-    return state_record(key, None)
+    return state_record(_key(group_id, partition), None)
+
+
+def _key(group_id: str, partition: TopicPartition) -> OffsetKey:
+    return OffsetKey(group=group_id, topic=partition.topic, partition=partition.partition)
 
 
 class ExpiryRule(NamedTuple):
@@ -73,29 +90,37 @@ class GroupOffsets:
 
     def commit(
         self, partition: TopicPartition, commit: Commit, producer_id: int | None = None
-    ) -> Callable[[], None]:
-        """Store a commit, of a transaction if a producer is named; return how to take it back."""
+    ) -> Commit | None:
+        """Store a commit, of a transaction if a producer is named; return what was there before."""
         table = self.committed
         if producer_id is not None:
             table = self.pending.setdefault(producer_id, {})
         before = table.get(partition)
         table[partition] = commit
+        return before
 
-        def undo() -> None:
-            # Later commits may have failed too, in any order: walk back to one that stands.
-            commit.undone = True
-            commit.before = before
-            standing = table.get(partition)
-            while standing is not None and standing.undone:
-                standing = standing.before
-            if standing is None:
-                table.pop(partition, None)
-            else:
-                table[partition] = standing
-            if producer_id is not None and not table and self.pending.get(producer_id) is table:
-                del self.pending[producer_id]
-
-        return undo
+    def take_back(
+        self,
+        partition: TopicPartition,
+        commit: Commit,
+        before: Commit | None,
+        producer_id: int | None = None,
+    ) -> None:
+        """Undo a commit; later ones may have failed too, in any order."""
+        commit.undone = True
+        commit.before = before
+        table = self.committed
+        if producer_id is not None:
+            table = self.pending.get(producer_id, {})
+        standing = table.get(partition)
+        while standing is not None and standing.undone:
+            standing = standing.before
+        if standing is not None:
+            table[partition] = standing
+            return
+        table.pop(partition, None)
+        if producer_id is not None and not table:
+            self.pending.pop(producer_id, None)
 
     def end_transaction(self, producer_id: int, committed: bool) -> None:
         """Make a producer's pending commits visible, or forget them."""

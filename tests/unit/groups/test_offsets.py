@@ -158,18 +158,20 @@ def test_several_failed_commits_are_taken_back_in_any_order(order: tuple[int, in
     offsets = GroupOffsets()
     place = TopicPartition("t", 0)
     offsets.commit(place, Commit(1, -1, "", 0))
-    undos = [offsets.commit(place, Commit(n, -1, "", 0)) for n in (2, 3)]
+    commits = [Commit(n, -1, "", 0) for n in (2, 3)]
+    befores = [offsets.commit(place, commit) for commit in commits]
     for index in order:
-        undos[index]()
+        offsets.take_back(place, commits[index], befores[index])
     assert offsets.committed[place].offset == 1
 
 
 def test_commit_after_a_failed_one_stands() -> None:
     offsets = GroupOffsets()
     place = TopicPartition("t", 0)
-    undo = offsets.commit(place, Commit(1, -1, "", 0))
+    failed = Commit(1, -1, "", 0)
+    before = offsets.commit(place, failed)
     offsets.commit(place, Commit(2, -1, "", 0))
-    undo()
+    offsets.take_back(place, failed, before)
     assert offsets.committed[place].offset == 2
 
 

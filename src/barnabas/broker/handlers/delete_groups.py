@@ -34,7 +34,7 @@ def handle(broker: Broker, request: Request[DeleteGroupsRequest]) -> None:
             result = DeletableGroupResult(group_id=group_id, error_code=refusal.code)
             gathering.put(number, result)
             continue
-        call = groups.call(request)._replace(token=gathering.place(number))
+        call = groups.call(request, gathering.place(number))
         groups.apply(shard, shard.machine.handle_delete(group_id, call))
 
 

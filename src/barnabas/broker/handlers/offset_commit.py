@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from barnabas.broker.committable import Committable
+from barnabas.broker.committable import committable
 from barnabas.groups.offset_table import refused_commit
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
@@ -39,7 +39,7 @@ def handle(
     if request.version == 0:
         return _commit_to_tree(broker, request)
     shard = groups.shard(group_id)
-    call = groups.call(request)._replace(token=Committable(broker, request))
+    call = groups.call(request, committable(broker, request))
     groups.apply(shard, shard.machine.handle_offset_commit(request.body, call))
     return None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from barnabas.broker.committable import Committable
+from barnabas.broker.committable import committable
 from barnabas.groups.offset_table import refused_txn_commit
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
@@ -36,7 +36,7 @@ def handle(broker: Broker, request: Request[TxnOffsetCommitRequest]) -> None:
             code = ErrorCode.INVALID_TXN_STATE
         if code is not ErrorCode.NONE:
             raise RequestError(code)
-    call = groups.call(request)._replace(token=Committable(broker, request))
+    call = groups.call(request, committable(broker, request))
     groups.apply(shard, shard.machine.handle_txn_offset_commit(body, call))
 
 
