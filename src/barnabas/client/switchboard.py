@@ -108,6 +108,13 @@ class Switchboard:
             return await self._any()
         return await self._connect(await self._address(to))
 
+    async def separate(self, node_id: int) -> Connection:
+        """Open a connection to a broker for one caller alone, who closes it.
+
+        For requests that wait long (JoinGroup), behind which others would wait too.
+        """
+        return await self._open(_Line(), await self._address(node_id))
+
     async def refresh(
         self, topics: Iterable[str] | None = (), *, auto_create: bool = False
     ) -> ClusterView:

@@ -51,8 +51,8 @@ Wake: TypeAlias = Callable[[], None]
 class ConsumerRebalanceListener(ABC):
     """Told, inside the consumer's poll, of partitions that come and go; to be subclassed.
 
-    The methods may be coroutines for the asyncio consumer. `on_partitions_revoked` and
-    `on_partitions_lost` are called only when there is something to give up; `on_partitions_assigned`
+    The methods may be coroutines for the asyncio consumer. Those about partitions that go are
+    called only when there is something to give up; `on_partitions_assigned` is called
     after every rebalance, with the partitions that are new to this consumer.
     """
 
@@ -150,7 +150,7 @@ class Membership(Protocol):
         """
 
     async def commit(self, offsets: Offsets, timeout_ms: float | None = None) -> None:
-        """Commit; retry while that can help; raise CommitFailedError if others have the partitions."""
+        """Commit, again while that can help; CommitFailedError if others have the partitions."""
 
     def commit_soon(self, offsets: Offsets, callback: CommitCallback | None = None) -> None:
         """Commit without waiting, in the order of calls; `callback` is run in a later poll."""

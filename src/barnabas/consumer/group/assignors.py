@@ -1,0 +1,119 @@
+"""The assignors of one consumer: its list of strategies, and what it needs of each.
+
+The option names them by name ("range"), by the name of Java's class, or gives a class or an object:
+one of our own contract (`barnabas.assignment.contract.Assignor`), or one written for kafka-python
+or aiokafka (`foreign`). The order is the preference; a group uses one that all members list, so a
+rolling upgrade lists the old and the new one for a while.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from barnabas.assignment.contract import Assignor, Member
+from barnabas.assignment.random import RandomAssignor
+from barnabas.assignment.range import RangeAssignor
+from barnabas.assignment.round_robin import RoundRobinAssignor
+from barnabas.assignment.sticky import CooperativeStickyAssignor, StickyAssignor
+from barnabas.client.cluster import ClusterView
+from barnabas.consumer.group.foreign import ForeignStrategy
+from barnabas.consumer.group.strategy import Share, Strategy
+from barnabas.model.errors import ConfigError
+from barnabas.model.ids import TopicPartition
+
+OPTION = "partition.assignment.strategy"
+
+
+class NativeStrategy:
+    """An assignor of our own contract."""
+
+    def __init__(self, assignor: Assignor) -> None:
+        self._assignor = assignor
+        self.name = assignor.name
+        self.is_cooperative = assignor.is_cooperative
+
+    def user_data(
+        self, topics: Sequence[str], owned: Sequence[TopicPartition], generation: int
+    ) -> bytes | None:
+        """Return what this member adds to its subscription."""
+        return self._assignor.user_data(owned, generation)
+
+    def assign(self, cluster: ClusterView, members: Sequence[Member]) -> dict[str, Share]:
+        """Decide for all members."""
+        topics = {topic for member in members for topic in member.topics}
+        assignment = self._assignor.assign(partition_counts(cluster, topics), members)
+        return {name: Share(partitions) for name, partitions in assignment.items()}
+
+    def on_assignment(self, share: Share, generation: int) -> None:
+        """Tell an assignor that wants to know."""
+        told = getattr(self._assignor, "on_assignment", None)
+        if told is not None:
+            told(share.partitions, generation)
+
+
+def partition_counts(cluster: ClusterView, topics: Iterable[str]) -> dict[str, int]:
+    """Return how many partitions each topic has; those that do not exist are left out."""
+    counts = {}
+    for topic in sorted(topics):
+        view = cluster.topics.get(topic)
+        if view is not None and view.partitions:
+            counts[topic] = len(view.partitions)
+    return counts
+
+
+def strategies(given: object, choose: Callable[[int], int]) -> dict[str, Strategy]:
+    """Make the strategies that an option's value names, in its order; `choose` is for chance."""
+    listed = _listed(given)
+    if not listed:
+        raise ConfigError(f"{OPTION} is empty: name at least one assignor")
+    made: dict[str, Strategy] = {}
+    for each in listed:
+        strategy = _strategy(each, choose)
+        if strategy.name in made:
+            raise ConfigError(f"{OPTION} names {strategy.name!r} twice")
+        made[strategy.name] = strategy
+    return made
+
+
+def is_cooperative(strategies: Mapping[str, Strategy]) -> bool:
+    """Tell how a consumer rebalances: incrementally only if all its strategies can."""
+    return all(strategy.is_cooperative for strategy in strategies.values())
+
+
+def _listed(given: object) -> list[object]:
+    if isinstance(given, str):
+        return [name.strip() for name in given.split(",") if name.strip()]
+    return list(given) if isinstance(given, Iterable) else [given]
+
+
+def _strategy(given: object, choose: Callable[[int], int]) -> Strategy:
+    if isinstance(given, str):
+        return NativeStrategy(_by_name(given, choose))
+    assignor: object = given() if isinstance(given, type) else given
+    if callable(getattr(assignor, "metadata", None)):
+        return ForeignStrategy(assignor)
+    for needed in ("name", "is_cooperative", "user_data", "assign"):
+        if not hasattr(assignor, needed):
+            raise ConfigError(f"{OPTION}: {given!r} is no assignor: it has no {needed!r}")
+    return NativeStrategy(assignor)  # type: ignore[arg-type]  # it has all that is asked for
+
+
+def _by_name(name: str, choose: Callable[[int], int]) -> Assignor:
+    known: dict[str, Callable[[], Assignor]] = {
+        "range": RangeAssignor,
+        "roundrobin": RoundRobinAssignor,
+        "sticky": StickyAssignor,
+        "cooperative-sticky": CooperativeStickyAssignor,
+        "random": lambda: RandomAssignor(choose),
+    }
+    java = {
+        "RangeAssignor": "range",
+        "RoundRobinAssignor": "roundrobin",
+        "StickyAssignor": "sticky",
+        "CooperativeStickyAssignor": "cooperative-sticky",
+    }
+    short = name.rpartition(".")[2]
+    make = known.get(java.get(short, name))
+    if make is None:
+        raise ConfigError(f"{OPTION}={name!r}: there are {', '.join(known)}")
+    return make()

@@ -1,0 +1,159 @@
+"""Assignors that were written for kafka-python or aiokafka, as they are.
+
+Those libraries agree on a class with `name`, `metadata(topics)`, `assign(cluster, members)` and
+`on_assignment(assignment[, generation])`, and differ in what `members` is: a dict by member id, or
+a list of entries with a `member_id`. What is handed over here is a dict whose keys are strings that
+also have the entry's attributes, so both kinds of code read it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from barnabas.assignment.contract import Member
+from barnabas.client.cluster import ClusterView
+from barnabas.consumer.group.strategy import Share
+from barnabas.model.errors import InvalidValueError
+from barnabas.model.ids import TopicPartition
+
+COOPERATIVE = 1
+"""kafka-python's number for incremental rebalances."""
+
+
+class MemberMetadata:
+    """What a member said of itself, under both libraries' names."""
+
+    def __init__(self, member: Member) -> None:
+        self.version = 3
+        self.topics = list(member.topics)
+        self.subscription = self.topics
+        self.user_data = member.user_data or b""
+        self.owned_partitions = grouped(member.owned)
+        self.generation_id = member.generation
+        self.group_instance_id = member.instance_id
+        self.rack_id = member.rack_id
+
+
+class MemberEntry(str):
+    """A member id that knows the rest of its entry."""
+
+    member_id: str
+    group_instance_id: str | None
+    metadata: MemberMetadata
+
+    @classmethod
+    def of(cls, member: Member) -> MemberEntry:
+        """Make the entry of a member."""
+        entry = cls(member.member_id)
+        entry.member_id = member.member_id
+        entry.group_instance_id = member.instance_id
+        entry.metadata = MemberMetadata(member)
+        return entry
+
+
+class MemberAssignment:
+    """What a member got, as both libraries show it."""
+
+    version = 0
+
+    def __init__(self, partitions: Sequence[TopicPartition], user_data: bytes | None) -> None:
+        self.assigned_partitions = grouped(partitions)
+        self.assignment = self.assigned_partitions
+        self.user_data = user_data or b""
+        self._partitions = list(partitions)
+
+    def partitions(self) -> list[TopicPartition]:
+        """Return the partitions one by one."""
+        return list(self._partitions)
+
+
+class ClusterSeen:
+    """The cluster, with the questions that assignors ask."""
+
+    def __init__(self, view: ClusterView) -> None:
+        self._view = view
+
+    def partitions_for_topic(self, topic: str) -> set[int] | None:
+        """Return a topic's partitions, None if it is not known."""
+        seen = self._view.topics.get(topic)
+        return set(seen.partitions) if seen is not None and seen.partitions else None
+
+    def available_partitions_for_topic(self, topic: str) -> set[int] | None:
+        """Return a topic's partitions that have a leader."""
+        numbers = self.partitions_for_topic(topic)
+        if numbers is None:
+            return None
+        return {n for n in numbers if self._view.leader(TopicPartition(topic, n)) is not None}
+
+    def leader_for_partition(self, partition: TopicPartition) -> int | None:
+        """Return the node id of a partition's leader."""
+        return self._view.leader(TopicPartition(*partition))
+
+    def topics(self, exclude_internal_topics: bool = True) -> set[str]:
+        """Return the names of the topics that are known."""
+        return {
+            name
+            for name, topic in self._view.topics.items()
+            if not (exclude_internal_topics and topic.internal)
+        }
+
+
+class ForeignStrategy:
+    """An assignor of kafka-python or aiokafka as one of ours."""
+
+    def __init__(self, assignor: Any) -> None:
+        self._assignor = assignor
+        self.name: str = assignor.name
+        supported: Iterable[Any] = getattr(assignor, "supported_protocols", tuple)()
+        self.is_cooperative = COOPERATIVE in [int(each) for each in supported]
+        told = inspect.signature(assignor.on_assignment).parameters
+        self._tells_generation = len(told) > 1
+
+    def user_data(
+        self, topics: Sequence[str], owned: Sequence[TopicPartition], generation: int
+    ) -> bytes | None:
+        """Return the user data of the assignor's metadata."""
+        told: bytes | None = self._assignor.metadata(set(topics)).user_data
+        return None if told is None else bytes(told)
+
+    def assign(self, cluster: ClusterView, members: Sequence[Member]) -> dict[str, Share]:
+        """Let the assignor decide for all members."""
+        entries = [MemberEntry.of(member) for member in members]
+        decided: Mapping[str, Any] = self._assignor.assign(
+            ClusterSeen(cluster), {entry: entry.metadata for entry in entries}
+        )
+        strangers = set(decided) - set(entries)
+        if strangers:
+            raise InvalidValueError(
+                f"assignor {self.name!r} assigned partitions to {sorted(strangers)}, "
+                f"the members are {sorted(entries)}"
+            )
+        return {
+            name: Share(_partitions(assignment), getattr(assignment, "user_data", None))
+            for name, assignment in decided.items()
+        }
+
+    def on_assignment(self, share: Share, generation: int) -> None:
+        """Tell the assignor what this member got."""
+        assignment = MemberAssignment(share.partitions, share.user_data)
+        if self._tells_generation:
+            self._assignor.on_assignment(assignment, generation)
+        else:
+            self._assignor.on_assignment(assignment)
+
+
+def _partitions(assignment: Any) -> list[TopicPartition]:
+    listed: Iterable[Any] = (
+        assignment.partitions() if hasattr(assignment, "partitions") else assignment
+    )
+    return [TopicPartition(*each) for each in listed]
+
+
+def grouped(partitions: Iterable[TopicPartition]) -> list[tuple[str, list[int]]]:
+    """Return partitions as pairs of a topic and its numbers."""
+    topics: dict[str, list[int]] = {}
+    for partition in sorted(partitions):
+        topics.setdefault(partition.topic, []).append(partition.partition)
+    return list(topics.items())
