@@ -63,12 +63,12 @@ class GroupHost(CoordinatorHost[GroupCoordinator]):
     def topics_deleted(self, name: str) -> None:
         """Forget the offsets of a topic that is gone."""
         for shard in self.loaded_shards():
-            self.apply(shard, shard.machine.topics_deleted([name]))
+            self.apply(shard, shard.machine.forgetting.topics_deleted([name]))
 
     def expire_offsets(self) -> None:
         """Forget offsets that nobody has used for too long."""
         for shard in self.loaded_shards():
-            self.apply(shard, shard.machine.expire_offsets(self._broker.now_ms()))
+            self.apply(shard, shard.machine.forgetting.expire_offsets(self._broker.now_ms()))
 
     def _internal_topic(self) -> NewTopic:
         options = self._broker.options
@@ -95,7 +95,7 @@ class GroupHost(CoordinatorHost[GroupCoordinator]):
     def _replay(
         self, machine: GroupCoordinator, record: StateRecord, producer_id: int | None
     ) -> None:
-        machine.replay(record, producer_id)
+        machine.replaying.replay(record, producer_id)
 
     def _new_id(self) -> str:
         return str(UUID(bytes=self._random_bytes(16), version=4))

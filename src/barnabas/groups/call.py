@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from barnabas.model.outcome import Outcome, Reply
 
 
 class Call(NamedTuple):
@@ -16,3 +18,8 @@ class Call(NamedTuple):
     client_id: str = ""
     client_host: str = ""
     """The address as Kafka stores it: "/10.0.0.1"."""
+
+
+def answered(call: Call, response: Any) -> Outcome:
+    """Answer a call at once, with nothing to write."""
+    return Outcome([Reply(call.token, response)])

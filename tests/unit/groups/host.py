@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Hashable
+from operator import attrgetter
 from typing import Any
 
 from barnabas.groups.call import Call
@@ -39,9 +40,9 @@ _HANDLERS: dict[type[Message], str] = {
     SyncGroupRequest: "handle_sync",
     HeartbeatRequest: "handle_heartbeat",
     LeaveGroupRequest: "handle_leave",
-    OffsetCommitRequest: "handle_offset_commit",
-    TxnOffsetCommitRequest: "handle_txn_offset_commit",
-    OffsetDeleteRequest: "handle_offset_delete",
+    OffsetCommitRequest: "offset_requests.handle_commit",
+    TxnOffsetCommitRequest: "offset_requests.handle_txn_commit",
+    OffsetDeleteRequest: "offset_requests.handle_delete",
     ConsumerGroupHeartbeatRequest: "handle_consumer_heartbeat",
 }
 
@@ -80,7 +81,7 @@ class Host:
         self._versions[token] = version
         sent, _ = decode(type(request), encode(request, version), version)
         call = Call(token, version, self.now_ms, client_id, "/127.0.0.1")
-        self.apply(getattr(self.coordinator, _HANDLERS[type(request)])(sent, call))
+        self.apply(attrgetter(_HANDLERS[type(request)])(self.coordinator)(sent, call))
         return token
 
     def ask(self, request: Message, version: int | None = None, client_id: str = "c") -> Any:
@@ -90,7 +91,9 @@ class Host:
     def delete(self, group_id: str) -> int:
         token = next(self._tokens)
         self._versions[token] = 2
-        self.apply(self.coordinator.handle_delete(group_id, Call(token, 2, self.now_ms)))
+        self.apply(
+            self.coordinator.administration.handle_delete(group_id, Call(token, 2, self.now_ms))
+        )
         return int(self.answers[token].error_code)
 
     # -- what the coordinator wants done
@@ -109,7 +112,7 @@ class Host:
             producer_id = outcome.producer[0] if outcome.producer else None
             self.log += [(record, producer_id) for record in outcome.records]
             for record in outcome.records:
-                self.reader.replay(record, producer_id)
+                self.reader.replaying.replay(record, producer_id)
         for reply in replies:
             self._receive(reply)
 
@@ -159,7 +162,7 @@ class Host:
         fresh = self.new_coordinator()
         for record in last.values():
             if record.value is not None:
-                fresh.replay(record)
+                fresh.replaying.replay(record)
         fresh.loaded(self.now_ms)
         return fresh
 
@@ -167,7 +170,7 @@ class Host:
         fresh = self.new_coordinator()
         for first, second in self.log:
             if isinstance(first, StateRecord):
-                fresh.replay(first, second)
+                fresh.replaying.replay(first, second)
             else:
                 fresh.on_marker(first, bool(second))
         return fresh
@@ -269,7 +272,7 @@ def fetch(
         topics=[OffsetFetchRequestTopics(name=topic, partition_indexes=[partition])],
         **values,
     )
-    answer = coordinator.fetch_offsets(asked, 9, require_stable)
+    answer = coordinator.offset_requests.fetch(asked, 9, require_stable)
     if answer.error_code:
         return -1, int(answer.error_code)
     (told,) = answer.topics[0].partitions

@@ -438,7 +438,7 @@ def test_offsets_are_for_members_of_the_present_epoch(host: Host) -> None:
 def test_description_tells_what_members_have_and_should_have(host: Host) -> None:
     a = Consumer(host, "a", "foo")
     Consumer(host, "b", "foo")
-    described = host.coordinator.describe_consumer("g")
+    described = host.coordinator.administration.describe_consumer("g")
     assert (described.group_state, described.group_epoch) == ("Reconciling", 2)
     assert described.assignor_name == "uniform"
     first, second = described.members
@@ -446,7 +446,7 @@ def test_description_tells_what_members_have_and_should_have(host: Host) -> None
     assert first.assignment.topic_partitions[0].topic_name == "foo"
     assert second.assignment.topic_partitions == []
     assert len(second.target_assignment.topic_partitions[0].partitions) == 3
-    missing = host.coordinator.describe_consumer("x")
+    missing = host.coordinator.administration.describe_consumer("x")
     assert missing.error_code == ErrorCode.GROUP_ID_NOT_FOUND
     for version in (0, 1):
         response = ConsumerGroupDescribeResponse(groups=[described, missing])
@@ -457,7 +457,7 @@ def test_description_tells_what_members_have_and_should_have(host: Host) -> None
 def test_groups_of_both_types_are_listed(host: Host) -> None:
     Consumer(host, "a", "foo")
     host.ask(commit({("t", 0): 1}, group_id="simple"))
-    read = host.coordinator
+    read = host.coordinator.administration
     assert {(g.group_id, g.group_type) for g in read.list_groups()} == {
         ("g", "consumer"),
         ("simple", "classic"),
@@ -475,7 +475,7 @@ def test_deleting_and_expiring_consumer_groups(host: Host) -> None:
     assert host.replayed().groups == {}
     Consumer(host, "a", "foo")
     host.ask(beat("a", -1))
-    host.apply(host.coordinator.expire_offsets(host.now_ms))
+    host.apply(host.coordinator.forgetting.expire_offsets(host.now_ms))
     assert host.coordinator.groups == host.replayed().groups == {}
 
 

@@ -32,8 +32,10 @@ def stable(host: Host) -> str:
 @pytest.mark.parametrize("version", range(7))
 def test_description_of_a_group(host: Host, version: int) -> None:
     name = stable(host)
-    described = host.coordinator.describe("g", version)
-    response = DescribeGroupsResponse(groups=[described, host.coordinator.describe("x", version)])
+    described = host.coordinator.administration.describe("g", version)
+    response = DescribeGroupsResponse(
+        groups=[described, host.coordinator.administration.describe("x", version)]
+    )
     read, _ = decode(DescribeGroupsResponse, encode(response, version), version)
     group, missing = read.groups
     assert (group.group_state, group.protocol_type) == ("Stable", "consumer")
@@ -49,7 +51,7 @@ def test_description_of_a_group(host: Host, version: int) -> None:
 def test_description_of_an_unsettled_group_hides_what_may_change(host: Host) -> None:
     name = stable(host)
     host.send(join(name, "i"))
-    described = host.coordinator.describe("g", 5)
+    described = host.coordinator.administration.describe("g", 5)
     assert described.group_state == "CompletingRebalance"
     assert described.protocol_data == ""
     assert described.members[0].member_assignment == b""
@@ -59,14 +61,14 @@ def test_description_of_an_unsettled_group_hides_what_may_change(host: Host) -> 
 def test_list_of_groups(host: Host, version: int) -> None:
     stable(host)
     host.ask(commit({("t", 0): 1}, group_id="simple"))
-    response = ListGroupsResponse(groups=host.coordinator.list_groups())
+    response = ListGroupsResponse(groups=host.coordinator.administration.list_groups())
     read, _ = decode(ListGroupsResponse, encode(response, version), version)
     listed = {(group.group_id, group.protocol_type) for group in read.groups}
     assert listed == {("g", "consumer"), ("simple", "")}
-    by_state = host.coordinator.list_groups(states=["stable"])
+    by_state = host.coordinator.administration.list_groups(states=["stable"])
     assert [group.group_id for group in by_state] == ["g"]
-    assert host.coordinator.list_groups(states=["nonsense"]) == []
-    assert host.coordinator.list_groups(types=["share"]) == []
+    assert host.coordinator.administration.list_groups(states=["nonsense"]) == []
+    assert host.coordinator.administration.list_groups(types=["share"]) == []
 
 
 def test_options_come_from_the_broker() -> None:
@@ -93,7 +95,7 @@ def test_unknown_assignors_are_refused_by_name() -> None:
 
 
 def test_keys_of_newer_brokers_are_skipped(host: Host) -> None:
-    host.coordinator.replay(StateRecord(b"\x00\x63newer", b"anything"))
+    host.coordinator.replaying.replay(StateRecord(b"\x00\x63newer", b"anything"))
     assert host.coordinator.groups == {}
 
 
@@ -114,7 +116,7 @@ def test_loading_a_tombstone_keeps_offsets_without_their_group(host: Host) -> No
     host.ask(commit({("t", 0): 1}, name, 1, group_instance_id="i"))
     record = host.coordinator.groups["g"].tombstones()[0]
     fresh = host.replayed()
-    fresh.replay(record)
+    fresh.replaying.replay(record)
     assert fresh.groups["g"].is_empty
     assert len(fresh.offsets.of("g")) == 1
 

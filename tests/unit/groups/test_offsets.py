@@ -113,11 +113,11 @@ def test_commit_and_fetch_by_topic_id(host: Host) -> None:
     assert fetch(host.coordinator) == (7, 0)
     for topics in (None, [OffsetFetchRequestTopics(topic_id=TOPIC_ID, partition_indexes=[0])]):
         asked = OffsetFetchRequestGroup(group_id="g", topics=topics)
-        (topic,) = host.coordinator.fetch_offsets(asked, 10, False).topics
+        (topic,) = host.coordinator.offset_requests.fetch(asked, 10, False).topics
         assert topic.topic_id == TOPIC_ID
         assert topic.partitions[0].committed_offset == 7
     asked.topics = [OffsetFetchRequestTopics(topic_id=ZERO_UUID, partition_indexes=[0])]
-    (topic,) = host.coordinator.fetch_offsets(asked, 10, False).topics
+    (topic,) = host.coordinator.offset_requests.fetch(asked, 10, False).topics
     assert topic.partitions[0].error_code == ErrorCode.UNKNOWN_TOPIC_ID
 
 
@@ -192,7 +192,7 @@ def test_fetch_in_every_version(host: Host, version: int) -> None:
         )
     request, _ = decode(OffsetFetchRequest, encode(request, version), version)
     answers = [
-        host.coordinator.fetch_offsets(asked, version, request.require_stable)
+        host.coordinator.offset_requests.fetch(asked, version, request.require_stable)
         for asked in groups_asked(request, version)
     ]
     response, _ = decode(
@@ -223,7 +223,7 @@ def test_refused_fetch_in_every_version(version: int) -> None:
 
 def test_all_offsets_of_a_group(host: Host) -> None:
     host.ask(commit({("t", 0): 1, ("t", 1): 2, ("u", 0): 3}))
-    answer = host.coordinator.fetch_offsets(
+    answer = host.coordinator.offset_requests.fetch(
         OffsetFetchRequestGroup(group_id="g", topics=None), 8, False
     )
     told = {
@@ -305,7 +305,7 @@ def test_transactional_commit_checks_the_member_it_names(host: Host) -> None:
 
 def expire(host: Host, minutes: int = 0) -> None:
     host.advance(minutes * MINUTE_MS)
-    host.apply(host.coordinator.expire_offsets(host.now_ms))
+    host.apply(host.coordinator.forgetting.expire_offsets(host.now_ms))
 
 
 def test_offsets_without_a_group_age_from_their_commit(host: Host) -> None:
@@ -347,7 +347,7 @@ def test_offsets_of_an_emptied_group_age_from_when_it_emptied(host: Host) -> Non
 def test_offsets_of_topics_that_a_stable_group_reads_do_not_age(host: Host) -> None:
     name = one_member(host, ["t"])
     host.ask(commit({("t", 0): 1, ("u", 0): 2}, name, 1))
-    host.apply(host.coordinator.expire_offsets(host.now_ms + 10 * MINUTE_MS))
+    host.apply(host.coordinator.forgetting.expire_offsets(host.now_ms + 10 * MINUTE_MS))
     assert fetch(host.coordinator) == (1, 0)
     assert fetch(host.coordinator, "u") == (-1, 0)
 
@@ -373,7 +373,7 @@ def test_failed_expiry_expires_nothing(host: Host) -> None:
 def test_deleted_topics_take_their_offsets_with_them(host: Host) -> None:
     host.ask(commit({("t", 0): 1, ("u", 0): 2}))
     host.ask(txn_commit(5, partition=1))
-    host.apply(host.coordinator.topics_deleted(["t"]))
+    host.apply(host.coordinator.forgetting.topics_deleted(["t"]))
     host.marker(1, committed=True)
     for coordinator in (host.coordinator, host.replayed()):
         assert fetch(coordinator) == fetch(coordinator, partition=1) == (-1, 0)

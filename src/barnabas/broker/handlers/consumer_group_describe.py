@@ -45,7 +45,7 @@ def _describe(
     session = request.session
     try:
         broker.groups.authorize(request, group_id, Operation.DESCRIBE)
-        described = broker.groups.shard(group_id).machine.describe_consumer(group_id)
+        described = broker.groups.shard(group_id).machine.administration.describe_consumer(group_id)
     except RequestError as refusal:
         return DescribedGroup(
             group_id=group_id, error_code=refusal.code, error_message=refusal.message

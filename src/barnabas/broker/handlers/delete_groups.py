@@ -35,7 +35,7 @@ def handle(broker: Broker, request: Request[DeleteGroupsRequest]) -> None:
             gathering.put(number, result)
             continue
         call = groups.call(request, gathering.place(number))
-        groups.apply(shard, shard.machine.handle_delete(group_id, call))
+        groups.apply(shard, shard.machine.administration.handle_delete(group_id, call))
 
 
 def refuse(

@@ -40,7 +40,9 @@ def _describe(
     session = request.session
     try:
         broker.groups.authorize(request, group_id, Operation.DESCRIBE)
-        described = broker.groups.shard(group_id).machine.describe(group_id, request.version)
+        described = broker.groups.shard(group_id).machine.administration.describe(
+            group_id, request.version
+        )
     except RequestError as refusal:
         return DescribedGroup(group_id=group_id, error_code=refusal.code)
     if request.body.include_authorized_operations:

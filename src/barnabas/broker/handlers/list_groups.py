@@ -24,7 +24,9 @@ def handle(broker: Broker, request: Request[ListGroupsRequest]) -> ListGroupsRes
         groups=[
             group
             for shard in broker.groups.loaded_shards()
-            for group in shard.machine.list_groups(body.states_filter, body.types_filter)
+            for group in shard.machine.administration.list_groups(
+                body.states_filter, body.types_filter
+            )
             if sees_all
             or broker.allows(session, Operation.DESCRIBE, ResourceType.GROUP, group.group_id)
         ]

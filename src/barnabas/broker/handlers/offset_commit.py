@@ -40,7 +40,7 @@ def handle(
         return _commit_to_tree(broker, request)
     shard = groups.shard(group_id)
     call = groups.call(request, committable(broker, request))
-    groups.apply(shard, shard.machine.handle_offset_commit(request.body, call))
+    groups.apply(shard, shard.machine.offset_requests.handle_commit(request.body, call))
     return None
 
 

@@ -18,7 +18,9 @@ def handle(broker: Broker, request: Request[OffsetDeleteRequest]) -> None:
     groups, group_id = broker.groups, request.body.group_id
     groups.authorize(request, group_id, Operation.DELETE)
     shard = groups.shard(group_id)
-    groups.apply(shard, shard.machine.handle_offset_delete(request.body, groups.call(request)))
+    groups.apply(
+        shard, shard.machine.offset_requests.handle_delete(request.body, groups.call(request))
+    )
 
 
 def refuse(

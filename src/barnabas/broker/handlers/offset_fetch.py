@@ -70,7 +70,7 @@ def _fetch(
     except RequestError as refusal:
         place.answer(refused(asked, request.version, refusal.code))
         return
-    found = shard.machine.fetch_offsets(asked, request.version, request.body.require_stable)
+    found = shard.machine.offset_requests.fetch(asked, request.version, request.body.require_stable)
 
     def undo(code: ErrorCode) -> list[Reply]:
         return [Reply(place, refused(asked, request.version, offset_error(code)))]

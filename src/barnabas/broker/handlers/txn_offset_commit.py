@@ -37,7 +37,7 @@ def handle(broker: Broker, request: Request[TxnOffsetCommitRequest]) -> None:
         if code is not ErrorCode.NONE:
             raise RequestError(code)
     call = groups.call(request, committable(broker, request))
-    groups.apply(shard, shard.machine.handle_txn_offset_commit(body, call))
+    groups.apply(shard, shard.machine.offset_requests.handle_txn_commit(body, call))
 
 
 def refuse(
