@@ -100,8 +100,21 @@ cdef extern from *:
         for (int i = 0; i < 16; i++)
             digest[i] = (uint8_t)(state[i >> 2] >> 8 * (i & 3));
     }
+
+    /* The slot where a search begins: the digest's first half as a fraction of all slots. */
+    static uint64_t barnabas_home(const uint8_t digest[16], uint64_t slot_count)
+    {
+        uint64_t half = 0;
+        for (int i = 0; i < 8; i++)
+            half |= (uint64_t)digest[i] << 8 * i;
+        return (uint64_t)((unsigned __int128)half * slot_count >> 64);
+    }
+
+    #define barnabas_prefetch(place) __builtin_prefetch(place, 1)
     """
     void barnabas_md5(const uint8_t* data, size_t size, uint8_t* digest) nogil
+    uint64_t barnabas_home(const uint8_t* digest, uint64_t slot_count) nogil
+    void barnabas_prefetch(const uint8_t* place) nogil
 
 cdef enum:
     HEADER = 61
@@ -134,27 +147,43 @@ cdef struct Kept:
     bint tombstones
 
 
-cdef inline uint8_t* find(
-    uint8_t* slots, uint64_t slot_count, const uint8_t* key, int32_t length, uint8_t* digest
+cdef struct Search:
+    # A search whose slot is being fetched from memory while the next key is hashed: in a large map
+    # nearly every key would otherwise wait for it.
+    uint8_t* home
+    uint8_t digest[16]
+
+
+cdef struct Candidate:
+    Layout layout
+    Search search
+    const uint8_t* begin
+    int64_t offset
+    bint searched
+
+
+cdef inline void begin_search(
+    uint8_t* slots, uint64_t slot_count, const uint8_t* key, int32_t length, Search* search
+) noexcept nogil:
+    barnabas_md5(key, length, search.digest)
+    search.home = slots + barnabas_home(search.digest, slot_count) * SLOT
+    barnabas_prefetch(search.home)
+
+
+cdef inline uint8_t* end_search(
+    uint8_t* slots, uint64_t slot_count, const Search* search
 ) noexcept nogil:
     """Return the key's slot, or the free one where it belongs."""
-    cdef uint64_t start = 0
-    cdef uint64_t slot
+    cdef uint8_t* place = search.home
+    cdef uint8_t* end = slots + slot_count * SLOT
     cdef int64_t value
-    cdef uint8_t* place
-    barnabas_md5(key, length, digest)
-    cdef int index
-    for index in range(8):
-        start |= <uint64_t>digest[index] << 8 * index
-    slot = start % slot_count
     while True:
-        place = slots + slot * SLOT
         memcpy(&value, place + 16, 8)
-        if value == 0 or memcmp(place, digest, 16) == 0:
+        if value == 0 or memcmp(place, search.digest, 16) == 0:
             return place
-        slot += 1
-        if slot == slot_count:
-            slot = 0
+        place += SLOT
+        if place == end:
+            place = slots
 
 
 cdef inline int64_t offset_in(const uint8_t* place) noexcept nogil:
@@ -177,9 +206,10 @@ cdef int64_t map_run(
 ) noexcept nogil:
     """Enter the records; return the offset that found no room, or -1."""
     cdef Layout layout
-    cdef uint8_t digest[16]
+    cdef Search searches[2]
+    cdef int64_t offsets[2]
     cdef uint8_t* place
-    cdef int64_t index, _index, offset, value
+    cdef int64_t index, begun = 0, ended = 0, value
     cdef const uint8_t* walk = p
     cdef int fault
     if count < 0:
@@ -195,20 +225,31 @@ cdef int64_t map_run(
     if walk != end:
         trouble.kind, trouble.first = FAULT_LEFTOVER, count
         return -1
-    for _index in range(count):
-        read_layout(p, end, &layout)
-        p = layout.end
-        offset = base_offset + layout.offset_delta
-        if layout.key_length < 0 or offset < start_offset:
-            continue
-        place = find(slots, slot_count, layout.key, layout.key_length, digest)
+    for index in range(count + 1):
+        if index < count:
+            read_layout(p, end, &layout)
+            p = layout.end
+            value = base_offset + layout.offset_delta
+            if layout.key_length < 0 or value < start_offset:
+                continue
+            if slot_count == 0:
+                return value
+            offsets[begun & 1] = value
+            begin_search(slots, slot_count, layout.key, layout.key_length, &searches[begun & 1])
+            begun += 1
+            if begun == 1:
+                continue
+        if ended == begun:
+            break
+        place = end_search(slots, slot_count, &searches[ended & 1])
         if offset_in(place) < 0:
             if added[0] >= room:
-                return offset
+                return offsets[ended & 1]
             added[0] += 1
-            memcpy(place, digest, 16)
-        value = offset + 1
+            memcpy(place, searches[ended & 1].digest, 16)
+        value = offsets[ended & 1] + 1
         memcpy(place + 16, &value, 8)
+        ended += 1
     return -1
 
 
@@ -227,30 +268,43 @@ cdef uint8_t* filter_run(
     Trouble* trouble,
 ) noexcept nogil:
     """Copy what stays to `out`, and return the position after it."""
-    cdef Layout layout
-    cdef uint8_t digest[16]
-    cdef const uint8_t* begin
-    cdef int64_t index, offset, delta
+    cdef Candidate candidates[2]
+    cdef Candidate* one
+    cdef Layout* layout
+    cdef int64_t index, begun = 0, ended = 0, delta
     cdef uint64_t size
     cdef int fault
     kept.count, kept.tombstones, kept.delta_max = 0, False, INT64_MIN
     if count < 0:
         trouble.kind, trouble.first = FAULT_COUNT, 0
         return out
-    for index in range(count):
-        fault = read_layout(p, end, &layout)
-        if fault:
-            trouble.kind, trouble.first = fault, index
-            return out
-        begin, p = p, layout.end
-        offset = base_offset + layout.offset_delta
-        if offset < map_end:
-            if layout.key_length < 0 or (layout.value_length < 0 and drop_tombstones):
+    for index in range(count + 1):
+        if index < count:
+            one = &candidates[begun & 1]
+            layout = &one.layout
+            fault = read_layout(p, end, layout)
+            if fault:
+                trouble.kind, trouble.first = fault, index
+                return out
+            one.begin, p = p, layout.end
+            one.offset = base_offset + layout.offset_delta
+            one.searched = False
+            if one.offset < map_end:
+                if layout.key_length < 0 or (layout.value_length < 0 and drop_tombstones):
+                    continue
+                if slot_count:
+                    one.searched = True
+                    begin_search(slots, slot_count, layout.key, layout.key_length, &one.search)
+            begun += 1
+            if begun == 1:
                 continue
-            if slot_count and offset < offset_in(
-                find(slots, slot_count, layout.key, layout.key_length, digest)
-            ):
-                continue
+        if ended == begun:
+            break
+        one = &candidates[ended & 1]
+        layout = &one.layout
+        ended += 1
+        if one.searched and one.offset < offset_in(end_search(slots, slot_count, &one.search)):
+            continue
         kept.count += 1
         if layout.value_length < 0:
             kept.tombstones = True
@@ -258,8 +312,8 @@ cdef uint8_t* filter_run(
         if delta > kept.delta_max:
             kept.delta_max = delta
         if shift == 0:
-            memcpy(out, begin, layout.end - begin)
-            out += layout.end - begin
+            memcpy(out, one.begin, layout.end - one.begin)
+            out += layout.end - one.begin
             continue
         size = <uint64_t>(layout.end - layout.key) + 1
         size += unsigned_size(zigzag64(delta))
@@ -415,15 +469,16 @@ cdef object describe(Trouble* trouble):
 def find_offset(slots, key, /):
     """Return the offset that the map has for a key, -1 without one."""
     cdef Py_buffer place, view
-    cdef uint8_t digest[16]
+    cdef Search search
+    cdef uint8_t* start
     cdef int64_t offset = -1
     PyObject_GetBuffer(slots, &place, PyBUF_SIMPLE)
     try:
         PyObject_GetBuffer(key, &view, PyBUF_SIMPLE)
         if place.len >= SLOT:
-            offset = offset_in(
-                find(<uint8_t*>place.buf, place.len // SLOT, <uint8_t*>view.buf, view.len, digest)
-            )
+            start = <uint8_t*>place.buf
+            begin_search(start, place.len // SLOT, <uint8_t*>view.buf, view.len, &search)
+            offset = offset_in(end_search(start, place.len // SLOT, &search))
         PyBuffer_Release(&view)
     finally:
         PyBuffer_Release(&place)

@@ -1,6 +1,7 @@
 """Compaction of record batches: keys into a map of offsets, and batches through that map.
 
-The map is one flat buffer of slots, open addressing with linear steps:
+The map is one flat buffer of slots, open addressing with linear steps, from the slot that the first
+half of the digest says, as a fraction of all:
 
     MD5 of the key, 16 bytes | offset + 1, int64 in the machine's order (0: the slot is free)
 
@@ -64,6 +65,8 @@ def map_records(
         offset = base_offset + layout.offset_delta
         if layout.key_length < 0 or offset < start_offset:
             continue
+        if len(slots) < SLOT_SIZE:
+            return added, offset
         key = buffer[layout.key_start : layout.key_start + layout.key_length]
         position, found = _find(slots, key)
         if not found:
@@ -278,7 +281,7 @@ def _find(slots: Buffer, key: Buffer) -> tuple[int, int]:
     """Return the position of the key's slot, or of the free one where it belongs, and its value."""
     digest = md5(key, usedforsecurity=False).digest()
     slot_count = len(slots) // SLOT_SIZE
-    slot = int.from_bytes(digest[:8], "little") % slot_count
+    slot = int.from_bytes(digest[:8], "little") * slot_count >> 64
     while True:
         known, value = _SLOT.unpack_from(slots, slot * SLOT_SIZE)
         if not value or known == digest:
