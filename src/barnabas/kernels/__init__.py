@@ -25,6 +25,7 @@ from barnabas.kernels.contract import (
     Buffer,
     Column,
     Columns,
+    ConsumerColumns,
     Fault,
     Faults,
     HeaderFields,
@@ -62,9 +63,17 @@ NAME, _chosen = _choose(os.environ.get("BARNABAS_KERNELS"))
 
 if TYPE_CHECKING:
     from barnabas.kernels.python import (
+        Accumulator,
         BatchBuilder,
+        ColumnStore,
+        ConsumerRecord,
+        PendingBatch,
+        PendingPartition,
         Record,
+        RecordCursor,
+        RecordFuture,
         RecordReader,
+        Segment,
         assign_offsets,
         check_batch,
         crc32c,
@@ -91,9 +100,17 @@ if TYPE_CHECKING:
         validate_records,
     )
 else:
+    Accumulator = _chosen.Accumulator
     BatchBuilder = _chosen.BatchBuilder
+    PendingBatch = _chosen.PendingBatch
+    PendingPartition = _chosen.PendingPartition
+    ColumnStore = _chosen.ColumnStore
+    ConsumerRecord = _chosen.ConsumerRecord
     Record = _chosen.Record
+    RecordCursor = _chosen.RecordCursor
+    RecordFuture = _chosen.RecordFuture
     RecordReader = _chosen.RecordReader
+    Segment = _chosen.Segment
     assign_offsets = _chosen.assign_offsets
     check_batch = _chosen.check_batch
     crc32c = _chosen.crc32c
@@ -132,18 +149,27 @@ __all__ = [
     "TIMESTAMP_MAX",
     "TIMESTAMP_MIN",
     "TRANSACTIONAL_BIT",
+    "Accumulator",
     "BatchBuilder",
     "Buffer",
     "Column",
+    "ColumnStore",
     "Columns",
+    "ConsumerColumns",
+    "ConsumerRecord",
     "Fault",
     "Faults",
     "HeaderFields",
     "Headers",
     "MutableBuffer",
+    "PendingBatch",
+    "PendingPartition",
     "Record",
+    "RecordCursor",
+    "RecordFuture",
     "RecordReader",
     "Row",
+    "Segment",
     "assign_offsets",
     "check_batch",
     "crc32c",

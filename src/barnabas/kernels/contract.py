@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import IntEnum
-from typing import Any, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import CorruptRecordError, InvalidValueError
@@ -140,6 +140,10 @@ def column_range() -> InvalidValueError:
     return InvalidValueError("a row of the Arrow buffers points outside them")
 
 
+def cut_marker() -> CorruptRecordError:
+    return CorruptRecordError("the key of a control record is shorter than 4 bytes")
+
+
 def wrong_varint() -> CorruptRecordError:
     return CorruptRecordError("a variable-length number is cut or too long")
 
@@ -211,6 +215,32 @@ class BuilderContract(Protocol):
         attributes: int = 0,
         last_offset_delta: int = -1,
     ) -> bytearray: ...
+
+
+class StoreContract(Protocol):
+    """Columns that grow, batch after batch."""
+
+    @property
+    def count(self) -> int: ...
+    def finish(self) -> ConsumerColumns: ...
+
+
+class CursorContract(Protocol):
+    """The records of a fetched partition, decoded only as they are asked for."""
+
+    @property
+    def position(self) -> int: ...
+    @property
+    def leader_epoch(self) -> int: ...
+    @property
+    def progressed(self) -> bool: ...
+    @property
+    def exhausted(self) -> bool: ...
+    @property
+    def bytes_left(self) -> int: ...
+    def prepare(self, size_max: int) -> None: ...
+    def take(self, count: int, /) -> list[Any]: ...
+    def fill(self, store: Any, count: int, /) -> int: ...
 
 
 Column: TypeAlias = tuple[
@@ -351,7 +381,17 @@ class Kernels(Protocol):
     ) -> bytearray: ...
 
     @property
+    def Accumulator(self) -> Callable[..., Any]: ...
+    @property
+    def PendingBatch(self) -> Callable[..., Any]: ...
+    @property
     def BatchBuilder(self) -> Callable[..., BuilderContract]: ...
+    @property
+    def ConsumerRecord(self) -> Callable[..., Any]: ...
+    @property
+    def ColumnStore(self) -> Callable[[], StoreContract]: ...
+    @property
+    def RecordCursor(self) -> Callable[..., CursorContract]: ...
     @property
     def Record(self) -> Callable[..., RecordContract]: ...
     @property
@@ -394,3 +434,20 @@ class Columns:
         self.header_offsets = header_offsets
         self.header_keys = header_keys
         self.header_values = header_values
+
+
+class ConsumerColumns(NamedTuple):
+    """Records of many partitions as Arrow's buffers; `topic_indexes` point into `topics`."""
+
+    count: int  # type: ignore[assignment]  # of rows; hides tuple.count
+    topics: tuple[str, ...]
+    topic_indexes: Buffer
+    partitions: Buffer
+    offsets: Buffer
+    timestamps: Buffer
+    timestamp_types: Buffer
+    keys: Column
+    values: Column
+    header_offsets: Buffer
+    header_keys: Column
+    header_values: Column

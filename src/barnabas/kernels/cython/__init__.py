@@ -1,5 +1,12 @@
 """The compiled kernels: the names and answers of the reference, many times faster."""
 
+from barnabas.kernels.cython.accumulator import (
+    Accumulator,
+    PendingBatch,
+    PendingPartition,
+    RecordFuture,
+    Segment,
+)
 from barnabas.kernels.cython.arrow import records_to_columns
 from barnabas.kernels.cython.batch import (
     assign_offsets,
@@ -12,6 +19,7 @@ from barnabas.kernels.cython.batch import (
     validate_records,
 )
 from barnabas.kernels.cython.builder import BatchBuilder
+from barnabas.kernels.cython.column_store import ColumnStore
 from barnabas.kernels.cython.compaction import (
     filter_batches,
     filter_records,
@@ -20,7 +28,9 @@ from barnabas.kernels.cython.compaction import (
     map_records,
     rebuild_batch,
 )
+from barnabas.kernels.cython.consumer_record import ConsumerRecord
 from barnabas.kernels.cython.crc32c import crc32c
+from barnabas.kernels.cython.cursor import RecordCursor
 from barnabas.kernels.cython.murmur2 import murmur2
 from barnabas.kernels.cython.reader import Record, RecordReader, read_records
 from barnabas.kernels.cython.varint import (
@@ -33,9 +43,17 @@ from barnabas.kernels.cython.varint import (
 )
 
 __all__ = [
+    "Accumulator",
     "BatchBuilder",
+    "ColumnStore",
+    "ConsumerRecord",
+    "PendingBatch",
+    "PendingPartition",
     "Record",
+    "RecordCursor",
+    "RecordFuture",
     "RecordReader",
+    "Segment",
     "assign_offsets",
     "check_batch",
     "crc32c",

@@ -1,5 +1,12 @@
 """The reference kernels: short, obvious, always importable."""
 
+from barnabas.kernels.python.accumulator import (
+    Accumulator,
+    PendingBatch,
+    PendingPartition,
+    RecordFuture,
+    Segment,
+)
 from barnabas.kernels.python.arrow import records_to_columns
 from barnabas.kernels.python.batch import (
     assign_offsets,
@@ -12,6 +19,7 @@ from barnabas.kernels.python.batch import (
     validate_records,
 )
 from barnabas.kernels.python.builder import BatchBuilder
+from barnabas.kernels.python.column_store import ColumnStore
 from barnabas.kernels.python.compaction import (
     filter_batches,
     filter_records,
@@ -20,7 +28,9 @@ from barnabas.kernels.python.compaction import (
     map_records,
     rebuild_batch,
 )
+from barnabas.kernels.python.consumer_record import ConsumerRecord
 from barnabas.kernels.python.crc32c import crc32c
+from barnabas.kernels.python.cursor import RecordCursor
 from barnabas.kernels.python.murmur2 import murmur2
 from barnabas.kernels.python.reader import Record, RecordReader, read_records
 from barnabas.kernels.python.varint import (
@@ -33,9 +43,17 @@ from barnabas.kernels.python.varint import (
 )
 
 __all__ = [
+    "Accumulator",
     "BatchBuilder",
+    "ColumnStore",
+    "ConsumerRecord",
+    "PendingBatch",
+    "PendingPartition",
     "Record",
+    "RecordCursor",
+    "RecordFuture",
     "RecordReader",
+    "Segment",
     "assign_offsets",
     "check_batch",
     "crc32c",

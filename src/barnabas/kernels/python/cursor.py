@@ -1,0 +1,259 @@
+"""The records of a fetched partition, for a consumer: batch after batch, decoded as asked for.
+
+A batch is opened when its first record is: its CRC is checked, it is decompressed, and whole
+batches that the user must not see are passed over (below the wanted offset, transaction markers,
+aborted transactions). The position moves past whatever is left out, and past the end of a batch
+whose last records compaction took.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from barnabas.kernels.contract import (
+    APPEND_TIME_BIT,
+    CODEC_MASK,
+    CONTROL_BIT,
+    HEADER_SIZE,
+    TRANSACTIONAL_BIT,
+    Buffer,
+    Fault,
+    HeaderFields,
+    corrupt_record,
+    cut_marker,
+    wrong_counts,
+    wrong_crc,
+)
+from barnabas.kernels.python.batch import scan_batch
+from barnabas.kernels.python.column_store import ColumnStore
+from barnabas.kernels.python.consumer_record import ConsumerRecord
+from barnabas.kernels.python.crc32c import crc32c
+from barnabas.kernels.python.layout import Layout, RecordFault, read_layout, wrap64
+from barnabas.kernels.python.reader import read_headers
+
+_CRC_FROM = 21
+
+
+class RecordCursor:
+    """What is left of a partition's part of a Fetch answer; `take` gives its records in lists.
+
+    `position` is the offset after what was taken, `leader_epoch` the epoch of the batch before it.
+    `progressed` tells whether there was at least one whole batch. `aborted` lists (first offset,
+    producer id) of aborted transactions for readers of committed records. `unpack(codec, bytes)`
+    decompresses. A deserializer is a function of bytes, or an object whose `deserialize` gets
+    topic, headers and bytes. The buffer must stay unchanged.
+    """
+
+    def __init__(
+        self,
+        buffer: Buffer,
+        topic: str,
+        partition: int,
+        position: int,
+        *,
+        unpack: Callable[[int, memoryview], Buffer],
+        check_crcs: bool = True,
+        aborted: Iterable[tuple[int, int]] | None = None,
+        key_deserializer: Any = None,
+        value_deserializer: Any = None,
+    ) -> None:
+        self.topic = topic
+        self.partition = partition
+        self.position = position
+        self.leader_epoch = -1
+        self.progressed = False
+        self._buffer = memoryview(buffer)
+        self._next = 0
+        self._check_crcs = check_crcs
+        self._unpack = unpack
+        self._key_deserializer = _function(key_deserializer)
+        self._value_deserializer = _function(value_deserializer)
+        self._aborted = sorted(aborted or (), reverse=True)
+        self._aborting: set[int] = set()
+        self._unpacked: dict[int, Buffer] = {}
+        self._batch: HeaderFields | None = None
+        self._records = memoryview(b"")
+        self._place = 0
+        self._index = 0
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether nothing is left."""
+        return self._batch is None and len(self._buffer) - self._next < HEADER_SIZE
+
+    @property
+    def bytes_left(self) -> int:
+        """How many fetched bytes are not yet looked at."""
+        left = len(self._buffer) - self._next
+        return left if left >= HEADER_SIZE else 0
+
+    def prepare(self, size_max: int) -> None:
+        """Decompress batches in advance, until they come to `size_max` bytes."""
+        place, total = self._next, 0
+        while total < size_max and len(self._buffer) - place >= HEADER_SIZE:
+            header = scan_batch(self._buffer, place)
+            size, attributes = header[1], header[5]
+            if size > len(self._buffer) - place:
+                return
+            if attributes & CODEC_MASK and not attributes & CONTROL_BIT:
+                if self._check_crcs and self._crc(place, size) != header[4]:
+                    return  # reading the batch tells of it
+                packed = self._buffer[place + HEADER_SIZE : place + size]
+                records = self._unpack(attributes & CODEC_MASK, packed)
+                self._unpacked[place] = records
+                total += len(records)
+            place += size
+
+    def take(self, count: int, /) -> list[ConsumerRecord]:
+        """Return the next records, at most `count`; what is wrong is told when nothing else is."""
+        records: list[ConsumerRecord] = []
+        try:
+            while count > len(records) and (self._batch is not None or self._open()):
+                record = self._read()
+                if record is not None:
+                    records.append(record)
+        except Exception:  # of user code, too
+            # The reader stands before what failed, so the next call comes to it again.
+            if not records:
+                raise
+        return records
+
+    def fill(self, store: ColumnStore, count: int, /) -> int:
+        """Append the next records, at most `count`, to the store; return how many."""
+        functions = self._key_deserializer, self._value_deserializer
+        self._key_deserializer = self._value_deserializer = None
+        try:
+            records = self.take(count)
+        finally:
+            self._key_deserializer, self._value_deserializer = functions
+        store.append(records)
+        return len(records)
+
+    def _open(self) -> bool:
+        """Go to the next batch with records for the user; return False if there is none."""
+        while len(self._buffer) - self._next >= HEADER_SIZE:
+            place = self._next
+            header = scan_batch(self._buffer, place)
+            size, count = header[1], header[12]
+            if size > len(self._buffer) - place:
+                self._next = len(self._buffer)
+                break
+            last_offset = header[0] + header[6]
+            if last_offset >= self.position:
+                if self._check_crcs and self._crc(place, size) != header[4]:
+                    raise wrong_crc(header[4], self._crc(place, size))
+                if not 0 <= count <= header[6] + 1:
+                    raise wrong_counts(count, header[6])
+                if self._is_visible(header, place) and count:
+                    self._enter(header, place)
+                    return True
+                self.position = last_offset + 1
+                self.leader_epoch = header[2]
+            self._next = place + size
+            self.progressed = True
+        return False
+
+    def _crc(self, place: int, size: int) -> int:
+        return crc32c(self._buffer[place + _CRC_FROM : place + size])
+
+    def _is_visible(self, header: HeaderFields, place: int) -> bool:
+        """Follow the transactions up to this batch, and tell whether the user may see it."""
+        attributes, producer_id = header[5], header[9]
+        if not attributes & (TRANSACTIONAL_BIT | CONTROL_BIT):
+            return True
+        while self._aborted and self._aborted[-1][0] <= header[0] + header[6]:
+            self._aborting.add(self._aborted.pop()[1])
+        if not attributes & CONTROL_BIT:
+            return producer_id not in self._aborting
+        # Compaction may have emptied a marker's batch: then nothing of the transaction is left.
+        if header[12]:
+            try:
+                marker = read_layout(self._buffer, place + HEADER_SIZE, place + header[1])
+            except RecordFault as failure:
+                raise corrupt_record(0, failure.fault) from None
+            if marker.key_length < 4:
+                raise cut_marker()
+            if bytes(self._buffer[marker.key_start + 2 : marker.key_start + 4]) == b"\0\0":
+                self._aborting.discard(producer_id)
+        return False
+
+    def _enter(self, header: HeaderFields, place: int) -> None:
+        packed = self._buffer[place + HEADER_SIZE : place + header[1]]
+        if header[5] & CODEC_MASK:
+            records = self._unpacked.pop(place, None)
+            if records is None:
+                records = self._unpack(header[5] & CODEC_MASK, packed)
+            packed = memoryview(records)
+        self._batch, self._records, self._place, self._index = header, packed, 0, 0
+        self._next = place + header[1]
+        self.progressed = True
+
+    def _read(self) -> ConsumerRecord | None:
+        """Return the next record of the open batch, or None if it is below the position."""
+        header = self._batch
+        assert header is not None
+        try:
+            layout = read_layout(self._records, self._place, len(self._records))
+        except RecordFault as failure:
+            raise corrupt_record(self._index, failure.fault) from None
+        record = None
+        if wrap64(header[0] + layout.offset_delta) >= self.position:
+            record = self._make(header, layout)
+            self.position = record.offset + 1
+            self.leader_epoch = header[2]
+        self._place = layout.end
+        self._index += 1
+        if self._index == header[12]:
+            self._batch = None
+            if self._place != len(self._records):
+                raise corrupt_record(self._index, Fault.LEFTOVER)
+            self.position = header[0] + header[6] + 1
+            self.leader_epoch = header[2]
+        return record
+
+    def _make(self, header: HeaderFields, layout: Layout) -> ConsumerRecord:
+        stamped = bool(header[5] & APPEND_TIME_BIT)
+        offset = wrap64(header[0] + layout.offset_delta)
+        headers = read_headers(self._records, layout)
+        key = _field(self._records, layout.key_start, layout.key_length)
+        value = _field(self._records, layout.value_start, layout.value_length)
+        try:
+            if self._key_deserializer is not None:
+                key = self._key_deserializer(self.topic, list(headers), key)
+            if self._value_deserializer is not None:
+                value = self._value_deserializer(self.topic, list(headers), value)
+        except Exception as failure:
+            failure.add_note(f"in {self.topic}-{self.partition} at offset {offset}")
+            raise
+        return ConsumerRecord(
+            self.topic,
+            self.partition,
+            header[2],
+            offset,
+            header[8] if stamped else wrap64(header[7] + layout.timestamp_delta),
+            int(stamped),
+            key,
+            value,
+            headers,
+            None,
+            layout.key_length,
+            layout.value_length,
+            sum(len(name.encode()) + len(content or b"") for name, content in headers)
+            if headers
+            else -1,
+        )
+
+
+def _function(deserializer: Any) -> Callable[[str, list[Any], Any], Any] | None:
+    """Return a deserializer of any kind as a function of topic, headers and bytes."""
+    if deserializer is None:
+        return None
+    if hasattr(deserializer, "deserialize"):
+        whole: Callable[[str, list[Any], Any], Any] = deserializer.deserialize
+        return whole
+    return lambda topic, headers, data: deserializer(data)
+
+
+def _field(buffer: memoryview, start: int, length: int) -> Any:
+    return None if length < 0 else bytes(buffer[start : start + length])
