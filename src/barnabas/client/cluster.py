@@ -9,7 +9,7 @@ leader.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from barnabas.model.error_codes import ErrorCode
@@ -54,9 +54,10 @@ class TopicView:
 
 
 class ClusterView:
-    """Brokers and topics, updated by `apply`."""
+    """Brokers and topics, updated by `apply`; `generation` grows with each change."""
 
     def __init__(self) -> None:
+        self.generation = 0
         self.brokers: dict[int, BrokerAddress] = {}
         self.controller_id: int | None = None
         self.cluster_id: str | None = None
@@ -65,6 +66,7 @@ class ClusterView:
 
     def apply(self, response: MetadataResponse, now_ms: int, *, all_topics: bool = False) -> None:
         """Take over a response; with `all_topics`, topics that it does not name are gone."""
+        before = (self.brokers, self.controller_id, self.cluster_id, self.topics)
         self.brokers = {
             broker.node_id: BrokerAddress(broker.node_id, broker.host, broker.port, broker.rack)
             for broker in response.brokers
@@ -87,6 +89,39 @@ class ClusterView:
         }
         self.topics = heard if all_topics else self.topics | heard
         self.updated_ms = now_ms
+        if before != (self.brokers, self.controller_id, self.cluster_id, self.topics):
+            self.generation += 1
+
+    def forget_brokers(self) -> None:
+        """Forget who the brokers are, so that they are looked for from the start (KIP-899)."""
+        if self.brokers:
+            self.brokers, self.controller_id = {}, None
+            self.generation += 1
+
+    def hear_leader(
+        self,
+        partition: TopicPartition,
+        leader_id: int,
+        leader_epoch: int,
+        address: BrokerAddress | None = None,
+    ) -> bool:
+        """Take over what an answer to Produce or Fetch says of a leader, if it is news (KIP-951).
+
+        Metadata need not be asked for then. `address` is that of a leader not known so far.
+        """
+        topic = self.topics.get(partition.topic)
+        known = self.partition(partition)
+        if topic is None or known is None or leader_epoch <= known.leader_epoch or leader_id < 0:
+            return False
+        if address is not None:
+            self.brokers = self.brokers | {leader_id: address}
+        if leader_id not in self.brokers:
+            return False
+        news = replace(known, leader_id=leader_id, leader_epoch=leader_epoch, error=ErrorCode.NONE)
+        partitions = topic.partitions | {partition.partition: news}
+        self.topics = self.topics | {topic.name: replace(topic, partitions=partitions)}
+        self.generation += 1
+        return True
 
     def _newest(
         self, topic: str, topic_id: Uuid, heard: MetadataResponsePartition
@@ -116,6 +151,26 @@ class ClusterView:
         """Return the leader's node id, if it has one that the cluster lists."""
         view = self.partition(partition)
         return view.leader_id if view is not None and view.leader_id in self.brokers else None
+
+    def leader_epoch(self, partition: TopicPartition) -> int:
+        """Return the epoch of a partition's leader, -1 where none is known."""
+        view = self.partition(partition)
+        return view.leader_epoch if view is not None else -1
+
+    def partitions_for(self, topic: str) -> tuple[int, ...] | None:
+        """Return the partitions of a topic in order; None while it is not known to exist."""
+        view = self.topics.get(topic)
+        return tuple(sorted(view.partitions)) if view is not None and view.partitions else None
+
+    def error_of(self, topic: str) -> ErrorCode:
+        """Return the error that stands for a topic, NONE also where nothing is known of it."""
+        view = self.topics.get(topic)
+        return view.error if view is not None else ErrorCode.NONE
+
+    def rack(self, node_id: int) -> str | None:
+        """Return the rack of a broker."""
+        broker = self.brokers.get(node_id)
+        return broker.rack if broker is not None else None
 
     def by_leader(
         self, partitions: Iterable[TopicPartition]

@@ -1,13 +1,14 @@
 """One connection to one broker: requests out, responses back in the same order.
 
-`Connection.open` connects and negotiates versions; `send` answers with the response to one
-request. The broker answers in order, so what is in flight is a queue: a response that does not
-belong to the oldest request breaks the protocol and ends the connection. So does a request that
-is not answered in time, since every later one waits behind it. Whatever ends the connection, each
-waiting `send` hears why.
+`opening.open_connection` connects, negotiates and authenticates; `submit` takes a request and a
+callback, without a task or a future, `send` awaits the response. The broker answers in order, so
+what is in flight is a queue: a response that does not belong to the oldest request breaks the
+protocol and ends the connection. So does a request that is not answered in time, since every later
+one waits behind it. Requests beyond `in_flight_max` wait here, unsent, and one that waits too long
+fails alone. Whatever ends the connection, each waiting request hears why, once.
 
-Uses `loop.create_connection`, `loop.call_later` and futures only, so it runs on asyncio's loop,
-uvloop and a simulated one.
+Uses the loop's transports, timers and futures only, so it runs on asyncio's loop, uvloop and a
+simulated one.
 """
 
 from __future__ import annotations
@@ -15,39 +16,50 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+import ssl
 from collections import deque
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from barnabas import __version__
 from barnabas.client.addresses import Address
-from barnabas.client.errors import ConnectError, ConnectionLostError, RequestTimeoutError
+from barnabas.client.errors import ConnectionLostError, RequestTimeoutError, UnsupportedApiError
 from barnabas.client.framing import FrameReader
-from barnabas.client.negotiation import PeerVersions, VersionRange, version_for_retry
+from barnabas.client.negotiation import PeerVersions, VersionRange
+from barnabas.client.traffic import Traffic
 from barnabas.model.error_codes import ErrorCode
-from barnabas.model.errors import BarnabasError, RemoteProtocolError, RequestError
+from barnabas.model.errors import BarnabasError, RemoteProtocolError
 from barnabas.wire.apis import API_VERSIONS_KEY, Api, api_of
 from barnabas.wire.frame import decode_response, request_frame
 from barnabas.wire.header import peek_correlation_id
-from barnabas.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from barnabas.wire.schema import Message
 
 FRAME_BYTES_MAX = 1 << 30
 """Responses beyond this are refused; the protocol itself ends at 2 GiB."""
 
+Answered = Callable[[Any, BarnabasError | None], object]
+"""Told of the response, or of the failure that stands for it; exactly one of the two is None."""
+
+Ask = Callable[[Message], Awaitable[Any]]
+Login = Callable[[Ask, Address], Awaitable[float]]
+"""Authenticates by asking; returns how many milliseconds that holds, 0: for good."""
 
 _UNSUPPORTED_VERSION = int(ErrorCode.UNSUPPORTED_VERSION).to_bytes(2, "big")
 
 
 @dataclass(slots=True, eq=False)
 class _Waiting:
-    """A request that was sent and is not yet answered."""
+    """A request that is not yet answered; `frame` is gone once it was written."""
 
     correlation_id: int
     api: Api
     version: int
-    answer: asyncio.Future[Any]
-    timer: asyncio.TimerHandle
+    answered: Answered
+    submitted_s: float
+    timeout_ms: float
+    frame: bytes | None
+    timer: asyncio.TimerHandle | None = None
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -62,41 +74,65 @@ class Connection(asyncio.BufferedProtocol):
         connect_timeout_ms: float = 10_000,
         request_timeout_ms: float = 30_000,
         in_flight_max: int = 5,
+        response_bytes_max: int = FRAME_BYTES_MAX,
+        tls: ssl.SSLContext | None = None,
+        login: Login | None = None,
+        socket_options: Iterable[tuple[int, int, Any]] = (),
+        traffic: Traffic | None = None,
+        stirred: Callable[[], object] = lambda: None,
     ) -> Connection:
-        """Connect and learn which versions the broker speaks."""
-        loop = asyncio.get_running_loop()
-        try:
-            async with asyncio.timeout(connect_timeout_ms / 1000):
-                _, connection = await loop.create_connection(
-                    lambda: cls(address, client_id, request_timeout_ms, in_flight_max),
-                    address.host,
-                    address.port,
-                )
-        except OSError as failure:
-            raise ConnectError(f"cannot connect to {address}: {_reason(failure)}") from failure
-        try:
-            await connection._negotiate(connect_timeout_ms)
-        except BaseException:
-            connection.close()
-            raise
-        return connection
+        """Connect and learn which versions the broker speaks; see `opening.open_connection`."""
+        from barnabas.client.opening import open_connection
+
+        return await open_connection(
+            lambda: cls(
+                address,
+                client_id,
+                request_timeout_ms,
+                in_flight_max,
+                response_bytes_max,
+                traffic or Traffic(),
+                stirred,
+            ),
+            address,
+            connect_timeout_ms=connect_timeout_ms,
+            tls=tls,
+            login=login,
+            socket_options=socket_options,
+        )
 
     def __init__(
-        self, address: Address, client_id: str, request_timeout_ms: float, in_flight_max: int
+        self,
+        address: Address,
+        client_id: str,
+        request_timeout_ms: float,
+        in_flight_max: int,
+        response_bytes_max: int,
+        traffic: Traffic,
+        stirred: Callable[[], object],
     ) -> None:
+        """`stirred` is called when it ends or can take requests again."""
         self.address = address
         self.versions = PeerVersions(str(address), ())
+        self.in_flight_max = in_flight_max
+        self.traffic = traffic
         self._client_id = client_id
         self._request_timeout_ms = request_timeout_ms
+        self._stirred = stirred
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
-        self._reader = FrameReader(FRAME_BYTES_MAX)
+        self._reader = FrameReader(response_bytes_max)
         self._in_flight: deque[_Waiting] = deque()
-        self._slots = asyncio.Semaphore(in_flight_max)
+        self._unsent: deque[_Waiting] = deque()
         self._writable = asyncio.Event()
         self._writable.set()
         self._correlation_id = 0
         self._ended: str | None = None
+        self._held = False
+        self._renewal: asyncio.TimerHandle | asyncio.Task[None] | None = None
+        self._throttled_until_s = 0.0
+        self.used_s = self._loop.time()
+        """When it last carried something, by the loop's clock."""
 
     @property
     def closed(self) -> bool:
@@ -105,8 +141,25 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def in_flight(self) -> int:
-        """Return how many requests wait for their answers."""
+        """Return how many requests were sent and wait for their answers."""
         return len(self._in_flight)
+
+    @property
+    def load(self) -> int:
+        """Return how many requests wait for their answers or to be sent."""
+        return len(self._in_flight) + len(self._unsent)
+
+    @property
+    def can_submit(self) -> bool:
+        """Tell whether a request submitted now would be written at once and is welcome."""
+        return (
+            self._ended is None
+            and len(self._in_flight) < self.in_flight_max
+            and not self._unsent
+            and not self._held
+            and self._writable.is_set()
+            and (not self._throttled_until_s or self._loop.time() >= self._throttled_until_s)
+        )
 
     def version_of(
         self, request: type[Message], *, at_least: int = 0, at_most: int | None = None
@@ -119,81 +172,169 @@ class Connection(asyncio.BufferedProtocol):
         ours = VersionRange(max(lowest, at_least), highest)
         return self.versions.pick(api.key, api.name, ours)
 
+    def submit(
+        self,
+        request: Message,
+        answered: Answered,
+        *,
+        version: int | None = None,
+        timeout_ms: float | None = None,
+    ) -> None:
+        """Send a request in `version`, or the highest both sides know; call `answered` later, once.
+
+        A request that cannot be written now waits for its turn, which its timeout covers, too.
+        Never calls `answered` before it returns; raises only for a message that cannot be encoded.
+        """
+        try:
+            self._submit(request, answered, version, timeout_ms)
+        except (ConnectionLostError, UnsupportedApiError) as failure:
+            self._loop.call_soon(answered, None, failure)
+
     async def send(
         self, request: Message, *, version: int | None = None, timeout_ms: float | None = None
     ) -> Any:
         """Send a request and return its response; in `version`, or the highest both sides know."""
-        if version is None:
-            version = self.version_of(type(request))
-        return await self._exchange(request, version, timeout_ms or self._request_timeout_ms)
+        answer: asyncio.Future[Any] = self._loop.create_future()
+        waiting = self._submit(request, partial(_settle, answer), version, timeout_ms)
+        try:
+            return await answer
+        except asyncio.CancelledError:
+            if waiting in self._unsent:
+                self._forget_unsent(waiting)
+            raise
 
     async def post(self, request: Message, *, version: int | None = None) -> None:
         """Send a request that has no response (Produce with acks=0)."""
+        await self._writable.wait()
+        self.post_now(request, version=version)
+
+    def post_now(self, request: Message, *, version: int | None = None) -> None:
+        """Send a request that has no response without regard to what is still to be written."""
         if version is None:
             version = self.version_of(type(request))
-        await self._writable.wait()
         self._check_open()
-        self._write(request, version)
+        frame = request_frame(request, version, self._next_id(), self._client_id)
+        self._write(frame)
+
+    def set_socket_options(self, options: Iterable[tuple[int, int, Any]]) -> None:
+        """Set options (level, option, value) of the socket, where there is a real one."""
+        assert self._transport is not None
+        connected = self._transport.get_extra_info("socket")
+        if connected is not None:
+            for level, name, value in options:
+                connected.setsockopt(level, name, value)
 
     def close(self) -> None:
         """End the connection; requests still in flight fail."""
         self._end("closed by this client")
 
-    async def _negotiate(self, timeout_ms: float) -> None:
-        ours = VersionRange(*api_of(ApiVersionsRequest).versions)
-        request = ApiVersionsRequest(
-            client_software_name="barnabas", client_software_version=__version__
-        )
-        response: ApiVersionsResponse = await self._exchange(request, ours.highest, timeout_ms)
-        if response.error_code == ErrorCode.UNSUPPORTED_VERSION:
-            theirs = _ranges(self.address, response).ranges.get(API_VERSIONS_KEY)
-            retry = version_for_retry(ours, theirs)
-            response = await self._exchange(request, retry, timeout_ms)
-        if response.error_code != ErrorCode.NONE:
-            raise RequestError(
-                ErrorCode.of(response.error_code),
-                f"{self.address} refused to tell its API versions",
-            )
-        self.versions = _ranges(self.address, response)
+    def close_idle(self) -> None:
+        """End the connection because nobody has used it for long."""
+        assert not self.load
+        self._end("closed because it was idle")
 
-    async def _exchange(self, request: Message, version: int, timeout_ms: float) -> Any:
-        await self._slots.acquire()
-        try:
-            self._check_open()
-            correlation_id = self._write(request, version)
-        except BaseException:
-            self._slots.release()
-            raise
+    # Requests.
+
+    def _submit(
+        self, request: Message, answered: Answered, version: int | None, timeout_ms: float | None
+    ) -> _Waiting:
+        if version is None:
+            version = self.version_of(type(request))
+        self._check_open()
+        waiting = self._waiting(request, answered, version, timeout_ms or self._request_timeout_ms)
+        if self._held or self._unsent or len(self._in_flight) >= self.in_flight_max:
+            self._unsent.append(waiting)
+        else:
+            self._send(waiting)
+        return waiting
+
+    def _waiting(
+        self, request: Message, answered: Answered, version: int, timeout_ms: float
+    ) -> _Waiting:
+        correlation_id = self._next_id()
         waiting = _Waiting(
             correlation_id,
             api_of(type(request)),
             version,
-            self._loop.create_future(),
-            self._loop.call_later(timeout_ms / 1000, self._time_out, correlation_id, timeout_ms),
+            answered,
+            self._loop.time(),
+            timeout_ms,
+            request_frame(request, version, correlation_id, self._client_id),
         )
-        self._in_flight.append(waiting)
-        return await waiting.answer
+        waiting.timer = self._loop.call_later(timeout_ms / 1000, self._time_out, waiting)
+        return waiting
 
-    def _write(self, request: Message, version: int) -> int:
+    def _next_id(self) -> int:
+        self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
+        return self._correlation_id
+
+    def _send(self, waiting: _Waiting) -> None:
+        assert waiting.frame is not None
+        self._in_flight.append(waiting)
+        frame, waiting.frame = waiting.frame, None
+        self._write(frame)
+
+    def _write(self, frame: bytes) -> None:
         assert self._transport is not None
-        correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
-        self._transport.write(request_frame(request, version, correlation_id, self._client_id))
-        self._correlation_id = correlation_id
-        return correlation_id
+        self.used_s = self._loop.time()
+        self.traffic.sent(len(frame))
+        self._transport.write(frame)
+
+    def _send_unsent(self) -> None:
+        while self._unsent and not self._held and len(self._in_flight) < self.in_flight_max:
+            self._send(self._unsent.popleft())
+
+    def _forget_unsent(self, waiting: _Waiting) -> None:
+        self._unsent.remove(waiting)
+        assert waiting.timer is not None
+        waiting.timer.cancel()
 
     def _check_open(self) -> None:
         if self._ended is not None:
             raise ConnectionLostError(f"connection to {self.address} was {self._ended}")
 
+    async def exchange(self, request: Message, version: int, timeout_ms: float) -> Any:
+        """Send a request of the connection itself at once, ahead of those that wait."""
+        answer: asyncio.Future[Any] = self._loop.create_future()
+        self._check_open()
+        self._send(self._waiting(request, partial(_settle, answer), version, timeout_ms))
+        return await answer
+
+    # Authentication that must be renewed.
+
+    def renew_after(self, delay_ms: float, login: Callable[[], Awaitable[float]]) -> None:
+        """Authenticate anew after a while; new requests wait until that is done."""
+
+        def begin() -> None:
+            self._held = True
+            self._renewal = self._loop.create_task(self._renew(login))
+
+        self._renewal = self._loop.call_later(delay_ms / 1000, begin)
+
+    async def _renew(self, login: Callable[[], Awaitable[float]]) -> None:
+        try:
+            lifetime_ms = await login()
+        except BarnabasError as failure:
+            self._end(f"closed because authentication could not be renewed ({failure})")
+            return
+        self._held = False
+        self._renewal = None
+        if lifetime_ms:
+            self.renew_after(lifetime_ms, login)
+        self._send_unsent()
+        self._stirred()
+
     # What the transport calls.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = transport  # type: ignore[assignment]
+        self.traffic.opened += 1
 
     def get_buffer(self, sizehint: int) -> memoryview:
         return self._reader.target()
 
     def buffer_updated(self, count: int) -> None:
+        self.traffic.bytes_in += count
         try:
             for frame in self._reader.received(count):
                 self._receive(frame)
@@ -205,9 +346,10 @@ class Connection(asyncio.BufferedProtocol):
 
     def resume_writing(self) -> None:
         self._writable.set()
+        self._stirred()
 
     def connection_lost(self, failure: Exception | None) -> None:
-        self._end("closed by the broker" if failure is None else f"lost ({_reason(failure)})")
+        self._end("closed by the broker" if failure is None else f"lost ({reason(failure)})")
 
     def _receive(self, frame: memoryview) -> None:
         correlation_id = peek_correlation_id(frame)
@@ -223,10 +365,16 @@ class Connection(asyncio.BufferedProtocol):
             )
         message = self._decode(waiting, frame)
         self._in_flight.popleft()
+        assert waiting.timer is not None
         waiting.timer.cancel()
-        self._slots.release()
-        if not waiting.answer.done():  # else its caller was cancelled meanwhile
-            waiting.answer.set_result(message)
+        self.used_s = now_s = self._loop.time()
+        self.traffic.answered(now_s - waiting.submitted_s)
+        throttle_ms: int = getattr(message, "throttle_time_ms", 0)
+        if throttle_ms > 0:
+            self._throttle(throttle_ms, now_s)
+        if self._unsent:
+            self._send_unsent()
+        self._tell(waiting, message, None)
 
     def _decode(self, waiting: _Waiting, frame: memoryview) -> Message:
         version = waiting.version
@@ -235,10 +383,37 @@ class Connection(asyncio.BufferedProtocol):
             version = 0
         return decode_response(waiting.api, version, frame)[1]
 
-    def _time_out(self, correlation_id: int, timeout_ms: float) -> None:
-        waiting = next(w for w in self._in_flight if w.correlation_id == correlation_id)
+    def _throttle(self, throttle_ms: int, now_s: float) -> None:
+        """Be quiet as long as the broker, which has stopped listening, asks for (KIP-219)."""
+        self.traffic.throttled_ms += throttle_ms
+        self._throttled_until_s = max(self._throttled_until_s, now_s + throttle_ms / 1000)
+        self._loop.call_later(throttle_ms / 1000, self._stirred)
+
+    def _tell(self, waiting: _Waiting, response: Any, failure: BarnabasError | None) -> None:
+        try:
+            waiting.answered(response, failure)
+        except Exception as bug:  # noqa: BLE001  reported; the other answers must still be told
+            self._loop.call_exception_handler(
+                {
+                    "message": f"the callback of {waiting.api.name} failed",
+                    "exception": bug,
+                    "protocol": self,
+                }
+            )
+
+    def _time_out(self, waiting: _Waiting) -> None:
+        name, timeout_ms = waiting.api.name, waiting.timeout_ms
+        if waiting.frame is not None:
+            ahead = len(self._in_flight) + self._unsent.index(waiting)
+            self._unsent.remove(waiting)
+            failure = RequestTimeoutError(
+                f"{name} could not be sent to {self.address} within {timeout_ms:g} ms: "
+                f"{ahead} requests were ahead of it"
+            )
+            self._tell(waiting, None, failure)
+            return
         failure = RequestTimeoutError(
-            f"{self.address} did not answer {waiting.api.name} within {timeout_ms:g} ms"
+            f"{self.address} did not answer {name} within {timeout_ms:g} ms"
         )
         self._end("closed because a request was not answered in time", failure, waiting)
 
@@ -253,39 +428,49 @@ class Connection(asyncio.BufferedProtocol):
             return
         self._ended = reason
         self._writable.set()
+        if self._renewal is not None:
+            self._renewal.cancel()
+        if self._transport is not None:
+            self.traffic.closed += 1
+            if failure is None:
+                self._transport.close()
+            else:  # a peer that is late or broken need not get what is still buffered for it
+                self._transport.abort()
         if culprit is None and self._in_flight:
             culprit = self._in_flight[0]
-        while self._in_flight:
-            waiting = self._in_flight.popleft()
+        now_s = self._loop.time()
+        abandoned = [*self._in_flight, *self._unsent]
+        self._in_flight.clear()
+        self._unsent.clear()
+        for waiting in abandoned:
+            assert waiting.timer is not None
             waiting.timer.cancel()
-            self._slots.release()
-            if waiting.answer.done():
-                continue
             if failure is not None and waiting is culprit:
-                waiting.answer.set_exception(failure)
-            else:
-                waiting.answer.set_exception(
-                    ConnectionLostError(
-                        f"connection to {self.address} was {reason} "
-                        f"before {waiting.api.name} was answered"
-                    )
-                )
-        if self._transport is None:
-            return
-        if failure is None:
-            self._transport.close()
-        else:  # a peer that is late or broken need not get what is still buffered for it
-            self._transport.abort()
+                self._tell(waiting, None, failure)
+                continue
+            fate = "answered" if waiting.frame is None else "sent"
+            elapsed_ms = (now_s - waiting.submitted_s) * 1000
+            self._tell(
+                waiting,
+                None,
+                ConnectionLostError(
+                    f"connection to {self.address} was {reason} before {waiting.api.name} was "
+                    f"{fate} ({elapsed_ms:.0f} ms)"
+                ),
+            )
+        self._stirred()
 
 
-def _ranges(address: Address, response: ApiVersionsResponse) -> PeerVersions:
-    return PeerVersions(
-        str(address),
-        ((entry.api_key, entry.min_version, entry.max_version) for entry in response.api_keys),
-    )
+def _settle(answer: asyncio.Future[Any], response: Any, failure: BarnabasError | None) -> None:
+    if answer.done():  # its caller was cancelled meanwhile
+        return
+    if failure is None:
+        answer.set_result(response)
+    else:
+        answer.set_exception(failure)
 
 
-def _reason(failure: BaseException) -> str:
+def reason(failure: BaseException) -> str:
     """Return an operating system's failure in the words that people know."""
     if isinstance(failure, ConnectionRefusedError):
         return "connection refused"
@@ -293,6 +478,8 @@ def _reason(failure: BaseException) -> str:
         return "no answer in time"
     if isinstance(failure, socket.gaierror):
         return str(failure.strerror).lower()
+    if isinstance(failure, ssl.SSLError):
+        return str(failure.reason or failure).lower().replace("_", " ")
     if isinstance(failure, OSError) and failure.errno:
         return os.strerror(failure.errno).lower()
     return str(failure) or type(failure).__name__

@@ -3,29 +3,37 @@
 `Switchboard` starts from bootstrap addresses, learns the cluster from Metadata, opens connections
 when they are first needed, and spaces attempts to reach a broker that refuses. `send` makes one
 attempt; `retrying` repeats a whole operation (several requests, say) as long as its failures are
-worth it.
+worth it. Machines that run all the time use the calls that do not wait: `ready` gives a connection
+now or begins to open one, `request_refresh` asks for new metadata, and `watch` tells when it is
+worth looking again. `start` and `close` frame what goes on in the background.
 
 Connections are kept by address, so a bootstrap address that a broker also advertises is used for
-both. Everything runs on the loop that is running when a method is called; there is no thread.
+both, and by lane: requests that may wait long at the broker get a lane of their own (see `lines`).
+Everything runs on the loop that is running when a method is called; there is no thread.
 """
 
 from __future__ import annotations
 
 import asyncio
 import random as random_module
+import ssl
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeVar
 
-from barnabas.client.addresses import Address, parse_addresses
+from barnabas.client.addresses import Address, parse_address, parse_addresses
 from barnabas.client.cluster import ClusterView
-from barnabas.client.connection import Connection
-from barnabas.client.errors import ConnectError, NetworkError
+from barnabas.client.connection import FRAME_BYTES_MAX, Connection, Login
+from barnabas.client.errors import NetworkError, NoBrokersAvailable
+from barnabas.client.freshness import Freshness
+from barnabas.client.lines import Lines
 from barnabas.client.retry import Backoff, Verdict, verdict
+from barnabas.client.traffic import Traffic, client_metrics
+from barnabas.config.clients.common import CommonOptions
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError, RequestError
 from barnabas.model.ids import TopicPartition
+from barnabas.model.request_errors import request_error
 from barnabas.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from barnabas.wire.schema import Message
 
@@ -45,35 +53,67 @@ CONTROLLER = Target.CONTROLLER
 Destination = Target | int | TopicPartition
 """Whom to ask: a role, a node id, or the leader of a partition."""
 
-
-@dataclass(slots=True)
-class _Line:
-    """The connection to one address, or the story of trying to get one."""
-
-    connection: Connection | None = None
-    opening: asyncio.Task[Connection] | None = None
-    failures: int = 0
-    not_before: float = 0.0
-
-    def usable(self) -> Connection | None:
-        """Return the connection if it is open."""
-        return None if self.connection is None or self.connection.closed else self.connection
+Topics = Callable[[], Iterable[str] | None]
+"""The topics that a client wants to know about; None: all."""
 
 
 class Switchboard:
     """The way to all brokers of one cluster."""
+
+    @classmethod
+    def from_options(
+        cls,
+        options: CommonOptions,
+        *,
+        client_id: str | None = None,
+        random: random_module.Random | None = None,
+        in_flight_max: int | None = None,
+    ) -> Switchboard:
+        """Prepare to reach a cluster as the options of a client say."""
+        from barnabas.client.security import login_of, socket_options_of, tls_of
+
+        random = random or random_module.Random()
+        return cls(
+            [parse_address(server) for server in options.bootstrap_servers],
+            client_id=client_id or options.client_id or "barnabas",
+            connect_timeout_ms=(
+                options.socket_connection_setup_timeout_ms,
+                options.socket_connection_setup_timeout_max_ms,
+            ),
+            request_timeout_ms=options.request_timeout_ms,
+            in_flight_max=in_flight_max or options.max_in_flight_requests_per_connection,
+            random=random,
+            retry_backoff_ms=(options.retry_backoff_ms, options.retry_backoff_max_ms),
+            reconnect_backoff_ms=(options.reconnect_backoff_ms, options.reconnect_backoff_max_ms),
+            metadata_max_age_ms=options.metadata_max_age_ms,
+            idle_ms_max=options.connections_max_idle_ms,
+            rebootstrap=options.metadata_recovery_strategy == "rebootstrap",
+            rebootstrap_trigger_ms=options.metadata_recovery_rebootstrap_trigger_ms,
+            response_bytes_max=options.response_max_bytes,
+            tls=tls_of(options),
+            login=login_of(options, random.random),
+            socket_options=socket_options_of(options),
+        )
 
     def __init__(
         self,
         bootstrap: str | Iterable[Address],
         *,
         client_id: str = "barnabas",
-        connect_timeout_ms: float = 10_000,
+        connect_timeout_ms: float | tuple[float, float] = 10_000,
         request_timeout_ms: float = 30_000,
         in_flight_max: int = 5,
         random: random_module.Random | None = None,
         retry_backoff_ms: tuple[float, float] = (100, 1000),
         reconnect_backoff_ms: tuple[float, float] = (50, 1000),
+        metadata_max_age_ms: float = 300_000,
+        idle_ms_max: float = -1,
+        rebootstrap: bool = True,
+        rebootstrap_trigger_ms: float = 300_000,
+        response_bytes_max: int = FRAME_BYTES_MAX,
+        tls: ssl.SSLContext | None = None,
+        login: Login | None = None,
+        socket_options: Iterable[tuple[int, int, Any]] = (),
     ) -> None:
         """Prepare to reach a cluster; opens nothing. Back-offs are (first, longest) pauses."""
         self.cluster = ClusterView()
@@ -82,12 +122,37 @@ class Switchboard:
         self._bootstrap = (
             parse_addresses(bootstrap) if isinstance(bootstrap, str) else list(bootstrap)
         )
-        self._connect_timeout_ms = connect_timeout_ms
         self._in_flight_max = in_flight_max
         self._random = random or random_module.Random()
-        self._retry = _backoff(self._random, retry_backoff_ms)
-        self._reconnect = _backoff(self._random, reconnect_backoff_ms)
-        self._lines: dict[Address, _Line] = {}
+        self._retry = self._backoff(retry_backoff_ms)
+        self._idle_s_max = idle_ms_max / 1000
+        self._rebootstrap = rebootstrap
+        self._rebootstrap_trigger_s = rebootstrap_trigger_ms / 1000
+        self._response_bytes_max = response_bytes_max
+        self._tls = tls
+        self._login = login
+        self._socket_options = tuple(socket_options)
+        patience = (
+            connect_timeout_ms
+            if isinstance(connect_timeout_ms, tuple)
+            else (connect_timeout_ms, connect_timeout_ms)
+        )
+        self._lines = Lines(
+            self._open,
+            pauses=self._backoff(reconnect_backoff_ms),
+            patience=self._backoff(patience, jitter=0.0),
+            settled=self._attempt_ended,
+        )
+        self._freshness = Freshness(
+            self._refresh_tracked, self._backoff(retry_backoff_ms), metadata_max_age_ms
+        )
+        self._topics: Topics = lambda: ()
+        self._auto_create = False
+        self._watchers: list[Callable[[], object]] = []
+        self._stirring: asyncio.Handle | None = None
+        self._idle_timer: asyncio.TimerHandle | None = None
+        self._answered_s: float | None = None
+        self._started_s: float | None = None
 
     async def __aenter__(self) -> Switchboard:
         return self
@@ -95,30 +160,31 @@ class Switchboard:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
+    # One attempt, and several.
+
     async def send(
-        self, request: Message, to: Destination = ANY, *, timeout_ms: float | None = None
+        self,
+        request: Message,
+        to: Destination = ANY,
+        *,
+        timeout_ms: float | None = None,
+        lane: str = "",
     ) -> Any:
         """Send a request to its destination and return the response; one attempt."""
-        connection = await self.connection(to)
+        connection = await self.connection(to, lane=lane)
         return await connection.send(request, timeout_ms=timeout_ms)
 
-    async def connection(self, to: Destination = ANY) -> Connection:
+    async def connection(self, to: Destination = ANY, *, lane: str = "") -> Connection:
         """Return an open connection to a destination, opening one if need be."""
         if to is ANY:
             return await self._any()
-        return await self._connect(await self._address(to))
-
-    async def separate(self, node_id: int) -> Connection:
-        """Open a connection to a broker for one caller alone, who closes it.
-
-        For requests that wait long (JoinGroup), behind which others would wait too.
-        """
-        return await self._open(_Line(), await self._address(node_id))
+        return await self._lines.connect(await self._address(to), lane)
 
     async def refresh(
         self, topics: Iterable[str] | None = (), *, auto_create: bool = False
     ) -> ClusterView:
         """Ask any broker about the brokers and some topics (None: all), and update the view."""
+        loop = asyncio.get_running_loop()
         connection = await self._any()
         version = connection.version_of(MetadataRequest)
         names = None if topics is None else list(topics)
@@ -128,8 +194,16 @@ class Switchboard:
             allow_auto_topic_creation=auto_create or version < 4,
         )
         response: MetadataResponse = await connection.send(request, version=version)
-        now_ms = int(asyncio.get_running_loop().time() * 1000)
-        self.cluster.apply(response, now_ms, all_topics=names is None)
+        error_code = getattr(response, "error_code", 0)
+        if error_code == ErrorCode.REBOOTSTRAP_REQUIRED:
+            self._start_over()
+        if error_code:
+            raise request_error(error_code, f"{connection.address} does not tell of its cluster")
+        self._answered_s = loop.time()
+        generation = self.cluster.generation
+        self.cluster.apply(response, int(loop.time() * 1000), all_topics=names is None)
+        if self.cluster.generation != generation:
+            self._stir()
         return self.cluster
 
     async def retrying(
@@ -162,16 +236,147 @@ class Switchboard:
                 stale = stale or decision is Verdict.REFRESH
             await asyncio.sleep(pause)
 
+    # What machines use that do not wait.
+
+    def ready(self, node_id: int, *, lane: str = "") -> Connection | None:
+        """Return an open connection to a broker; None after having begun to open one.
+
+        Attempts are spaced; `watch` tells when one has ended, `failure` how.
+        """
+        broker = self.cluster.brokers.get(node_id)
+        if broker is None:
+            self.request_refresh()
+            return None
+        address = Address(broker.host, broker.port)
+        connection = self._lines.usable(address, lane)
+        if connection is None:
+            self._lines.attempt(address, lane)
+        return connection
+
+    def failure(self, node_id: int, *, lane: str = "") -> BarnabasError | None:
+        """Return why a broker could not be reached at the last attempt, if it could not."""
+        broker = self.cluster.brokers.get(node_id)
+        if broker is None:
+            return None
+        return self._lines.failure(Address(broker.host, broker.port), lane)
+
+    @property
+    def refresh_failure(self) -> BarnabasError | None:
+        """Why the last refresh in the background failed, if it did."""
+        return self._freshness.failure
+
+    def watch(self, callback: Callable[[], object]) -> Callable[[], None]:
+        """Call `callback` soon after each change; return the function that ends this.
+
+        A change is: a connection opened, could not be opened, ended or takes requests again, or the
+        view of the cluster is different. Several changes at once are one call.
+        """
+        self._watchers.append(callback)
+        return lambda: self._watchers.remove(callback)
+
+    def request_refresh(self) -> None:
+        """Ask for new metadata soon; it comes in the background, if that was started."""
+        self._freshness.request()
+
+    def track(self, topics: Topics, *, auto_create: bool = False) -> None:
+        """Say which topics the refreshes in the background ask for."""
+        self._topics = topics
+        self._auto_create = auto_create
+
+    def start(self) -> None:
+        """Begin what goes on in the background: refreshes, and closing what is idle."""
+        loop = asyncio.get_running_loop()
+        self._started_s = loop.time()
+        self._freshness.start()
+        if self._idle_s_max >= 0 and self._idle_timer is None:
+            self._idle_timer = loop.call_later(self._idle_s_max, self._close_idle)
+
     async def close(self) -> None:
-        """Close every connection."""
-        lines, self._lines = self._lines, {}
-        opening = [line.opening for line in lines.values() if line.opening is not None]
-        for task in opening:
-            task.cancel()
-        await asyncio.gather(*opening, return_exceptions=True)
-        for line in lines.values():
-            if line.connection is not None:
-                line.connection.close()
+        """End what goes on in the background and close every connection."""
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
+            self._idle_timer = None
+        await self._freshness.stop()
+        await self._lines.close()
+        if self._stirring is not None:
+            self._stirring.cancel()
+            self._stirring = None
+
+    def metrics(self, kind: str = "client") -> dict[str, dict[str, float]]:
+        """Return groups of metrics: all brokers together, then each of them."""
+        started_s = self._started_s
+        elapsed_s = 0.0 if started_s is None else asyncio.get_running_loop().time() - started_s
+        nodes = {
+            Address(broker.host, broker.port): str(broker.node_id)
+            for broker in self.cluster.brokers.values()
+        }
+        traffic = {
+            nodes.get(address, str(address)): traffic
+            for address, traffic in self._lines.traffic.items()
+        }
+        return client_metrics(kind, traffic, elapsed_s)
+
+    # Inside.
+
+    def _backoff(self, pauses_ms: tuple[float, float], jitter: float = 0.2) -> Backoff:
+        first, longest = pauses_ms
+        return Backoff(
+            self._random.random, initial_ms=first, max_ms=max(first, longest), jitter=jitter
+        )
+
+    async def _open(self, address: Address, traffic: Traffic, timeout_ms: float) -> Connection:
+        return await Connection.open(
+            address,
+            client_id=self.client_id,
+            connect_timeout_ms=timeout_ms,
+            request_timeout_ms=self.request_timeout_ms,
+            in_flight_max=self._in_flight_max,
+            response_bytes_max=self._response_bytes_max,
+            tls=self._tls,
+            login=self._login,
+            socket_options=self._socket_options,
+            traffic=traffic,
+            stirred=self._stir,
+        )
+
+    def _attempt_ended(self, failure: BarnabasError | None) -> None:
+        if failure is not None:
+            self._freshness.request()  # the broker may have gone, or moved
+        self._stir()
+
+    def _stir(self) -> None:
+        if self._stirring is None and self._watchers:
+            self._stirring = asyncio.get_running_loop().call_soon(self._tell_watchers)
+
+    def _tell_watchers(self) -> None:
+        self._stirring = None
+        for callback in list(self._watchers):
+            callback()
+
+    def _close_idle(self) -> None:
+        loop = asyncio.get_running_loop()
+        look_again_s = self._lines.close_idle(loop.time(), self._idle_s_max)
+        self._idle_timer = loop.call_at(look_again_s, self._close_idle)
+
+    async def _refresh_tracked(self) -> None:
+        topics = self._topics()
+        try:
+            await self.refresh(topics, auto_create=self._auto_create)
+        except NetworkError:
+            self._start_over_if_silent()
+            raise
+
+    def _start_over_if_silent(self) -> None:
+        now_s = asyncio.get_running_loop().time()
+        if self._answered_s is not None and now_s - self._answered_s > self._rebootstrap_trigger_s:
+            self._start_over()
+
+    def _start_over(self) -> None:
+        """Look for the cluster from the bootstrap addresses, if that is allowed."""
+        if self._rebootstrap:
+            self._answered_s = None
+            self.cluster.forget_brokers()
+            self._stir()
 
     async def _address(self, to: Destination) -> Address:
         """Find a destination in the cluster view, looking again once if it is not there."""
@@ -196,76 +401,42 @@ class Switchboard:
                 ErrorCode.NONE,
                 ErrorCode.LEADER_NOT_AVAILABLE,
             ):
-                return RequestError(topic.error, f"topic {to.topic!r}: {topic.error.meaning}")
+                return request_error(topic.error, f"topic {to.topic!r}: {topic.error.meaning}")
             if self.cluster.partition(to) is None and topic is not None and topic.partitions:
-                return RequestError(
+                return request_error(
                     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
                     f"topic {to.topic!r} has no partition {to.partition}",
                 )
-            return RequestError(ErrorCode.LEADER_NOT_AVAILABLE, f"{to} has no leader now")
+            return request_error(ErrorCode.LEADER_NOT_AVAILABLE, f"{to} has no leader now")
         if to is CONTROLLER:
-            return RequestError(ErrorCode.NOT_CONTROLLER, "the cluster names no controller now")
-        return RequestError(
+            return request_error(ErrorCode.NOT_CONTROLLER, "the cluster names no controller now")
+        return request_error(
             ErrorCode.BROKER_NOT_AVAILABLE,
             f"broker {to} is not in the cluster; there are {sorted(self.cluster.brokers)}",
         )
 
     async def _any(self) -> Connection:
-        """Return an open connection, or try the known brokers, then the bootstrap addresses."""
+        """Return the open connection with the least to do, or open one to whoever answers.
+
+        Known brokers are tried first, then the bootstrap addresses.
+        """
         known = [Address(broker.host, broker.port) for broker in self.cluster.brokers.values()]
-        lines = [self._lines[address] for address in known if address in self._lines]
-        lines += [self._lines[address] for address in self._bootstrap if address in self._lines]
-        for line in lines:
-            if (connection := line.usable()) is not None:
-                return connection
-        candidates = list(dict.fromkeys([*self._shuffled(known), *self._shuffled(self._bootstrap)]))
+        bootstrap = self._bootstrap if self._rebootstrap or not known else []
+        candidates = list(dict.fromkeys([*self._shuffled(known), *self._shuffled(bootstrap)]))
+        for group in (known, bootstrap):
+            open_ones = [self._lines.usable(address) for address in group]
+            usable = [connection for connection in open_ones if connection is not None]
+            if usable:
+                return min(usable, key=lambda connection: connection.load)
         # Those that refused lately come last: waiting for them helps only if all others fail.
-        candidates.sort(key=lambda address: self._line(address).not_before)
-        failures: list[NetworkError] = []
+        candidates.sort(key=lambda address: self._lines.line(address, "").not_before_s)
+        failures: list[BarnabasError] = []
         for address in candidates:
             try:
-                return await self._connect(address)
+                return await self._lines.connect(address)
             except NetworkError as failure:
                 failures.append(failure)
-        raise ConnectError("; ".join(dict.fromkeys(str(failure) for failure in failures)))
+        raise NoBrokersAvailable("; ".join(dict.fromkeys(str(failure) for failure in failures)))
 
     def _shuffled(self, addresses: list[Address]) -> list[Address]:
         return self._random.sample(addresses, len(addresses))
-
-    def _line(self, address: Address) -> _Line:
-        return self._lines.setdefault(address, _Line())
-
-    async def _connect(self, address: Address) -> Connection:
-        line = self._line(address)
-        if (connection := line.usable()) is not None:
-            return connection
-        if line.opening is None:
-            line.opening = asyncio.get_running_loop().create_task(self._open(line, address))
-            # Callers may all be cancelled; then nobody else looks at the outcome.
-            line.opening.add_done_callback(lambda task: task.cancelled() or task.exception())
-        return await asyncio.shield(line.opening)
-
-    async def _open(self, line: _Line, address: Address) -> Connection:
-        loop = asyncio.get_running_loop()
-        try:
-            if line.not_before > loop.time():
-                await asyncio.sleep(line.not_before - loop.time())
-            line.connection = await Connection.open(
-                address,
-                client_id=self.client_id,
-                connect_timeout_ms=self._connect_timeout_ms,
-                request_timeout_ms=self.request_timeout_ms,
-                in_flight_max=self._in_flight_max,
-            )
-        except BarnabasError:
-            line.failures += 1
-            line.not_before = loop.time() + self._reconnect.delay_ms(line.failures) / 1000
-            raise
-        finally:
-            line.opening = None
-        line.failures, line.not_before = 0, 0.0
-        return line.connection
-
-
-def _backoff(random: random_module.Random, pauses_ms: tuple[float, float]) -> Backoff:
-    return Backoff(random.random, initial_ms=pauses_ms[0], max_ms=pauses_ms[1])

@@ -170,7 +170,7 @@ def test_texts_are_those_that_kafka_shows() -> None:
 def test_kinds_have_the_numbers_of_the_protocol() -> None:
     names = ["boolean", "string", "int", "short", "long", "double", "list", "class", "password"]
     assert {kind.name.lower(): kind.value for kind in Kind} == {
-        name: number for number, name in enumerate(names, start=1)
+        name: number for number, name in enumerate(["object", *names])
     }
 
 

@@ -6,10 +6,9 @@
     options = parse_client_options(ProducerOptions, {"linger_ms": 5, "batch.size": "32768"})
 
 Names are Kafka's, or the same in snake case; values are Python objects or texts, None means: not
-given. A section may
-list further names for its options in `other_names`: those of kafka-python, aiokafka and librdkafka
-where they differ. A name that no option has is an error here, not a warning, as a misspelt option
-of a client would otherwise be noticed in production.
+given. A section may list further names for its options in `other_names`: those of kafka-python,
+aiokafka and librdkafka where they differ. A name that no option has is an error here, not a
+warning, as a misspelt option of a client would otherwise be noticed in production.
 """
 
 from __future__ import annotations

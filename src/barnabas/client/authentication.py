@@ -1,0 +1,99 @@
+"""Naming oneself to a broker: SaslHandshake, then SaslAuthenticate until both are content.
+
+A mechanism is a small conversation that knows nothing of requests:
+
+    first()             the first message
+    next(challenge)     the answer to what the broker said; empty when there is nothing to say
+
+A refusal is an `AuthenticationFailedError` (or `UnsupportedSaslMechanismError`) with the broker's
+words; it is not worth another attempt with the same credentials. Where the broker bounds the
+session, authentication is renewed when most of it has passed (KIP-368), at a random moment so that
+many clients do not come at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from barnabas.client.addresses import Address
+from barnabas.client.connection import Ask
+from barnabas.client.errors import AuthenticationFailedError
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.request_errors import UnsupportedSaslMechanismError, request_error
+from barnabas.wire.messages.sasl_authenticate import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+)
+from barnabas.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+
+RENEW_FROM, RENEW_TO = 0.85, 0.95
+"""The part of a session after which it is renewed."""
+
+
+class Mechanism(Protocol):
+    """One conversation of a SASL mechanism, from the client's side."""
+
+    @property
+    def done(self) -> bool:
+        """Tell whether the client has heard all that it needs to."""
+
+    async def first(self) -> bytes:
+        """Return the first message."""
+
+    def next(self, challenge: bytes) -> bytes:
+        """Return the answer to a message; raise AuthenticationFailedError if it is not right."""
+
+
+class Authentication:
+    """Authenticates connections by a mechanism, each with a conversation of its own."""
+
+    def __init__(
+        self, mechanism: str, converse: Callable[[], Mechanism], random: Callable[[], float]
+    ) -> None:
+        self.mechanism = mechanism
+        self._converse = converse
+        self._random = random
+
+    async def __call__(self, ask: Ask, address: Address) -> float:
+        """Authenticate; return after how many milliseconds to do it again, 0: never."""
+        await self._choose(ask, address)
+        conversation = self._converse()
+        message = await conversation.first()
+        while True:
+            answer: SaslAuthenticateResponse = await ask(
+                SaslAuthenticateRequest(auth_bytes=message)
+            )
+            self._check(answer, address)
+            message = conversation.next(answer.auth_bytes)
+            if conversation.done:
+                break
+        part = RENEW_FROM + (RENEW_TO - RENEW_FROM) * self._random()
+        return answer.session_lifetime_ms * part
+
+    async def _choose(self, ask: Ask, address: Address) -> None:
+        chosen: SaslHandshakeResponse = await ask(SaslHandshakeRequest(mechanism=self.mechanism))
+        if chosen.error_code == ErrorCode.UNSUPPORTED_SASL_MECHANISM:
+            raise UnsupportedSaslMechanismError(
+                f"{address} does not accept sasl.mechanism={self.mechanism}; "
+                f"it offers {', '.join(chosen.mechanisms) or 'none'}"
+            )
+        if chosen.error_code:
+            raise request_error(
+                chosen.error_code,
+                f"{address} refused SASL: {ErrorCode.of(chosen.error_code).meaning}; "
+                f"see security.protocol",
+            )
+
+    def _check(self, answer: SaslAuthenticateResponse, address: Address) -> None:
+        if answer.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED:
+            raise AuthenticationFailedError(
+                f"{address} refused our credentials ({self.mechanism}): "
+                f"{answer.error_message or 'it does not say why'}"
+            )
+        if answer.error_code:
+            raise request_error(
+                answer.error_code,
+                f"{address} refused to authenticate us ({self.mechanism}): "
+                f"{answer.error_message or ErrorCode.of(answer.error_code).meaning}",
+            )

@@ -1,0 +1,129 @@
+"""From an address to a connection that takes requests: TCP, TLS, versions, authentication.
+
+Each step has words of its own when it fails: a broker that cannot be reached is a `ConnectError`
+and worth another attempt; a certificate or a password that is refused is an
+`AuthenticationFailedError` and is not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+from barnabas import __version__
+from barnabas.client.addresses import Address
+from barnabas.client.connection import Connection, Login, reason
+from barnabas.client.errors import AuthenticationFailedError, ConnectError, ConnectionLostError
+from barnabas.client.negotiation import PeerVersions, VersionRange, version_for_retry
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import RemoteProtocolError
+from barnabas.model.request_errors import request_error
+from barnabas.wire.apis import API_VERSIONS_KEY, api_of
+from barnabas.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from barnabas.wire.schema import Message
+
+ConnectionType = TypeVar("ConnectionType", bound=Connection)
+
+
+async def open_connection(
+    make: Callable[[], ConnectionType],
+    address: Address,
+    *,
+    connect_timeout_ms: float,
+    tls: ssl.SSLContext | None,
+    login: Login | None,
+    socket_options: Iterable[tuple[int, int, Any]],
+) -> ConnectionType:
+    """Return the connection that `make` gives, connected and ready for requests."""
+    connection = await _connect(make, address, connect_timeout_ms, tls)
+    try:
+        connection.set_socket_options(socket_options)
+        await _negotiate(connection, connect_timeout_ms, encrypted=tls is not None)
+        if login is not None:
+            await _log_in(connection, login, connect_timeout_ms)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+async def _connect(
+    make: Callable[[], ConnectionType],
+    address: Address,
+    timeout_ms: float,
+    tls: ssl.SSLContext | None,
+) -> ConnectionType:
+    loop = asyncio.get_running_loop()
+    started_s = loop.time()
+    encryption: dict[str, Any] = (
+        {} if tls is None else {"ssl": tls, "server_hostname": address.host}
+    )
+    try:
+        async with asyncio.timeout(timeout_ms / 1000):
+            _, connection = await loop.create_connection(
+                make, address.host, address.port, **encryption
+            )
+    except ssl.SSLError as failure:
+        raise AuthenticationFailedError(
+            f"no TLS connection to {address}: {_tls_reason(failure)}"
+        ) from failure
+    except OSError as failure:
+        elapsed_ms = (loop.time() - started_s) * 1000
+        raise ConnectError(
+            f"cannot connect to {address}: {reason(failure)} ({elapsed_ms:.0f} ms)"
+        ) from failure
+    return connection
+
+
+def _tls_reason(failure: ssl.SSLError) -> str:
+    if isinstance(failure, ssl.SSLCertVerificationError):
+        return f"its certificate is refused ({failure.verify_message})"
+    if failure.reason == "WRONG_VERSION_NUMBER":
+        return "it does not speak TLS; see security.protocol"
+    return reason(failure)
+
+
+async def _negotiate(connection: Connection, timeout_ms: float, *, encrypted: bool) -> None:
+    ours = VersionRange(*api_of(ApiVersionsRequest).versions)
+    request = ApiVersionsRequest(
+        client_software_name="barnabas", client_software_version=__version__
+    )
+    try:
+        response: ApiVersionsResponse = await connection.exchange(request, ours.highest, timeout_ms)
+        if response.error_code == ErrorCode.UNSUPPORTED_VERSION:
+            theirs = _ranges(connection.address, response).ranges.get(API_VERSIONS_KEY)
+            retry = version_for_retry(ours, theirs)
+            response = await connection.exchange(request, retry, timeout_ms)
+    except (ConnectionLostError, RemoteProtocolError) as failure:
+        if not encrypted:  # a TLS listener answers plain bytes with an alert, or hangs up
+            raise type(failure)(
+                f"{failure}; perhaps it expects TLS: see security.protocol"
+            ) from None
+        raise
+    if response.error_code != ErrorCode.NONE:
+        raise request_error(
+            response.error_code, f"{connection.address} refused to tell its API versions"
+        )
+    connection.versions = _ranges(connection.address, response)
+
+
+async def _log_in(connection: Connection, login: Login, timeout_ms: float) -> None:
+    async def ask(request: Message) -> Any:
+        version = connection.version_of(type(request))
+        return await connection.exchange(request, version, timeout_ms)
+
+    async def authenticate() -> float:
+        return await login(ask, connection.address)
+
+    lifetime_ms = await authenticate()
+    if lifetime_ms:
+        connection.renew_after(lifetime_ms, authenticate)
+
+
+def _ranges(address: Address, response: ApiVersionsResponse) -> PeerVersions:
+    return PeerVersions(
+        str(address),
+        ((entry.api_key, entry.min_version, entry.max_version) for entry in response.api_keys),
+    )

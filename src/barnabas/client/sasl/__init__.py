@@ -1,0 +1,1 @@
+"""SASL mechanisms from the client's side: each is a short conversation without any IO."""

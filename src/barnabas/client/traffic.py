@@ -1,0 +1,100 @@
+"""What a client counts about its connections, and the nested dict that `metrics()` shows.
+
+One `Traffic` stands for one broker and outlives its connections. Counting is plain attribute
+arithmetic, once per request; all else is left to whoever reads. Totals are since the start, rates
+are averages since the start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from barnabas.metrics.instruments import Histogram
+
+
+class Traffic:
+    """The requests, bytes and connections of one broker."""
+
+    __slots__ = (
+        "answers",
+        "bytes_in",
+        "bytes_out",
+        "closed",
+        "failed",
+        "latency_us",
+        "opened",
+        "request_bytes_max",
+        "requests",
+        "throttled_ms",
+    )
+
+    def __init__(self) -> None:
+        self.requests = 0
+        self.answers = 0
+        self.bytes_in = 0
+        self.bytes_out = 0
+        self.request_bytes_max = 0
+        self.opened = 0
+        self.closed = 0
+        self.failed = 0
+        self.throttled_ms = 0
+        self.latency_us = Histogram()
+
+    def sent(self, size_bytes: int) -> None:
+        """Count a request of this size."""
+        self.requests += 1
+        self.bytes_out += size_bytes
+        if size_bytes > self.request_bytes_max:
+            self.request_bytes_max = size_bytes
+
+    def answered(self, elapsed_s: float) -> None:
+        """Count an answer that came this long after its request."""
+        self.answers += 1
+        self.latency_us.record(int(elapsed_s * 1e6))
+
+
+def connection_metrics(parts: Iterable[Traffic], elapsed_s: float) -> dict[str, float]:
+    """Return the metrics of several brokers together, under the names of Kafka's clients."""
+    known = list(parts)
+    requests = sum(part.requests for part in known)
+    answers = sum(part.answers for part in known)
+    bytes_out = sum(part.bytes_out for part in known)
+    bytes_in = sum(part.bytes_in for part in known)
+    opened = sum(part.opened for part in known)
+    closed = sum(part.closed for part in known)
+    latency_us = sum(part.latency_us.total for part in known)
+    slowest = max((part.latency_us.quantile(1.0) for part in known), default=0)
+    seconds = max(elapsed_s, 1e-9)
+    return {
+        "connection-count": opened - closed,
+        "connection-creation-total": opened,
+        "connection-creation-rate": opened / seconds,
+        "connection-close-total": closed,
+        "connection-close-rate": closed / seconds,
+        "failed-connection-total": sum(part.failed for part in known),
+        "request-total": requests,
+        "request-rate": requests / seconds,
+        "request-size-avg": bytes_out / requests if requests else 0.0,
+        "request-size-max": max((part.request_bytes_max for part in known), default=0),
+        "response-total": answers,
+        "response-rate": answers / seconds,
+        "outgoing-byte-total": bytes_out,
+        "outgoing-byte-rate": bytes_out / seconds,
+        "incoming-byte-total": bytes_in,
+        "incoming-byte-rate": bytes_in / seconds,
+        "network-io-total": requests + answers,
+        "network-io-rate": (requests + answers) / seconds,
+        "request-latency-avg": latency_us / answers / 1000 if answers else 0.0,
+        "request-latency-max": slowest / 1000,
+        "throttle-time-total": sum(part.throttled_ms for part in known),
+    }
+
+
+def client_metrics(
+    kind: str, nodes: Mapping[str, Traffic], elapsed_s: float
+) -> dict[str, dict[str, float]]:
+    """Return groups of metrics: all brokers together, then each of them."""
+    groups = {f"{kind}-metrics": connection_metrics(nodes.values(), elapsed_s)}
+    for node, traffic in nodes.items():
+        groups[f"{kind}-node-metrics.node-{node}"] = connection_metrics([traffic], elapsed_s)
+    return groups
