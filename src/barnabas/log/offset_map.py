@@ -8,6 +8,8 @@ not happen by chance.
 
 from __future__ import annotations
 
+from mmap import mmap
+
 from barnabas.kernels import SLOT_SIZE, Buffer, find_offset, map_batches, map_records
 
 
@@ -23,11 +25,19 @@ class OffsetMap:
             self.capacity = keys_max
             wanted = max(int(keys_max / max(load_factor, 0.01)), keys_max) + 2
             slot_count = min(wanted, slot_count)
-        self.slots = bytearray(slot_count * SLOT_SIZE)
+        # The system zeroes what is touched, when it is: a large map costs nothing here and now.
+        self._memory = mmap(-1, max(slot_count * SLOT_SIZE, 1))
+        self.slots = memoryview(self._memory)[: slot_count * SLOT_SIZE]
         self.count = 0
 
     def __len__(self) -> int:
         return self.count
+
+    def release(self) -> int:
+        """Give the memory back, which takes time when it is large; the map is of no use after."""
+        self.slots.release()
+        self._memory.close()
+        return 0
 
     def get(self, key: Buffer) -> int | None:
         """Return the newest offset of a key, if it is known."""

@@ -1,0 +1,29 @@
+"""What the parts of a compaction share: means, pieces of work, and being told to stop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
+
+WORK_BYTES = 4 * 1024 * 1024
+"""How much one piece of work reads or writes: short enough to stop soon, or to wait after it."""
+
+Work: TypeAlias = Callable[[], int]  # returns how many bytes it read and wrote
+
+
+class Means(NamedTuple):
+    """What a compaction may use."""
+
+    map_bytes: int
+    load_factor: float
+    buffer_bytes: int
+
+
+class Aborted(Exception):
+    """The compaction was told to stop, or its segments are no longer those of the log."""
+
+
+def go_on(is_aborted: Callable[[], bool]) -> None:
+    """Raise Aborted if the compaction must stop."""
+    if is_aborted():
+        raise Aborted
