@@ -25,7 +25,8 @@ fires once. Watches end with their session.
 **Sessions.** `start()` opens one. When the service has not heard of it for too long it *expires*:
 its ephemeral nodes are deleted, its watches are gone, and each call raises `SessionExpired` until
 `start()` is called again, which opens a new session with a new id. Losing contact alone ends
-nothing: calls wait for it to come back. `close()` ends the session at once.
+nothing: the session is SUSPENDED, its calls wait for contact to come back, and its watches stay
+(what happened meanwhile fires them then). `close()` ends the session at once.
 """
 
 from __future__ import annotations
@@ -80,6 +81,19 @@ class SessionExpired(CoordinationError):
         super().__init__("", f"session {session_id} has ended")
 
 
+class ServiceUnavailable(CoordinationError):
+    """No session could be opened in time; the message names the servers and the option."""
+
+    retriable = True
+
+    def __init__(self, message: str) -> None:
+        super().__init__("", message)
+
+
+class NoPermission(CoordinationError):
+    """The node's ACL does not let this session do that, or its credentials were refused."""
+
+
 class EventType(Enum):
     """What a watch saw."""
 
@@ -101,9 +115,13 @@ Watch: TypeAlias = Callable[[Event], object]
 
 
 class SessionState(Enum):
-    """Where a session stands."""
+    """Where a session stands.
+
+    A service in this process is never out of contact, so its sessions are never SUSPENDED.
+    """
 
     CONNECTED = "connected"
+    SUSPENDED = "suspended"
     EXPIRED = "expired"
     CLOSED = "closed"
 
@@ -192,7 +210,10 @@ class Coordination(ABC):
 
     @abstractmethod
     async def close(self) -> None:
-        """End the session: its ephemeral nodes are gone when this returns. May be called again."""
+        """End the session: its ephemeral nodes are gone when this returns. May be called again.
+
+        While contact is lost nobody can be told: then the nodes go when the service misses us.
+        """
 
     @abstractmethod
     async def create(

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
+from tools.apache_kafka import Distribution, Unavailable
 
-from barnabas.coordination.contract import Coordination
+from barnabas.coordination.contract import Coordination, SessionState
 from barnabas.coordination.embedded import EmbeddedCoordination, EmbeddedStore
 from barnabas.coordination.memory import MemoryCoordination, MemoryStore
+from barnabas.testing.zookeeper import ZooKeeperServer, find_classpath
+
+SESSION_TIMEOUT_MS = 1000
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -48,6 +54,75 @@ class EmbeddedService:
         self.store.expire(session.session_id)
 
 
-@pytest.fixture(params=[MemoryService, EmbeddedService], ids=["memory", "embedded"])
-def service(request: pytest.FixtureRequest, tmp_path: Path) -> MemoryService | EmbeddedService:
-    return request.param(tmp_path)
+class ZooKeeperService:
+    """A chroot of its own on a server that all tests share."""
+
+    def __init__(self, server: ZooKeeperServer, chroot: str) -> None:
+        from barnabas.coordination.zookeeper_settings import ZooKeeperSettings
+
+        self.settings = ZooKeeperSettings((server.address,), chroot, SESSION_TIMEOUT_MS, 10_000)
+
+    async def connect(self) -> Coordination:
+        from barnabas.coordination.zookeeper import ZooKeeperCoordination
+
+        session = ZooKeeperCoordination(self.settings)
+        await session.start()
+        return session
+
+    async def expire(self, session: Coordination) -> None:
+        """Take the session over by a second connection, end it there, and wait for the news."""
+        from kazoo.client import KazooClient
+
+        expired = asyncio.Event()
+        session.add_session_listener(
+            lambda state: expired.set() if state is SessionState.EXPIRED else None
+        )
+        twin = KazooClient(
+            self.settings.servers[0], client_id=session._link._client.client_id, timeout=1
+        )
+        await asyncio.to_thread(twin.start)
+        await asyncio.to_thread(twin.stop)
+        twin.close()
+        async with asyncio.timeout(20):
+            await expired.wait()
+
+
+@pytest.fixture(scope="session")
+def zookeeper_classpath() -> str:
+    """Where the server's jars are; skips where there are none."""
+    pytest.importorskip("kazoo", reason="pip install 'barnabas[zookeeper]'")
+    try:
+        found = find_classpath(Distribution.fetch("3.9").jars)
+    except Unavailable:
+        found = find_classpath()
+    if found is None:
+        pytest.skip("no ZooKeeper server: `make deps` fetches one with Apache Kafka 3.9")
+    return found
+
+
+@pytest.fixture(scope="session")
+def zookeeper(zookeeper_classpath: str) -> Iterator[ZooKeeperServer]:
+    """One server for all tests of this worker; each test has a chroot of its own."""
+    with ZooKeeperServer(zookeeper_classpath) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def chroots() -> Iterator[str]:
+    return (f"/test/{number}" for number in count())
+
+
+@pytest.fixture
+def zookeeper_service(zookeeper: ZooKeeperServer, chroots: Iterator[str]) -> ZooKeeperService:
+    return ZooKeeperService(zookeeper, next(chroots))
+
+
+@pytest.fixture(params=["memory", "embedded", "zookeeper"])
+def service(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> MemoryService | EmbeddedService | ZooKeeperService:
+    if request.param == "memory":
+        return MemoryService(tmp_path)
+    if request.param == "embedded":
+        return EmbeddedService(tmp_path)
+    return request.getfixturevalue("zookeeper_service")

@@ -186,11 +186,14 @@ async def test_an_expired_session_loses_its_nodes_and_every_call(service):
     assert one.session_id != old
     await one.create("/e", ephemeral=True)
     await told(one)
-    assert states == [SessionState.EXPIRED, SessionState.CONNECTED]
+    # A service that is out of reach for a moment says so first.
+    final = [state for state in states if state is not SessionState.SUSPENDED]
+    assert final == [SessionState.EXPIRED, SessionState.CONNECTED]
+    heard = len(states)
     one.remove_session_listener(states.append)
     one.remove_session_listener(states.append)
     await one.close()
-    assert len(states) == 2
+    assert len(states) == heard
     await two.close()
 
 

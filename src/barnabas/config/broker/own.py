@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from barnabas.config.option import Section, option
+from barnabas.config.option import Password, Section, option
 
 
 class OwnOptions(Section):
@@ -14,4 +14,10 @@ class OwnOptions(Section):
         default=65_536,
         at_least=0,
         doc="Fetch answers with at least this many bytes of records are sent without copying.",
+    )
+    barnabas_zookeeper_credentials: Password | None = option(
+        "barnabas.zookeeper.credentials",
+        "password",
+        default=None,
+        doc="With what this broker proves itself to ZooKeeper, as user:password (digest scheme).",
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from barnabas.config.option import Password, Section, option
-from barnabas.config.reasons import JAVA, KRAFT, ZOOKEEPER
+from barnabas.config.reasons import JAVA, KRAFT, PEM, REVOCATION
 
 
 class ZookeeperOptions(Section):
@@ -13,14 +13,12 @@ class ZookeeperOptions(Section):
         "zookeeper.connect",
         "string",
         default=None,
-        refused=ZOOKEEPER,
         doc="Servers of the ensemble as host:port, with an optional path at the end.",
     )
     zookeeper_connection_timeout_ms: int | None = option(
         "zookeeper.connection.timeout.ms",
         "int",
         default=None,
-        reserved=ZOOKEEPER,
         doc="Longest wait for the first connection; by default the session timeout.",
     )
     zookeeper_session_timeout_ms: int = option(
@@ -33,7 +31,6 @@ class ZookeeperOptions(Section):
         "zookeeper.set.acl",
         "boolean",
         default=False,
-        reserved=ZOOKEEPER,
         doc="Whether nodes are protected by ACLs.",
     )
     zookeeper_max_in_flight_requests: int = option(
@@ -41,7 +38,6 @@ class ZookeeperOptions(Section):
         "int",
         default=10,
         at_least=1,
-        reserved=ZOOKEEPER,
         doc="Requests that may be under way at once.",
     )
     zookeeper_metadata_migration_enable: bool = option(
@@ -62,90 +58,80 @@ class ZookeeperOptions(Section):
         "zookeeper.ssl.client.enable",
         "boolean",
         default=False,
-        reserved=ZOOKEEPER,
         doc="Whether the connection uses TLS.",
     )
     zookeeper_ssl_keystore_location: str | None = option(
         "zookeeper.ssl.keystore.location",
         "string",
         default=None,
-        reserved=ZOOKEEPER,
-        doc="File with the key of this side.",
+        doc="PEM file with the key and the certificates of this side.",
     )
     zookeeper_ssl_keystore_password: Password | None = option(
         "zookeeper.ssl.keystore.password",
         "password",
         default=None,
-        reserved=ZOOKEEPER,
         doc="Password of that file.",
     )
     zookeeper_ssl_keystore_type: str | None = option(
         "zookeeper.ssl.keystore.type",
         "string",
         default=None,
-        reserved=ZOOKEEPER,
-        doc="Format of that file.",
+        doc="Format of that file: PEM.",
     )
     zookeeper_ssl_truststore_location: str | None = option(
         "zookeeper.ssl.truststore.location",
         "string",
         default=None,
-        reserved=ZOOKEEPER,
-        doc="File with the certificates that are trusted.",
+        doc="PEM file with the certificates that are trusted; by default those of the system.",
     )
     zookeeper_ssl_truststore_password: Password | None = option(
         "zookeeper.ssl.truststore.password",
         "password",
         default=None,
-        reserved=ZOOKEEPER,
+        reserved=PEM,
         doc="Password of that file.",
     )
     zookeeper_ssl_truststore_type: str | None = option(
         "zookeeper.ssl.truststore.type",
         "string",
         default=None,
-        reserved=ZOOKEEPER,
-        doc="Format of that file.",
+        doc="Format of that file: PEM.",
     )
     zookeeper_ssl_cipher_suites: tuple[str, ...] | None = option(
         "zookeeper.ssl.cipher.suites",
         "list",
         default=None,
-        reserved=ZOOKEEPER,
-        doc="Cipher suites that are offered.",
+        doc="Cipher suites that are offered, by OpenSSL's names.",
     )
     zookeeper_ssl_crl_enable: bool = option(
         "zookeeper.ssl.crl.enable",
         "boolean",
         default=False,
-        reserved=ZOOKEEPER,
+        reserved=REVOCATION,
         doc="Whether revocation lists are checked.",
     )
     zookeeper_ssl_enabled_protocols: tuple[str, ...] | None = option(
         "zookeeper.ssl.enabled.protocols",
         "list",
         default=None,
-        reserved=ZOOKEEPER,
         doc="TLS versions that are offered.",
     )
     zookeeper_ssl_endpoint_identification_algorithm: str = option(
         "zookeeper.ssl.endpoint.identification.algorithm",
         "string",
         default="HTTPS",
-        reserved=ZOOKEEPER,
         doc="How the name of a server is checked.",
     )
     zookeeper_ssl_ocsp_enable: bool = option(
         "zookeeper.ssl.ocsp.enable",
         "boolean",
         default=False,
-        reserved=ZOOKEEPER,
+        reserved=REVOCATION,
         doc="Whether revocation is asked for online.",
     )
     zookeeper_ssl_protocol: str = option(
         "zookeeper.ssl.protocol",
         "string",
         default="TLSv1.2",
-        reserved=ZOOKEEPER,
         doc="TLS version that is preferred.",
     )

@@ -1,0 +1,248 @@
+"""A real ZooKeeper server, or an ensemble of them, for tests: started, paused, killed, stopped.
+
+    with ZooKeeperServer(classpath) as server:
+        tree = ZooKeeperCoordination(ZooKeeperSettings((server.address,)))
+
+The server is Java's own, from any directory of jars that has it (Debian's package `zookeeper`
+puts them in /usr/share/java; a distribution of Apache Kafka before 4 ships them too). It is ready
+in a fraction of a second; data and output are in a directory that goes with it. A server that was
+killed or stopped can be started again on the same port, with its data.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+
+from barnabas.model.errors import BarnabasError
+
+MAIN = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
+DEBIAN_CLASSPATH = "/usr/share/java/*:/etc/zookeeper/conf"
+
+# A server in a test lives for seconds: the optimising compiler would only cost start-up time.
+_JAVA_OPTIONS = (
+    "-XX:TieredStopAtLevel=1",
+    "-XX:+UseSerialGC",
+    "-Xshare:auto",
+    "-Xmx128m",
+    "-Djava.awt.headless=true",
+    "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+    # A node may hold one MiB; the default leaves no room for the rest of the message.
+    "-Djute.maxbuffer=4194304",
+    # No test asks what survives a loss of power.
+    "-Dzookeeper.forceSync=no",
+)
+_DEADLINE_S = 30.0
+
+
+class ZooKeeperFailed(BarnabasError):
+    """The server ended, or time was up, before it was ready."""
+
+
+def find_classpath(jars: Path | None = None) -> str | None:
+    """Return a class path that has the server: in `jars`, or Debian's; None if Java or it lacks."""
+    if shutil.which("java") is None:
+        return None
+    if jars is not None and any(jars.glob("zookeeper-*.jar")):
+        return f"{jars}/*"
+    return DEBIAN_CLASSPATH if Path("/usr/share/java/zookeeper.jar").exists() else None
+
+
+class ZooKeeperServer:
+    """One server in a process of its own."""
+
+    def __init__(
+        self,
+        classpath: str,
+        *,
+        tick_ms: int = 200,
+        settings: Mapping[str, str] | None = None,
+        java_options: Sequence[str] = (),
+    ) -> None:
+        """Describe a server; sessions may last between 2 and 20 ticks."""
+        self.port = free_port()
+        self.directory = Path(tempfile.mkdtemp(prefix="barnabas-zookeeper-"))
+        self._classpath = classpath
+        self._java_options = java_options
+        self._process: subprocess.Popen[bytes] | None = None
+        self._settings = {
+            "tickTime": str(tick_ms),
+            "dataDir": str(self.directory / "data"),
+            "clientPort": str(self.port),
+            "clientPortAddress": "127.0.0.1",
+            "maxClientCnxns": "0",
+            "admin.enableServer": "false",
+            "4lw.commands.whitelist": "*",
+            **(settings or {}),
+        }
+
+    @property
+    def address(self) -> str:
+        """Where clients connect."""
+        return f"127.0.0.1:{self.port}"
+
+    @property
+    def running(self) -> bool:
+        """Tell whether the process lives."""
+        return self._process is not None and self._process.poll() is None
+
+    def configure(self, settings: Mapping[str, str]) -> None:
+        """Add settings, before a start."""
+        self._settings.update(settings)
+
+    def start(self, *, wait: bool = True) -> ZooKeeperServer:
+        """Start the process and return when it serves; without `wait`, at once."""
+        assert not self.running
+        file = self.directory / "zoo.cfg"
+        file.write_text("".join(f"{name}={value}\n" for name, value in self._settings.items()))
+        command = ["java", *_JAVA_OPTIONS, *self._java_options, "-cp", self._classpath, MAIN]
+        with (self.directory / "output").open("ab") as output:
+            self._process = subprocess.Popen(
+                [*command, str(file)], cwd=self.directory, stdout=output, stderr=output
+            )
+        if wait:
+            self.wait_ready()
+        return self
+
+    def wait_ready(self) -> None:
+        """Wait until the server serves; in an ensemble, until it has a leader."""
+        deadline = time.monotonic() + _DEADLINE_S
+        while self.mode() is None:
+            if not self.running or time.monotonic() > deadline:
+                said = (self.directory / "output").read_text(errors="replace")[-2000:]
+                self.kill()
+                raise ZooKeeperFailed(f"ZooKeeper on {self.address} is not ready: {said}")
+            time.sleep(0.01)
+
+    def mode(self) -> str | None:
+        """Return `standalone`, `leader` or `follower`; None while the server does not serve."""
+        for line in self._command(b"srvr").splitlines():
+            if line.startswith("Mode: "):
+                return line.removeprefix("Mode: ")
+        return None
+
+    def _command(self, word: bytes) -> str:
+        """Send one of the server's four letter words; the answer is empty if it does not talk."""
+        answer = b""
+        with (
+            contextlib.suppress(OSError),
+            socket.create_connection(("127.0.0.1", self.port), 1) as connection,
+        ):
+            connection.sendall(word)
+            while chunk := connection.recv(4096):
+                answer += chunk
+        return answer.decode(errors="replace")
+
+    def pause(self) -> None:
+        """Stop the process from running, as a long garbage collection would."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let a paused process run on."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGCONT)
+
+    def stop(self) -> None:
+        """End the process in order; its data stays."""
+        self._end(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End the process at once; its data stays."""
+        self._end(signal.SIGKILL)
+
+    def _end(self, number: signal.Signals) -> None:
+        if self._process is not None:
+            self._process.send_signal(number)
+            try:
+                self._process.wait(_DEADLINE_S)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+            self._process = None
+
+    def close(self) -> None:
+        """Kill the process and remove its data."""
+        self.kill()
+        shutil.rmtree(self.directory)
+
+    def __enter__(self) -> ZooKeeperServer:
+        try:
+            return self.start()
+        except BaseException:
+            self.close()
+            raise
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class ZooKeeperEnsemble:
+    """Some servers that elect a leader among them."""
+
+    def __init__(self, classpath: str, size: int = 3, *, tick_ms: int = 200) -> None:
+        self.servers = [ZooKeeperServer(classpath, tick_ms=tick_ms) for _ in range(size)]
+        ports = [(free_port(), free_port()) for _ in self.servers]
+        members = {
+            f"server.{number}": f"127.0.0.1:{quorum}:{election}"
+            for number, (quorum, election) in enumerate(ports, 1)
+        }
+        for number, server in enumerate(self.servers, 1):
+            server.configure({"initLimit": "50", "syncLimit": "25", **members})
+            data = server.directory / "data"
+            data.mkdir()
+            (data / "myid").write_text(f"{number}\n")
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """Where clients connect."""
+        return tuple(server.address for server in self.servers)
+
+    def leader(self) -> ZooKeeperServer:
+        """Return the server that leads now."""
+        return next(server for server in self.servers if server.mode() == "leader")
+
+    def __enter__(self) -> ZooKeeperEnsemble:
+        try:
+            for server in self.servers:
+                server.start(wait=False)
+            for server in self.servers:
+                server.wait_ready()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Kill all servers and remove their data."""
+        for server in self.servers:
+            server.close()
+
+
+def free_port() -> int:
+    """Return a TCP port of the loopback interface that is free now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
