@@ -1,177 +1,208 @@
-"""Describe the cluster: brokers and controller, API versions, log directories, active producers."""
+"""The cluster: brokers and controller, API versions, the quorum of controllers; one broker less."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
-from barnabas.admin.leaders import ask_leaders, by_topic, failure_of, settled_or_raise
+from barnabas.admin.acls import NOT_TOLD, ACLOperation, operations_of
+from barnabas.admin.controller import at_controller
+from barnabas.admin.failures import check, failure_or_none
 from barnabas.client.cluster import BrokerAddress
+from barnabas.client.connection import Connection
 from barnabas.client.negotiation import PeerVersions
 from barnabas.client.switchboard import Switchboard
-from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
-from barnabas.model.ids import TopicPartition
+from barnabas.model.ids import Uuid
+from barnabas.model.request_errors import request_error
 from barnabas.wire.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
-from barnabas.wire.messages.describe_log_dirs import (
-    DescribableLogDirTopic,
-    DescribeLogDirsRequest,
-    DescribeLogDirsResponse,
-)
-from barnabas.wire.messages.describe_producers import (
-    DescribeProducersRequest,
-    DescribeProducersResponse,
+from barnabas.wire.messages.describe_quorum import (
+    DescribeQuorumRequest,
+    DescribeQuorumResponse,
+    PartitionRequest,
+    ReplicaState,
     TopicRequest,
 )
+from barnabas.wire.messages.metadata import MetadataRequest, MetadataResponse
+from barnabas.wire.messages.unregister_broker import (
+    UnregisterBrokerRequest,
+    UnregisterBrokerResponse,
+)
+
+METADATA_TOPIC = "__cluster_metadata"
+FIRST_VERSION_WITH_FENCED = 2
+METADATA_VERSIONS_WITH_OPERATIONS = range(8, 11)
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterDescription:
-    """Who is there; `controller_id` is None while there is none."""
+    """Who is there; `controller_id` is None while there is none.
+
+    Operations are None where they were not asked for or the broker is too old to tell.
+    """
 
     cluster_id: str | None
     controller_id: int | None
     brokers: tuple[BrokerAddress, ...]
+    authorized_operations: frozenset[ACLOperation] | None = None
+    fenced: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
-class ReplicaSize:
-    """One replica in a log directory."""
+class QuorumReplica:
+    """A controller, or a broker that follows them; times are None where they are not known."""
 
-    partition: TopicPartition
-    size_bytes: int
-    offset_lag: int
-    is_future: bool
-
-
-@dataclass(frozen=True, slots=True)
-class LogDirectory:
-    """One log directory of a broker; totals are None where the broker is too old to tell."""
-
-    path: str
-    error: RequestError | None
-    replicas: tuple[ReplicaSize, ...]
-    total_bytes: int | None
-    usable_bytes: int | None
+    replica_id: int
+    directory_id: Uuid
+    log_end_offset: int
+    last_fetch_ms: int | None
+    last_caught_up_ms: int | None
 
 
 @dataclass(frozen=True, slots=True)
-class ActiveProducer:
-    """A producer that a partition remembers."""
+class QuorumNode:
+    """Where a controller listens: (listener, host, port) each."""
 
-    producer_id: int
-    producer_epoch: int
-    last_sequence: int
-    last_timestamp_ms: int
-    coordinator_epoch: int
-    transaction_start_offset: int | None
+    node_id: int
+    listeners: tuple[tuple[str, str, int], ...]
 
 
-async def describe_cluster(board: Switchboard) -> ClusterDescription:
-    """Return brokers, controller and cluster id; from Metadata where DescribeCluster is unknown."""
-    connection = await board.connection()
-    key = DescribeClusterRequest.KEY
-    assert key is not None
-    if not connection.versions.supports(key):
-        view = await board.refresh()
-        return ClusterDescription(
-            view.cluster_id, view.controller_id, tuple(sorted(view.brokers.values(), key=_id))
+@dataclass(frozen=True, slots=True)
+class QuorumDescription:
+    """The controllers of a KRaft cluster and how far each has come."""
+
+    leader_id: int
+    leader_epoch: int
+    high_watermark: int
+    voters: tuple[QuorumReplica, ...]
+    observers: tuple[QuorumReplica, ...]
+    nodes: tuple[QuorumNode, ...]
+    error: RequestError | None = None
+
+
+async def describe_cluster(
+    board: Switchboard,
+    *,
+    authorized_operations: bool = False,
+    fenced: bool = False,
+    timeout_ms: float | None = None,
+) -> ClusterDescription:
+    """Return brokers, controller and cluster id; from Metadata where DescribeCluster is unknown.
+
+    With `fenced`, brokers that are registered and not serving are listed too (4.0 and later).
+    """
+
+    async def attempt() -> ClusterDescription:
+        connection = await board.connection()
+        key = DescribeClusterRequest.KEY
+        assert key is not None
+        if not connection.versions.supports(key):
+            return await _from_metadata(board, authorized_operations)
+        version = connection.version_of(DescribeClusterRequest)
+        request = DescribeClusterRequest(
+            include_cluster_authorized_operations=authorized_operations,
+            include_fenced_brokers=fenced and version >= FIRST_VERSION_WITH_FENCED,
         )
-    response: DescribeClusterResponse = await connection.send(DescribeClusterRequest())
-    if response.error_code:
-        raise RequestError(ErrorCode.of(response.error_code), response.error_message)
-    brokers = (
-        BrokerAddress(broker.broker_id, broker.host, broker.port, broker.rack)
-        for broker in response.brokers
-    )
+        response: DescribeClusterResponse = await connection.send(request, version=version)
+        if response.error_code:
+            raise request_error(response.error_code, response.error_message)
+        brokers = (
+            BrokerAddress(broker.broker_id, broker.host, broker.port, broker.rack)
+            for broker in response.brokers
+        )
+        return ClusterDescription(
+            response.cluster_id,
+            response.controller_id if response.controller_id >= 0 else None,
+            tuple(sorted(brokers, key=_id)),
+            operations_of(response.cluster_authorized_operations),
+            frozenset(broker.broker_id for broker in response.brokers if broker.is_fenced),
+        )
+
+    return await board.retrying(attempt, timeout_ms=timeout_ms)
+
+
+async def _from_metadata(board: Switchboard, authorized_operations: bool) -> ClusterDescription:
+    view = await board.refresh()
+    bits = NOT_TOLD
+    connection = await board.connection()
+    version = connection.version_of(MetadataRequest, at_most=METADATA_VERSIONS_WITH_OPERATIONS[-1])
+    if authorized_operations and version in METADATA_VERSIONS_WITH_OPERATIONS:
+        request = MetadataRequest(topics=[], include_cluster_authorized_operations=True)
+        response: MetadataResponse = await connection.send(request, version=version)
+        bits = response.cluster_authorized_operations
     return ClusterDescription(
-        response.cluster_id,
-        response.controller_id if response.controller_id >= 0 else None,
-        tuple(sorted(brokers, key=_id)),
+        view.cluster_id,
+        view.controller_id,
+        tuple(sorted(view.brokers.values(), key=_id)),
+        operations_of(bits),
     )
 
 
 async def api_versions(board: Switchboard, broker_id: int) -> PeerVersions:
     """Return the APIs and versions that a broker serves."""
-    return (await board.connection(broker_id)).versions
+    return (await board.retrying(lambda: board.connection(broker_id))).versions
 
 
-async def describe_log_dirs(
-    board: Switchboard, broker_id: int, partitions: Iterable[TopicPartition] | None = None
-) -> list[LogDirectory]:
-    """Return the log directories of a broker with all its replicas, or those of some partitions."""
-    topics = None
-    if partitions is not None:
-        topics = [
-            DescribableLogDirTopic(topic=topic, partitions=indexes)
-            for topic, indexes in by_topic(partitions).items()
+async def describe_quorum(
+    board: Switchboard, *, timeout_ms: float | None = None
+) -> QuorumDescription:
+    """Return the controllers of a KRaft cluster: leader, voters, observers, where they listen."""
+    request = DescribeQuorumRequest(
+        topics=[
+            TopicRequest(
+                topic_name=METADATA_TOPIC, partitions=[PartitionRequest(partition_index=0)]
+            )
         ]
-    response: DescribeLogDirsResponse = await board.send(
-        DescribeLogDirsRequest(topics=topics), broker_id
     )
-    if response.error_code:
-        raise RequestError(ErrorCode.of(response.error_code))
-    return [
-        LogDirectory(
-            result.log_dir,
-            RequestError(ErrorCode.of(result.error_code)) if result.error_code else None,
-            tuple(
-                ReplicaSize(
-                    TopicPartition(topic.name, replica.partition_index),
-                    replica.partition_size,
-                    replica.offset_lag,
-                    replica.is_future_key,
-                )
-                for topic in result.topics
-                for replica in topic.partitions
-            ),
-            result.total_bytes if result.total_bytes >= 0 else None,
-            result.usable_bytes if result.usable_bytes >= 0 else None,
+
+    async def attempt() -> DescribeQuorumResponse:
+        response: DescribeQuorumResponse = await board.send(request)
+        check(response.error_code, "the quorum", response.error_message)
+        return response
+
+    response = await board.retrying(attempt, timeout_ms=timeout_ms)
+    partition = response.topics[0].partitions[0]
+    return QuorumDescription(
+        partition.leader_id,
+        partition.leader_epoch,
+        partition.high_watermark,
+        tuple(_replica(each) for each in partition.current_voters),
+        tuple(_replica(each) for each in partition.observers),
+        tuple(
+            QuorumNode(
+                node.node_id,
+                tuple((each.name, each.host, each.port) for each in node.listeners),
+            )
+            for node in response.nodes
+        ),
+        failure_or_none(partition.error_code, METADATA_TOPIC, partition.error_message),
+    )
+
+
+def _replica(state: ReplicaState) -> QuorumReplica:
+    return QuorumReplica(
+        state.replica_id,
+        state.replica_directory_id,
+        state.log_end_offset,
+        state.last_fetch_timestamp if state.last_fetch_timestamp >= 0 else None,
+        state.last_caught_up_timestamp if state.last_caught_up_timestamp >= 0 else None,
+    )
+
+
+async def unregister_broker(
+    board: Switchboard, broker_id: int, *, timeout_ms: float | None = None
+) -> None:
+    """Remove a broker's registration from a KRaft cluster; it should be stopped and empty.
+
+    await unregister_broker(board, 7)
+    """
+
+    async def ask(connection: Connection) -> None:
+        response: UnregisterBrokerResponse = await connection.send(
+            UnregisterBrokerRequest(broker_id=broker_id)
         )
-        for result in response.results
-    ]
+        check(response.error_code, f"broker {broker_id}", response.error_message)
 
-
-async def describe_producers(
-    board: Switchboard, partitions: Iterable[TopicPartition]
-) -> dict[TopicPartition, list[ActiveProducer]]:
-    """Return the producers that the leader of each partition remembers."""
-
-    async def ask(
-        leader: int, group: list[TopicPartition]
-    ) -> dict[TopicPartition, list[ActiveProducer] | RequestError]:
-        request = DescribeProducersRequest(
-            topics=[
-                TopicRequest(name=topic, partition_indexes=indexes)
-                for topic, indexes in by_topic(group).items()
-            ]
-        )
-        response: DescribeProducersResponse = await board.send(request, leader)
-        outcomes: dict[TopicPartition, list[ActiveProducer] | RequestError] = {}
-        for topic in response.topics:
-            for result in topic.partitions:
-                partition = TopicPartition(topic.name, result.partition_index)
-                if result.error_code:
-                    outcomes[partition] = failure_of(
-                        partition, result.error_code, result.error_message
-                    )
-                    continue
-                outcomes[partition] = [
-                    ActiveProducer(
-                        state.producer_id,
-                        state.producer_epoch,
-                        state.last_sequence,
-                        state.last_timestamp,
-                        state.coordinator_epoch,
-                        state.current_txn_start_offset
-                        if state.current_txn_start_offset >= 0
-                        else None,
-                    )
-                    for state in result.active_producers
-                ]
-        return outcomes
-
-    return settled_or_raise(await ask_leaders(board, partitions, ask))
+    await at_controller(board, ask, timeout_ms=timeout_ms)
 
 
 def _id(broker: BrokerAddress) -> int:

@@ -1,87 +1,43 @@
-"""Show and change the options of topics, brokers and the whole cluster."""
+"""Show and change the options of topics, brokers, loggers, groups and client metrics.
+
+Brokers and their loggers answer for themselves; the rest is asked of any broker. The functions
+about several resources answer for each of them; those about one raise its failure.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from enum import IntEnum
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
-from barnabas.client.switchboard import ANY, Destination, Switchboard
+from barnabas.admin.config_entries import (
+    AlterConfigOp,
+    Change,
+    ConfigEntry,
+    ConfigResourceType,
+    ConfigSource,
+    ConfigType,
+    Resource,
+)
+from barnabas.admin.failures import check, coded
+from barnabas.admin.numbered import member_of
+from barnabas.admin.settling import Answer, is_passing, settle
+from barnabas.client.connection import Connection
+from barnabas.client.switchboard import Destination, Switchboard
 from barnabas.model.error_codes import ErrorCode
-from barnabas.model.errors import RequestError
+from barnabas.model.errors import BarnabasError, RequestError
+from barnabas.model.request_errors import request_error
 from barnabas.wire.messages import alter_configs as full
 from barnabas.wire.messages import incremental_alter_configs as incremental
 from barnabas.wire.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
+    DescribeConfigsResourceResult,
     DescribeConfigsResponse,
 )
-
-
-class ResourceType(IntEnum):
-    """What an option belongs to."""
-
-    TOPIC = 2
-    BROKER = 4
-    BROKER_LOGGER = 8
-
-
-class ConfigSource(IntEnum):
-    """Where an option's value comes from."""
-
-    UNKNOWN = 0
-    TOPIC = 1
-    BROKER = 2
-    CLUSTER = 3
-    FILE = 4
-    DEFAULT = 5
-    BROKER_LOGGER = 6
-    CLIENT_METRICS = 7
-    GROUP = 8
-
-
-class Operation(IntEnum):
-    """What to do with an option."""
-
-    SET = 0
-    DELETE = 1
-    APPEND = 2
-    SUBTRACT = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Resource:
-    """The owner of options; a broker resource with an empty name is the whole cluster."""
-
-    type: ResourceType
-    name: str
-
-    @property
-    def destination(self) -> Destination:
-        """Return whom to ask: a broker answers for itself only."""
-        return int(self.name) if self.type is not ResourceType.TOPIC and self.name else ANY
-
-
-@dataclass(frozen=True, slots=True)
-class ConfigEntry:
-    """One option; `value` is None when it is secret."""
-
-    name: str
-    value: str | None
-    source: ConfigSource
-    read_only: bool
-    sensitive: bool
-    synonyms: tuple[tuple[str, str | None, ConfigSource], ...]
-    documentation: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """One change to one option; `value` is None for DELETE."""
-
-    operation: Operation
-    name: str
-    value: str | None = None
+from barnabas.wire.messages.list_config_resources import (
+    ListConfigResourcesRequest,
+    ListConfigResourcesResponse,
+)
 
 
 async def describe_configs(
@@ -94,41 +50,77 @@ async def describe_configs(
 ) -> list[ConfigEntry]:
     """Return the options of a resource (or those named), in the order of their names."""
     keys = None if names is None else list(names)
+    described = await describe_resources(
+        board, {resource: keys}, synonyms=synonyms, documentation=documentation
+    )
+    outcome = described[resource]
+    if isinstance(outcome, RequestError):
+        raise outcome
+    return sorted(outcome, key=lambda entry: entry.name)
 
-    async def attempt() -> DescribeConfigsResponse:
-        connection = await board.connection(resource.destination)
+
+async def describe_resources(
+    board: Switchboard,
+    resources: Mapping[Resource, Sequence[str] | None],
+    *,
+    synonyms: bool = False,
+    documentation: bool = False,
+    timeout_ms: float | None = None,
+) -> dict[Resource, list[ConfigEntry] | RequestError]:
+    """Return the options of several resources: all of them (None), or those named.
+
+    orders = Resource(ConfigResourceType.TOPIC, "orders")
+    described = await describe_resources(board, {orders: ["retention.ms"]})
+    """
+
+    async def ask(
+        connection: Connection, group: list[Resource]
+    ) -> dict[Resource, list[ConfigEntry] | RequestError]:
         version = connection.version_of(DescribeConfigsRequest)
         request = DescribeConfigsRequest(
             resources=[
                 DescribeConfigsResource(
                     resource_type=resource.type,
                     resource_name=resource.name,
-                    configuration_keys=keys,
+                    configuration_keys=_listed(resources[resource]),
                 )
+                for resource in group
             ],
             include_synonyms=synonyms and version >= 1,
             include_documentation=documentation and version >= 3,
         )
         response: DescribeConfigsResponse = await connection.send(request, version=version)
-        for result in response.results:
-            _check(result.error_code, result.error_message)
-        return response
+        return {
+            _resource(result.resource_type, result.resource_name): request_error(
+                result.error_code, result.error_message
+            )
+            if result.error_code
+            else [_entry(entry) for entry in result.configs]
+            for result in response.results
+        }
 
-    response = await board.retrying(attempt)
-    entries = [
-        ConfigEntry(
-            entry.name,
-            entry.value,
-            _source(entry.config_source, entry.is_default),
-            entry.read_only,
-            entry.is_sensitive,
-            tuple((s.name, s.value, _source(s.source, False)) for s in entry.synonyms),
-            entry.documentation,
-        )
-        for result in response.results
-        for entry in result.configs
-    ]
-    return sorted(entries, key=lambda entry: entry.name)
+    return await _ask_owners(board, resources, ask, timeout_ms)
+
+
+def _listed(names: Sequence[str] | None) -> list[str] | None:
+    return None if names is None else list(names)
+
+
+def _resource(number: int, name: str) -> Resource:
+    return Resource(member_of(ConfigResourceType, number), name)
+
+
+def _entry(entry: DescribeConfigsResourceResult) -> ConfigEntry:
+    return ConfigEntry(
+        entry.name,
+        entry.value,
+        ConfigSource.of(entry.config_source, is_default=entry.is_default),
+        entry.read_only,
+        entry.is_sensitive,
+        tuple((s.name, s.value, ConfigSource.of(s.source)) for s in entry.synonyms),
+        entry.documentation,
+        member_of(ConfigType, entry.config_type),
+    )
 
 
 async def alter_configs(
@@ -144,97 +136,203 @@ async def alter_configs(
     first, so two such changes at the same time may undo each other.
     """
     wanted = list(changes)
-
-    async def attempt() -> None:
-        connection = await board.connection(resource.destination)
-        key = incremental.IncrementalAlterConfigsRequest.KEY
-        assert key is not None
-        if connection.versions.supports(key):
-            await _alter_incrementally(board, resource, wanted, validate_only)
-        else:
-            await _replace(board, resource, wanted, validate_only)
-
-    await board.retrying(attempt)
-
-
-async def _alter_incrementally(
-    board: Switchboard, resource: Resource, changes: list[Change], validate_only: bool
-) -> None:
-    request = incremental.IncrementalAlterConfigsRequest(
-        resources=[
-            incremental.AlterConfigsResource(
-                resource_type=resource.type,
-                resource_name=resource.name,
-                configs=[
-                    incremental.AlterableConfig(
-                        name=change.name, config_operation=change.operation, value=change.value
-                    )
-                    for change in changes
-                ],
-            )
-        ],
-        validate_only=validate_only,
-    )
-    response: incremental.IncrementalAlterConfigsResponse = await board.send(
-        request, resource.destination
-    )
-    for result in response.responses:
-        _check(result.error_code, result.error_message)
+    connection = await board.retrying(lambda: board.connection(resource.destination))
+    key = incremental.IncrementalAlterConfigsRequest.KEY
+    assert key is not None
+    if connection.versions.supports(key):
+        outcomes = await alter_resources(board, {resource: wanted}, validate_only=validate_only)
+    else:
+        present = {
+            entry.name: entry.value or ""
+            for entry in await describe_configs(board, resource)
+            if entry.source is own_source(resource)
+        }
+        outcomes = await replace_resources(
+            board, {resource: changed(present, wanted)}, validate_only=validate_only
+        )
+    failed = outcomes[resource]
+    if failed is not None:
+        raise failed
 
 
-async def _replace(
-    board: Switchboard, resource: Resource, changes: list[Change], validate_only: bool
-) -> None:
-    own = ConfigSource.TOPIC
-    if resource.type is ResourceType.BROKER:
-        own = ConfigSource.BROKER if resource.name else ConfigSource.CLUSTER
-    present = {
-        entry.name: entry.value or ""
-        for entry in await describe_configs(board, resource)
-        if entry.source is own
+async def alter_resources(
+    board: Switchboard,
+    changes: Mapping[Resource, Iterable[Change]],
+    *,
+    validate_only: bool = False,
+    timeout_ms: float | None = None,
+) -> dict[Resource, RequestError | None]:
+    """Change options one by one; the others of a resource stay as they are (2.3 and later).
+
+    await alter_resources(board, {orders: [Change(AlterConfigOp.SET, "retention.ms", "60000")]})
+    """
+    wanted = {resource: list(each) for resource, each in changes.items()}
+
+    async def ask(
+        connection: Connection, group: list[Resource]
+    ) -> dict[Resource, RequestError | None]:
+        request = incremental.IncrementalAlterConfigsRequest(
+            resources=[
+                incremental.AlterConfigsResource(
+                    resource_type=resource.type,
+                    resource_name=resource.name,
+                    configs=[
+                        incremental.AlterableConfig(
+                            name=change.name, config_operation=change.operation, value=change.value
+                        )
+                        for change in wanted[resource]
+                    ],
+                )
+                for resource in group
+            ],
+            validate_only=validate_only,
+        )
+        response: incremental.IncrementalAlterConfigsResponse = await connection.send(request)
+        return _altered(response.responses)
+
+    return await _ask_owners(board, wanted, ask, timeout_ms)
+
+
+async def replace_resources(
+    board: Switchboard,
+    options: Mapping[Resource, Mapping[str, str | None]],
+    *,
+    validate_only: bool = False,
+    timeout_ms: float | None = None,
+) -> dict[Resource, RequestError | None]:
+    """Give resources exactly these options: all others return to their defaults."""
+
+    async def ask(
+        connection: Connection, group: list[Resource]
+    ) -> dict[Resource, RequestError | None]:
+        request = full.AlterConfigsRequest(
+            resources=[
+                full.AlterConfigsResource(
+                    resource_type=resource.type,
+                    resource_name=resource.name,
+                    configs=[
+                        full.AlterableConfig(name=name, value=value)
+                        for name, value in options[resource].items()
+                    ],
+                )
+                for resource in group
+            ],
+            validate_only=validate_only,
+        )
+        response: full.AlterConfigsResponse = await connection.send(request)
+        return _altered(response.responses)
+
+    return await _ask_owners(board, options, ask, timeout_ms)
+
+
+def _altered(
+    responses: Iterable[
+        incremental.AlterConfigsResourceResponse | full.AlterConfigsResourceResponse
+    ],
+) -> dict[Resource, RequestError | None]:
+    return {
+        _resource(result.resource_type, result.resource_name): request_error(
+            result.error_code, result.error_message
+        )
+        if result.error_code
+        else None
+        for result in responses
     }
-    request = full.AlterConfigsRequest(
-        resources=[
-            full.AlterConfigsResource(
-                resource_type=resource.type,
-                resource_name=resource.name,
-                configs=[
-                    full.AlterableConfig(name=name, value=value)
-                    for name, value in changed(present, changes).items()
-                ],
-            )
-        ],
-        validate_only=validate_only,
-    )
-    response: full.AlterConfigsResponse = await board.send(request, resource.destination)
-    for result in response.responses:
-        _check(result.error_code, result.error_message)
 
 
-def changed(present: dict[str, str], changes: Iterable[Change]) -> dict[str, str]:
+async def _ask_owners(
+    board: Switchboard,
+    resources: Iterable[Resource],
+    ask: Callable[
+        [Connection, list[Resource]], Awaitable[Mapping[Resource, Answer | RequestError]]
+    ],
+    timeout_ms: float | None,
+) -> dict[Resource, Answer | RequestError]:
+    """Ask once whoever answers for some resources; see `settle`."""
+
+    async def one(
+        to: Destination, group: list[Resource]
+    ) -> Mapping[Resource, Answer | RequestError]:
+        try:
+            return await ask(await board.connection(to), group)
+        except BarnabasError as broken:
+            return dict.fromkeys(group, coded(broken))
+
+    async def attempt(missing: list[Resource]) -> Mapping[Resource, Answer | RequestError]:
+        owners: dict[Destination, list[Resource]] = {}
+        for resource in missing:
+            owners.setdefault(resource.destination, []).append(resource)
+        outcomes: dict[Resource, Answer | RequestError] = {}
+        for answers in await asyncio.gather(*(one(*each) for each in owners.items())):
+            outcomes |= answers
+        return outcomes
+
+    def passing(resource: Resource, failed: RequestError) -> bool:
+        # Nobody waits for a topic to come into being so that it can have options.
+        unknown = failed.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return is_passing(resource, failed) and not unknown
+
+    return await settle(board, resources, attempt, passing=passing, timeout_ms=timeout_ms)
+
+
+def own_source(resource: Resource) -> ConfigSource:
+    """Return the source of the values that were set for this very resource."""
+    if resource.type is ConfigResourceType.BROKER:
+        return ConfigSource.BROKER if resource.name else ConfigSource.CLUSTER
+    return ConfigSource[resource.type.name]
+
+
+def changed(present: Mapping[str, str], changes: Iterable[Change]) -> dict[str, str]:
     """Return options after some changes, as a broker with incremental ones would have them."""
     result = dict(present)
     for change in changes:
-        if change.operation is Operation.DELETE:
+        if change.operation is AlterConfigOp.DELETE:
             result.pop(change.name, None)
             continue
         value = change.value or ""
         items = [item for item in result.get(change.name, "").split(",") if item]
-        if change.operation is Operation.APPEND:
+        if change.operation is AlterConfigOp.APPEND:
             value = ",".join(dict.fromkeys([*items, *value.split(",")]))
-        elif change.operation is Operation.SUBTRACT:
+        elif change.operation is AlterConfigOp.SUBTRACT:
             value = ",".join(item for item in items if item not in value.split(","))
         result[change.name] = value
     return result
 
 
-def _source(number: int, is_default: bool) -> ConfigSource:
-    if number == -1:  # version 0 tells only whether a value is the default
-        return ConfigSource.DEFAULT if is_default else ConfigSource.UNKNOWN
-    known = {int(source) for source in ConfigSource}
-    return ConfigSource(number) if number in known else ConfigSource.UNKNOWN
+async def list_config_resources(
+    board: Switchboard,
+    types: Iterable[ConfigResourceType] = (),
+    *,
+    timeout_ms: float | None = None,
+) -> list[Resource]:
+    """Return the resources that have options of their own; without `types`, those of all types.
+
+    Brokers before 4.1 know client metrics only.
+    """
+    wanted = [int(each) for each in types]
+    metrics_only = wanted == [ConfigResourceType.CLIENT_METRICS]
+
+    async def attempt() -> ListConfigResourcesResponse:
+        connection = await board.connection()
+        least = 1 if wanted and not metrics_only else 0
+        version = connection.version_of(ListConfigResourcesRequest, at_least=least)
+        request = ListConfigResourcesRequest(resource_types=wanted if version >= 1 else [])
+        response: ListConfigResourcesResponse = await connection.send(request, version=version)
+        check(response.error_code, "resources with options")
+        return response
+
+    response = await board.retrying(attempt, timeout_ms=timeout_ms)
+    return [
+        _resource(resource.resource_type, resource.resource_name)
+        for resource in response.config_resources
+    ]
 
 
-def _check(error_code: int, message: str | None) -> None:
-    if error_code:
-        raise RequestError(ErrorCode.of(error_code), message)
+async def list_client_metrics_resources(
+    board: Switchboard, *, timeout_ms: float | None = None
+) -> list[str]:
+    """Return the names of the subscriptions to clients' metrics."""
+    found = await list_config_resources(
+        board, [ConfigResourceType.CLIENT_METRICS], timeout_ms=timeout_ms
+    )
+    return [resource.name for resource in found]

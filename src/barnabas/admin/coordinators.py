@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from enum import IntEnum
 from typing import TypeVar
 
+from barnabas.admin.failures import coded, failure
+from barnabas.admin.settling import settle
 from barnabas.client.connection import Connection
 from barnabas.client.switchboard import Switchboard
-from barnabas.model.error_codes import ErrorCode
-from barnabas.model.errors import RequestError
+from barnabas.model.errors import BarnabasError, RequestError
 from barnabas.wire.messages.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )
 from barnabas.wire.schema import Message
 
+Answer = TypeVar("Answer")
 Result = TypeVar("Result")
 
 LAST_SINGLE_VERSION = 3
@@ -31,12 +34,43 @@ class Kind(IntEnum):
 
 async def find_coordinator(board: Switchboard, key: str, kind: Kind) -> int:
     """Return the node id of a coordinator; raises while there is none."""
+    found = (await find_coordinators(board, [key], kind))[key]
+    if isinstance(found, RequestError):
+        raise found
+    return found
+
+
+async def find_coordinators(
+    board: Switchboard, keys: Iterable[str], kind: Kind
+) -> dict[str, int | RequestError]:
+    """Return the node ids of coordinators, asked once and with one request where that can be."""
     connection = await board.connection()
-    version = capped(connection, FindCoordinatorRequest, LAST_SINGLE_VERSION)
+    version = connection.version_of(FindCoordinatorRequest)
+    wanted = list(keys)
+    if version <= LAST_SINGLE_VERSION:
+        return {key: await _find_one(connection, key, kind, version) for key in wanted}
+    request = FindCoordinatorRequest(key_type=kind, coordinator_keys=wanted)
+    response: FindCoordinatorResponse = await connection.send(request, version=version)
+    return {
+        each.key: _failure(each.error_code, each.key, each.error_message)
+        if each.error_code
+        else each.node_id
+        for each in response.coordinators
+    }
+
+
+async def _find_one(
+    connection: Connection, key: str, kind: Kind, version: int
+) -> int | RequestError:
     request = FindCoordinatorRequest(key=key, key_type=kind)
     response: FindCoordinatorResponse = await connection.send(request, version=version)
-    check(response.error_code, response.error_message or f"the coordinator of {key!r}")
+    if response.error_code:
+        return _failure(response.error_code, key, response.error_message)
     return response.node_id
+
+
+def _failure(error_code: int, key: str, message: str | None) -> RequestError:
+    return failure(error_code, f"the coordinator of {key!r}", message)
 
 
 async def at_coordinator(
@@ -44,6 +78,8 @@ async def at_coordinator(
     key: str,
     kind: Kind,
     ask: Callable[[Connection], Awaitable[Result]],
+    *,
+    timeout_ms: float | None = None,
 ) -> Result:
     """Run `ask` with a connection to the coordinator, again where the answer is a passing one."""
 
@@ -51,16 +87,40 @@ async def at_coordinator(
         node_id = await find_coordinator(board, key, kind)
         return await ask(await board.connection(node_id))
 
-    return await board.retrying(attempt)
+    return await board.retrying(attempt, timeout_ms=timeout_ms)
+
+
+async def ask_coordinators(
+    board: Switchboard,
+    keys: Iterable[str],
+    kind: Kind,
+    ask: Callable[[int, Connection, list[str]], Awaitable[Mapping[str, Answer | RequestError]]],
+    *,
+    timeout_ms: float | None = None,
+) -> dict[str, Answer | RequestError]:
+    """Ask each coordinator once about all that it coordinates; see `settle`."""
+
+    async def one(node_id: int, coordinated: list[str]) -> Mapping[str, Answer | RequestError]:
+        try:
+            return await ask(node_id, await board.connection(node_id), coordinated)
+        except BarnabasError as broken:
+            return dict.fromkeys(coordinated, coded(broken))
+
+    async def attempt(missing: list[str]) -> Mapping[str, Answer | RequestError]:
+        outcomes: dict[str, Answer | RequestError] = {}
+        by_node: dict[int, list[str]] = {}
+        for key, found in (await find_coordinators(board, missing, kind)).items():
+            if isinstance(found, RequestError):
+                outcomes[key] = found
+            else:
+                by_node.setdefault(found, []).append(key)
+        for answers in await asyncio.gather(*(one(*each) for each in by_node.items())):
+            outcomes |= answers
+        return outcomes
+
+    return await settle(board, keys, attempt, timeout_ms=timeout_ms)
 
 
 def capped(connection: Connection, request: type[Message], last: int) -> int:
     """Return the newest version that the broker knows, `last` at most."""
     return min(connection.version_of(request), last)
-
-
-def check(error_code: int, what: str) -> None:
-    """Raise if a response carries an error."""
-    code = ErrorCode.of(error_code)
-    if code is not ErrorCode.NONE:
-        raise RequestError(code, f"{what}: {code.meaning}")

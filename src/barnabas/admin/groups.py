@@ -1,47 +1,53 @@
-"""Consumer groups: list, describe and delete them; read and set their committed offsets."""
+"""Groups: list, describe and delete them, and remove their members.
+
+Classic groups and those of the newer protocol (KIP-848) are described alike; what only one of them
+has is None in the other.
+"""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from barnabas.admin.coordinators import Kind, at_coordinator, capped, check, find_coordinator
-from barnabas.admin.leaders import by_topic
+from barnabas.admin.acls import ACLOperation, operations_of
+from barnabas.admin.brokers import ask_brokers
+from barnabas.admin.coordinators import Kind, ask_coordinators, at_coordinator, capped
+from barnabas.admin.failures import check, failure, failure_or_none
+from barnabas.admin.settling import settled_or_raise
 from barnabas.assignment.embedded import decode_assignment
 from barnabas.client.connection import Connection
 from barnabas.client.switchboard import Switchboard
 from barnabas.model.error_codes import ErrorCode
-from barnabas.model.errors import BarnabasError, RemoteProtocolError, RequestError
+from barnabas.model.errors import InvalidValueError, RemoteProtocolError, RequestError
 from barnabas.model.ids import TopicPartition
-from barnabas.wire.messages.consumer_group_describe import (
-    ConsumerGroupDescribeRequest,
-    ConsumerGroupDescribeResponse,
-)
+from barnabas.model.request_errors import GroupIdNotFoundError
+from barnabas.wire.messages import consumer_group_describe as consumer
+from barnabas.wire.messages import describe_groups as classic
 from barnabas.wire.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
-from barnabas.wire.messages.describe_groups import (
-    DescribeGroupsRequest,
-    DescribeGroupsResponse,
+from barnabas.wire.messages.leave_group import (
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    MemberIdentity,
 )
 from barnabas.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
-from barnabas.wire.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-    OffsetCommitResponse,
-)
-from barnabas.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 
 CLASSIC, CONSUMER = "classic", "consumer"
 CONSUMER_PROTOCOL = "consumer"
 """The protocol type of groups whose assignments are lists of partitions."""
 
 DEAD = "Dead"
-LAST_NAMED_VERSION = 7
-"""Of OffsetFetch and OffsetCommit: one group per request, topics by their names."""
-
 LAST_DEAD_VERSION = 5
 """Of DescribeGroups: a group that does not exist is dead, which is no error."""
+
+FIRST_VERSION_WITH_STATES = 4
+FIRST_VERSION_WITH_TYPES = 5
+"""Of ListGroups."""
+
+FIRST_VERSION_WITH_OPERATIONS = 3
+"""Of DescribeGroups."""
+
+FIRST_VERSION_OF_MANY = 3
+"""Of LeaveGroup: several members leave at once, and static ones by their instance ids."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +69,13 @@ class GroupMember:
     client_id: str
     host: str
     partitions: tuple[TopicPartition, ...] | None
+    metadata: bytes = b""
+    assignment: bytes = b""
+    rack: str | None = None
+    epoch: int | None = None
+    subscribed_topics: tuple[str, ...] | None = None
+    subscribed_regex: str | None = None
+    target: tuple[TopicPartition, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,75 +88,127 @@ class GroupDescription:
     assignor: str
     coordinator_id: int
     members: tuple[GroupMember, ...]
+    protocol_type: str = CONSUMER_PROTOCOL
+    authorized_operations: frozenset[ACLOperation] | None = None
+    epoch: int | None = None
+    assignment_epoch: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CommittedOffset:
-    """How far a group has read a partition."""
+@dataclass(frozen=True)
+class MemberToRemove:
+    """A member of a group to remove: by its id, or by its instance id if it is a static one.
 
-    offset: int
-    leader_epoch: int
-    metadata: str
+    MemberToRemove(member_id="consumer-1-9f2c")
+    MemberToRemove(group_instance_id="reader-1", reason="moved to another machine")
+    """
+
+    member_id: str | None = None
+    group_instance_id: str | None = None
+    reason: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.member_id is None and self.group_instance_id is None:
+            raise InvalidValueError("MemberToRemove needs a member_id or a group_instance_id")
 
 
 async def list_groups(
-    board: Switchboard, states: Iterable[str] = (), types: Iterable[str] = ()
+    board: Switchboard,
+    states: Iterable[str] = (),
+    types: Iterable[str] = (),
+    *,
+    broker_ids: Iterable[int] | None = None,
+    timeout_ms: float | None = None,
 ) -> list[ListedGroup]:
-    """Return the groups of all brokers, in the order of their names."""
-    wanted_states, wanted_types = list(states), list(types)
+    """Return the groups of all brokers (or some), in the order of their names.
 
-    async def ask(broker_id: int) -> ListGroupsResponse:
-        connection = await board.connection(broker_id)
-        version = connection.version_of(ListGroupsRequest)
-        request = ListGroupsRequest(
-            states_filter=wanted_states if version >= 4 else [],
-            types_filter=wanted_types if version >= 5 else [],
-        )
-        response: ListGroupsResponse = await connection.send(request, version=version)
-        check(response.error_code, f"groups of broker {broker_id}")
-        return response
-
-    async def attempt() -> list[ListGroupsResponse]:
-        return await asyncio.gather(*(ask(broker_id) for broker_id in board.cluster.brokers))
-
+    await list_groups(board, states=["Stable"], types=["consumer"])
+    """
+    listed = await list_groups_of(board, broker_ids, states, types, timeout_ms=timeout_ms)
     return sorted(
-        (
-            ListedGroup(group.group_id, group.group_state, group.group_type, group.protocol_type)
-            for response in await board.retrying(attempt)
-            for group in response.groups
-        ),
+        (group for groups in settled_or_raise(listed).values() for group in groups),
         key=lambda group: group.name,
     )
 
 
+async def list_groups_of(
+    board: Switchboard,
+    broker_ids: Iterable[int] | None = None,
+    states: Iterable[str] = (),
+    types: Iterable[str] = (),
+    *,
+    timeout_ms: float | None = None,
+) -> dict[int, list[ListedGroup] | RequestError]:
+    """Return the groups that each broker coordinates, or its failure."""
+    wanted_states, wanted_types = list(states), list(types)
+    least = FIRST_VERSION_WITH_STATES if wanted_states else 0
+    least = FIRST_VERSION_WITH_TYPES if wanted_types else least
+
+    async def ask(broker_id: int, connection: Connection) -> list[ListedGroup]:
+        version = connection.version_of(ListGroupsRequest, at_least=least)
+        request = ListGroupsRequest(states_filter=wanted_states, types_filter=wanted_types)
+        response: ListGroupsResponse = await connection.send(request, version=version)
+        check(response.error_code, f"groups of broker {broker_id}")
+        return [
+            ListedGroup(group.group_id, group.group_state, group.group_type, group.protocol_type)
+            for group in response.groups
+        ]
+
+    return await ask_brokers(board, broker_ids, ask, timeout_ms=timeout_ms)
+
+
 async def describe_group(board: Switchboard, name: str) -> GroupDescription:
     """Return a group with its members; raises GROUP_ID_NOT_FOUND."""
-    coordinator_id = await board.retrying(lambda: find_coordinator(board, name, Kind.GROUP))
-
-    async def ask(connection: Connection) -> GroupDescription | None:
-        return await _classic(connection, name, coordinator_id) or await _consumer(
-            connection, name, coordinator_id
-        )
-
-    described = await at_coordinator(board, name, Kind.GROUP, ask)
-    if described is None:
-        raise RequestError(ErrorCode.GROUP_ID_NOT_FOUND, f"there is no group {name!r}")
-    return described
+    return settled_or_raise(await describe_groups(board, [name]))[name]
 
 
-async def _classic(
-    connection: Connection, name: str, coordinator_id: int
-) -> GroupDescription | None:
-    version = capped(connection, DescribeGroupsRequest, LAST_DEAD_VERSION)
-    request = DescribeGroupsRequest(groups=[name])
-    response: DescribeGroupsResponse = await connection.send(request, version=version)
-    (group,) = response.groups
-    check(group.error_code, name)
-    if group.group_state == DEAD:
-        return None
+async def describe_groups(
+    board: Switchboard,
+    names: Iterable[str],
+    *,
+    authorized_operations: bool = False,
+    timeout_ms: float | None = None,
+) -> dict[str, GroupDescription | RequestError]:
+    """Return groups of either protocol with their members, or the failure of each."""
+
+    async def ask(
+        node_id: int, connection: Connection, keys: list[str]
+    ) -> dict[str, GroupDescription | RequestError]:
+        outcomes = await _describe_classic(connection, node_id, keys, authorized_operations)
+        dead = [key for key in keys if isinstance(outcomes.get(key), GroupIdNotFoundError)]
+        key = consumer.ConsumerGroupDescribeRequest.KEY
+        assert key is not None
+        if dead and connection.versions.supports(key):
+            outcomes |= await _describe_newer(connection, node_id, dead, authorized_operations)
+        return outcomes
+
+    return await ask_coordinators(board, names, Kind.GROUP, ask, timeout_ms=timeout_ms)
+
+
+async def _describe_classic(
+    connection: Connection, coordinator_id: int, names: list[str], operations: bool
+) -> dict[str, GroupDescription | RequestError]:
+    version = capped(connection, classic.DescribeGroupsRequest, LAST_DEAD_VERSION)
+    request = classic.DescribeGroupsRequest(
+        groups=names,
+        include_authorized_operations=operations and version >= FIRST_VERSION_WITH_OPERATIONS,
+    )
+    response: classic.DescribeGroupsResponse = await connection.send(request, version=version)
+    outcomes: dict[str, GroupDescription | RequestError] = {}
+    for group in response.groups:
+        name = group.group_id
+        if group.error_code:
+            outcomes[name] = failure(group.error_code, name, group.error_message)
+        elif group.group_state == DEAD:
+            outcomes[name] = GroupIdNotFoundError(f"there is no group {name!r}")
+        else:
+            outcomes[name] = _classic(group, coordinator_id)
+    return outcomes
+
+
+def _classic(group: classic.DescribedGroup, coordinator_id: int) -> GroupDescription:
     is_readable = group.protocol_type == CONSUMER_PROTOCOL
     return GroupDescription(
-        name,
+        group.group_id,
         group.group_state,
         CLASSIC,
         group.protocol_data,
@@ -155,9 +220,13 @@ async def _classic(
                 member.client_id,
                 member.client_host,
                 _assigned(bytes(member.member_assignment)) if is_readable else None,
+                bytes(member.member_metadata),
+                bytes(member.member_assignment),
             )
             for member in group.members
         ),
+        group.protocol_type,
+        operations_of(group.authorized_operations),
     )
 
 
@@ -168,126 +237,134 @@ def _assigned(data: bytes) -> tuple[TopicPartition, ...] | None:
         return None
 
 
-async def _consumer(
-    connection: Connection, name: str, coordinator_id: int
-) -> GroupDescription | None:
-    key = ConsumerGroupDescribeRequest.KEY
-    assert key is not None
-    if not connection.versions.supports(key):
-        return None
-    request = ConsumerGroupDescribeRequest(group_ids=[name])
-    response: ConsumerGroupDescribeResponse = await connection.send(request)
-    (group,) = response.groups
-    if group.error_code == ErrorCode.GROUP_ID_NOT_FOUND:
-        return None
-    check(group.error_code, name)
-    return GroupDescription(
-        name,
-        group.group_state,
-        CONSUMER,
-        group.assignor_name,
-        coordinator_id,
-        tuple(
-            GroupMember(
-                member.member_id,
-                member.instance_id,
-                member.client_id,
-                member.client_host,
-                tuple(
-                    TopicPartition(topic.topic_name, number)
-                    for topic in member.assignment.topic_partitions
-                    for number in topic.partitions
-                ),
-            )
-            for member in group.members
-        ),
+async def _describe_newer(
+    connection: Connection, coordinator_id: int, names: list[str], operations: bool
+) -> dict[str, GroupDescription | RequestError]:
+    request = consumer.ConsumerGroupDescribeRequest(
+        group_ids=names, include_authorized_operations=operations
     )
-
-
-async def group_offsets(board: Switchboard, name: str) -> dict[TopicPartition, CommittedOffset]:
-    """Return all that a group has committed, in the order of topics and partitions."""
-
-    async def ask(connection: Connection) -> OffsetFetchResponse:
-        request = OffsetFetchRequest(group_id=name, topics=None)
-        version = capped(connection, OffsetFetchRequest, LAST_NAMED_VERSION)
-        response: OffsetFetchResponse = await connection.send(request, version=version)
-        check(response.error_code, name)
-        return response
-
-    response = await at_coordinator(board, name, Kind.GROUP, ask)
-    found = {
-        TopicPartition(topic.name, result.partition_index): CommittedOffset(
-            result.committed_offset, result.committed_leader_epoch, result.metadata or ""
-        )
-        for topic in response.topics
-        for result in topic.partitions
-        if result.committed_offset >= 0
-    }
-    return {partition: found[partition] for partition in sorted(found)}
-
-
-async def commit_offsets(
-    board: Switchboard, name: str, offsets: Mapping[TopicPartition, int]
-) -> dict[TopicPartition, RequestError | None]:
-    """Set offsets of a group that nobody is in; return what failed, by partition."""
-
-    async def ask(connection: Connection) -> OffsetCommitResponse:
-        request = OffsetCommitRequest(
-            group_id=name,
-            topics=[
-                OffsetCommitRequestTopic(
-                    name=topic,
-                    partitions=[
-                        OffsetCommitRequestPartition(
-                            partition_index=index,
-                            committed_offset=offsets[TopicPartition(topic, index)],
-                        )
-                        for index in indexes
-                    ],
-                )
-                for topic, indexes in by_topic(offsets).items()
-            ],
-        )
-        version = capped(connection, OffsetCommitRequest, LAST_NAMED_VERSION)
-        response: OffsetCommitResponse = await connection.send(request, version=version)
-        for topic in response.topics:
-            for result in topic.partitions:
-                code = ErrorCode.of(result.error_code)
-                if code.retriable and code is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-                    raise RequestError(code, f"{name}: {code.meaning}")
-        return response
-
-    response = await at_coordinator(board, name, Kind.GROUP, ask)
-    outcomes: dict[TopicPartition, RequestError | None] = {}
-    for topic in response.topics:
-        for result in topic.partitions:
-            partition, code = (
-                TopicPartition(topic.name, result.partition_index),
-                ErrorCode.of(result.error_code),
-            )
-            outcomes[partition] = (
-                None
-                if code is ErrorCode.NONE
-                else RequestError(code, f"{partition}: {code.meaning}")
+    response: consumer.ConsumerGroupDescribeResponse = await connection.send(request)
+    outcomes: dict[str, GroupDescription | RequestError] = {}
+    for group in response.groups:
+        name = group.group_id
+        if group.error_code == ErrorCode.GROUP_ID_NOT_FOUND:
+            outcomes[name] = GroupIdNotFoundError(f"there is no group {name!r}")
+        elif group.error_code:
+            outcomes[name] = failure(group.error_code, name, group.error_message)
+        else:
+            outcomes[name] = GroupDescription(
+                name,
+                group.group_state,
+                CONSUMER,
+                group.assignor_name,
+                coordinator_id,
+                tuple(_newer_member(member) for member in group.members),
+                authorized_operations=operations_of(group.authorized_operations),
+                epoch=group.group_epoch,
+                assignment_epoch=group.assignment_epoch,
             )
     return outcomes
 
 
+def _newer_member(member: consumer.Member) -> GroupMember:
+    return GroupMember(
+        member.member_id,
+        member.instance_id,
+        member.client_id,
+        member.client_host,
+        _partitions(member.assignment),
+        rack=member.rack_id,
+        epoch=member.member_epoch,
+        subscribed_topics=tuple(member.subscribed_topic_names),
+        subscribed_regex=member.subscribed_topic_regex,
+        target=_partitions(member.target_assignment),
+    )
+
+
+def _partitions(assignment: consumer.Assignment) -> tuple[TopicPartition, ...]:
+    return tuple(
+        TopicPartition(topic.topic_name, number)
+        for topic in assignment.topic_partitions
+        for number in topic.partitions
+    )
+
+
 async def delete_groups(
-    board: Switchboard, names: Collection[str]
-) -> dict[str, BarnabasError | None]:
+    board: Switchboard, names: Collection[str], *, timeout_ms: float | None = None
+) -> dict[str, RequestError | None]:
     """Delete groups that nobody is in, with their offsets; return what failed, by group."""
 
-    async def delete(name: str) -> BarnabasError | None:
-        async def ask(connection: Connection) -> None:
-            request = DeleteGroupsRequest(groups_names=[name])
-            response: DeleteGroupsResponse = await connection.send(request)
-            check(response.results[0].error_code, name)
+    async def ask(
+        node_id: int, connection: Connection, keys: list[str]
+    ) -> dict[str, RequestError | None]:
+        response: DeleteGroupsResponse = await connection.send(
+            DeleteGroupsRequest(groups_names=keys)
+        )
+        return {
+            result.group_id: failure_or_none(result.error_code, result.group_id)
+            for result in response.results
+        }
 
-        try:
-            await at_coordinator(board, name, Kind.GROUP, ask)
-        except RequestError as failure:
-            return failure
-        return None
+    return await ask_coordinators(board, names, Kind.GROUP, ask, timeout_ms=timeout_ms)
 
-    return {name: await delete(name) for name in dict.fromkeys(names)}
+
+async def remove_members(
+    board: Switchboard,
+    name: str,
+    members: Iterable[MemberToRemove] | None = None,
+    *,
+    timeout_ms: float | None = None,
+) -> dict[MemberToRemove, RequestError | None]:
+    """Remove members of a classic group, or (None) all of them.
+
+    await remove_members(board, "readers", [MemberToRemove(group_instance_id="reader-1")])
+    """
+    if members is None:
+        members = [
+            MemberToRemove(group_instance_id=member.instance_id)
+            if member.instance_id
+            else MemberToRemove(member_id=member.member_id)
+            for member in (await describe_group(board, name)).members
+        ]
+    wanted = list(dict.fromkeys(members))
+    if not wanted:
+        return {}
+
+    async def ask(connection: Connection) -> dict[MemberToRemove, RequestError | None]:
+        static = any(member.group_instance_id is not None for member in wanted)
+        least = FIRST_VERSION_OF_MANY if static else 0
+        version = connection.version_of(LeaveGroupRequest, at_least=least)
+        if version < FIRST_VERSION_OF_MANY:
+            return {member: await _remove_one(connection, name, member) for member in wanted}
+        request = LeaveGroupRequest(group_id=name, members=[_identity(each) for each in wanted])
+        response: LeaveGroupResponse = await connection.send(request, version=version)
+        check(response.error_code, name)
+        codes: Mapping[tuple[str, str | None], int] = {
+            (member.member_id, member.group_instance_id): member.error_code
+            for member in response.members
+        }
+        return {
+            member: failure_or_none(
+                codes[member.member_id or "", member.group_instance_id],
+                member.group_instance_id or member.member_id,
+            )
+            for member in wanted
+        }
+
+    return await at_coordinator(board, name, Kind.GROUP, ask, timeout_ms=timeout_ms)
+
+
+async def _remove_one(
+    connection: Connection, name: str, member: MemberToRemove
+) -> RequestError | None:
+    request = LeaveGroupRequest(group_id=name, member_id=member.member_id or "")
+    response: LeaveGroupResponse = await connection.send(request)
+    return failure_or_none(response.error_code, member.member_id)
+
+
+def _identity(member: MemberToRemove) -> MemberIdentity:
+    return MemberIdentity(
+        member_id=member.member_id or "",
+        group_instance_id=member.group_instance_id,
+        reason=member.reason,
+    )

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from barnabas.admin.groups import CommittedOffset
+from barnabas.admin.group_offsets import CommittedOffset
 from barnabas.admin.leaders import ask_leaders
 from barnabas.admin.offsets import EARLIEST, LATEST, list_offsets
 from barnabas.client.switchboard import Switchboard

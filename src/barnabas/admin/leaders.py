@@ -2,16 +2,18 @@
 
 The pattern behind every admin call about partitions: group them under their leaders, send one
 request to each, keep what succeeded or failed for good, and repeat for the rest with fresh
-metadata.
+metadata. A topic that metadata denies three times does not exist: the first denial may only come
+from a broker that has not yet heard of a topic that is new.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TypeVar
 
-from barnabas.client.retry import Verdict, verdict
+from barnabas.admin.failures import coded, failure
+from barnabas.admin.settling import is_passing, settle
 from barnabas.client.switchboard import Switchboard
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError, RequestError
@@ -19,8 +21,12 @@ from barnabas.model.ids import TopicPartition
 
 Answer = TypeVar("Answer")
 
-Ask = Callable[[int, list[TopicPartition]], Awaitable[dict[TopicPartition, Answer | RequestError]]]
+Ask = Callable[
+    [int, list[TopicPartition]], Awaitable[Mapping[TopicPartition, Answer | RequestError]]
+]
 """Sends one request about some partitions to their leader, and gives the outcome for each."""
+
+DENIALS_MAX = 3
 
 
 async def ask_leaders(
@@ -30,47 +36,61 @@ async def ask_leaders(
     *,
     timeout_ms: float | None = None,
 ) -> dict[TopicPartition, Answer | RequestError]:
-    """Return an answer, or a failure that is final, for every partition.
-
-    Raises the last passing failure if some partitions still have neither when time is up.
-    """
+    """Return an answer, or a failure that is final or the last one, for every partition."""
     wanted = list(dict.fromkeys(partitions))
     topics = list(dict.fromkeys(partition.topic for partition in wanted))
-    settled: dict[TopicPartition, Answer | RequestError] = {}
+    denials: dict[TopicPartition, int] = {}
 
-    async def attempt() -> None:
-        missing = [partition for partition in wanted if partition not in settled]
+    async def one(
+        leader: int, group: list[TopicPartition]
+    ) -> Mapping[TopicPartition, Answer | RequestError]:
+        try:
+            return await ask(leader, group)
+        except BarnabasError as broken:
+            return dict.fromkeys(group, coded(broken))
+
+    async def attempt(
+        missing: list[TopicPartition],
+    ) -> Mapping[TopicPartition, Answer | RequestError]:
         led, leaderless = board.cluster.by_leader(missing)
-        answers = await asyncio.gather(
-            *(ask(leader, group) for leader, group in led.items()), return_exceptions=True
-        )
-        passing: BaseException | None = None
-        if leaderless:
-            passing = RequestError(
-                ErrorCode.LEADER_NOT_AVAILABLE, f"{leaderless[0]} has no leader now"
-            )
-        for answer in answers:
-            if isinstance(answer, BaseException):
-                passing = answer
-                continue
-            for partition, outcome in answer.items():
-                if isinstance(outcome, RequestError) and verdict(outcome) is not Verdict.FAIL:
-                    passing = outcome
-                else:
-                    settled[partition] = outcome
-        if passing is not None:
-            raise passing
+        outcomes: dict[TopicPartition, Answer | RequestError] = {}
+        for partition in leaderless:
+            outcomes[partition] = _without_leader(board, partition)
+            denials[partition] = denials.get(partition, 0) + 1
+        for answers in await asyncio.gather(*(one(*each) for each in led.items())):
+            outcomes |= answers
+        return outcomes
+
+    def passing(partition: TopicPartition, failed: RequestError) -> bool:
+        if partition in denials and _is_unknown(failed):
+            return denials[partition] < DENIALS_MAX
+        return is_passing(partition, failed)
 
     if any(board.cluster.leader(partition) is None for partition in wanted):
-        await board.refresh(topics)
-    await board.retrying(attempt, topics=topics, timeout_ms=timeout_ms)
-    return {partition: settled[partition] for partition in wanted}
+        await board.retrying(lambda: board.refresh(topics), timeout_ms=timeout_ms)
+    return await settle(
+        board, wanted, attempt, passing=passing, topics=topics, timeout_ms=timeout_ms
+    )
+
+
+def _without_leader(board: Switchboard, partition: TopicPartition) -> RequestError:
+    """Return why nobody can be asked about a partition."""
+    topic = board.cluster.topics.get(partition.topic)
+    if topic is not None and topic.error not in (ErrorCode.NONE, ErrorCode.LEADER_NOT_AVAILABLE):
+        return failure(topic.error, partition)
+    if topic is not None and topic.partitions and partition.partition not in topic.partitions:
+        there = f"topic {topic.name!r} has no partition {partition.partition}"
+        return failure(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, partition, there)
+    return failure(ErrorCode.LEADER_NOT_AVAILABLE, partition)
+
+
+def _is_unknown(failed: RequestError) -> bool:
+    return failed.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def failure_of(partition: TopicPartition, error_code: int, message: str | None) -> RequestError:
     """Return the failure of one partition, named."""
-    code = ErrorCode.of(error_code)
-    return RequestError(code, f"{partition}: {message or code.meaning}")
+    return failure(error_code, partition, message)
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
@@ -79,15 +99,3 @@ def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
     for topic, partition in partitions:
         grouped.setdefault(topic, []).append(partition)
     return grouped
-
-
-def settled_or_raise(
-    outcomes: dict[TopicPartition, Answer | RequestError],
-) -> dict[TopicPartition, Answer]:
-    """Return the answers if there is no failure among them; otherwise raise the first."""
-    answers: dict[TopicPartition, Answer] = {}
-    for partition, outcome in outcomes.items():
-        if isinstance(outcome, BarnabasError):
-            raise outcome
-        answers[partition] = outcome
-    return answers

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import IntEnum
 
-from barnabas.admin.leaders import ask_leaders, by_topic, failure_of, settled_or_raise
+from barnabas.admin.leaders import ask_leaders, by_topic, failure_of
+from barnabas.admin.settling import settled_or_raise
 from barnabas.client.switchboard import Switchboard
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import TopicPartition
@@ -22,10 +24,34 @@ from barnabas.wire.messages.list_offsets import (
     ListOffsetsTopic,
 )
 
-EARLIEST = -2
-LATEST = -1
-MAX_TIMESTAMP = -3
-"""In place of a timestamp: the log's start, its end, the record with the highest timestamp."""
+
+class OffsetSpec(IntEnum):
+    """In place of a timestamp: a place in the log."""
+
+    LATEST = -1
+    EARLIEST = -2
+    MAX_TIMESTAMP = -3
+    EARLIEST_LOCAL = -4
+    LATEST_TIERED = -5
+    EARLIEST_PENDING_UPLOAD = -6
+
+
+class OffsetTimestamp(int):
+    """A time in milliseconds since 1970, where a plain number would be an offset."""
+
+
+EARLIEST: int = OffsetSpec.EARLIEST
+LATEST: int = OffsetSpec.LATEST
+MAX_TIMESTAMP: int = OffsetSpec.MAX_TIMESTAMP
+"""The log's start, its end, the record with the highest timestamp."""
+
+FIRST_VERSION_OF: dict[int, int] = {
+    OffsetSpec.MAX_TIMESTAMP: 7,
+    OffsetSpec.EARLIEST_LOCAL: 8,
+    OffsetSpec.LATEST_TIERED: 9,
+    OffsetSpec.EARLIEST_PENDING_UPLOAD: 11,
+}
+"""Of ListOffsets: where a place can first be asked for."""
 
 HIGH_WATERMARK = -1
 """In place of an offset for `delete_records`: everything that consumers could read by now."""
@@ -51,14 +77,32 @@ async def list_offsets(
 
     With `committed`, LATEST is where open transactions begin. Raises if a partition cannot answer.
     """
+    return settled_or_raise(
+        await find_offsets(board, timestamps, committed=committed, timeout_ms=timeout_ms)
+    )
+
+
+async def find_offsets(
+    board: Switchboard,
+    timestamps: Mapping[TopicPartition, int],
+    *,
+    committed: bool = False,
+    timeout_ms: float | None = None,
+) -> dict[TopicPartition, FoundOffset | RequestError]:
+    """Find offsets as `list_offsets` does, each or its failure.
+
+    await find_offsets(board, {TopicPartition("orders", 0): OffsetSpec.LATEST})
+    """
+    least = max((FIRST_VERSION_OF.get(each, 0) for each in timestamps.values()), default=0)
 
     async def ask(
         leader: int, partitions: list[TopicPartition]
     ) -> dict[TopicPartition, FoundOffset | RequestError]:
         connection = await board.connection(leader)
-        version = connection.version_of(ListOffsetsRequest)
+        version = connection.version_of(ListOffsetsRequest, at_least=least)
         request = ListOffsetsRequest(
             replica_id=-1,
+            # Brokers without transactions have nothing that is not committed.
             isolation_level=int(committed and version >= 2),
             topics=[
                 ListOffsetsTopic(
@@ -86,7 +130,7 @@ async def list_offsets(
                     found[partition] = FoundOffset(offset, result.timestamp, result.leader_epoch)
         return found
 
-    return settled_or_raise(await ask_leaders(board, timestamps, ask, timeout_ms=timeout_ms))
+    return await ask_leaders(board, timestamps, ask, timeout_ms=timeout_ms)
 
 
 async def delete_records(

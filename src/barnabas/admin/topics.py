@@ -1,17 +1,25 @@
-"""Create, describe, grow and delete topics."""
+"""Create, list, describe, grow and delete topics.
+
+A topic is meant by its name, or by its id where that is what the caller has: 16 bytes, or a
+`uuid.UUID`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
 
+from barnabas.admin.config_entries import ConfigSource
+from barnabas.admin.controller import ask_controller
 from barnabas.client.cluster import TopicView
-from barnabas.client.switchboard import CONTROLLER, Switchboard
-from barnabas.model.error_codes import ErrorCode
-from barnabas.model.errors import RequestError
-from barnabas.model.ids import Uuid
+from barnabas.client.connection import Connection
+from barnabas.client.switchboard import Switchboard
+from barnabas.model.errors import InvalidValueError, RequestError
+from barnabas.model.ids import ZERO_UUID, Uuid
+from barnabas.model.request_errors import request_error
 from barnabas.wire.messages.create_partitions import (
+    CreatePartitionsAssignment,
     CreatePartitionsRequest,
     CreatePartitionsResponse,
     CreatePartitionsTopic,
@@ -20,6 +28,7 @@ from barnabas.wire.messages.create_topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
     CreatableTopicConfig,
+    CreatableTopicResult,
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
@@ -28,23 +37,56 @@ from barnabas.wire.messages.delete_topics import (
     DeleteTopicsResponse,
     DeleteTopicState,
 )
-from barnabas.wire.schema import Message
 
-Response = TypeVar("Response")
+TopicId = Uuid | uuid.UUID
+
+FIRST_VERSION_WITH_IDS = 6
+"""Of DeleteTopics."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class NewTopic:
     """A topic to create; -1 leaves a number to the broker.
 
-    `assignments` maps partitions to their replicas and takes the place of both numbers.
+    `replica_assignments` maps partitions to their replicas and takes the place of both numbers.
+
+        NewTopic("orders", num_partitions=6, topic_configs={"retention.ms": "86400000"})
+        NewTopic("pinned", replica_assignments={0: [1, 2], 1: [2, 3]})
     """
 
     name: str
-    partitions: int = -1
+    num_partitions: int = -1
     replication_factor: int = -1
-    configs: Mapping[str, str] = field(default_factory=dict)
-    assignments: Mapping[int, Sequence[int]] = field(default_factory=dict)
+    replica_assignments: Mapping[int, Sequence[int]] = field(default_factory=dict)
+    topic_configs: Mapping[str, str | None] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        # Callers that know other Python clients pass None where they have none.
+        object.__setattr__(self, "replica_assignments", self.replica_assignments or {})
+        object.__setattr__(self, "topic_configs", self.topic_configs or {})
+
+
+@dataclass(frozen=True)
+class NewPartitions:
+    """How many partitions a topic shall have in the end, and where the new ones shall be.
+
+    NewPartitions(12)
+    NewPartitions(total_count=3, new_assignments=[[1, 2]])    # the topic has two by now
+    """
+
+    total_count: int
+    new_assignments: Sequence[Sequence[int]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TopicConfig:
+    """One option of a topic that was just created."""
+
+    name: str
+    value: str | None
+    source: ConfigSource
+    read_only: bool
+    sensitive: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +98,16 @@ class CreatedTopic:
     partitions: int
     replication_factor: int
     error: RequestError | None
+    configs: tuple[TopicConfig, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class TopicOutcome:
-    """What became of a change to one topic."""
+    """What became of a change to one topic; the name is empty where only the id was known."""
 
     name: str
     error: RequestError | None
+    topic_id: Uuid = ZERO_UUID
 
 
 async def create_topics(
@@ -73,40 +117,73 @@ async def create_topics(
     validate_only: bool = False,
     timeout_ms: int = 30_000,
 ) -> list[CreatedTopic]:
-    """Create topics, or only check that they could be."""
-    request = CreateTopicsRequest(
-        topics=[
-            CreatableTopic(
-                name=topic.name,
-                num_partitions=-1 if topic.assignments else topic.partitions,
-                replication_factor=-1 if topic.assignments else topic.replication_factor,
-                assignments=[
-                    CreatableReplicaAssignment(partition_index=index, broker_ids=list(replicas))
-                    for index, replicas in topic.assignments.items()
-                ],
-                configs=[
-                    CreatableTopicConfig(name=name, value=value)
-                    for name, value in topic.configs.items()
-                ],
-            )
-            for topic in topics
-        ],
-        timeout_ms=timeout_ms,
-        validate_only=validate_only,
-    )
-    response: CreateTopicsResponse = await _ask_controller(
-        board, request, timeout_ms, lambda response: response.topics
-    )
-    return [
-        CreatedTopic(
-            topic.name,
-            topic.topic_id,
-            topic.num_partitions,
-            topic.replication_factor,
-            _failure(topic.error_code, topic.error_message),
+    """Create topics, or only check that they could be.
+
+    [created] = await create_topics(board, [NewTopic("orders", 6)])
+    if created.error is not None: ...
+    """
+    new = {topic.name: topic for topic in topics}
+
+    async def ask(
+        connection: Connection, names: list[str]
+    ) -> dict[str, CreatedTopic | RequestError]:
+        request = CreateTopicsRequest(
+            topics=[_creatable(new[name]) for name in names],
+            timeout_ms=timeout_ms,
+            validate_only=validate_only,
         )
-        for topic in response.topics
+        response: CreateTopicsResponse = await connection.send(request)
+        return {
+            result.name: request_error(result.error_code, result.error_message)
+            if result.error_code
+            else _created(result)
+            for result in response.topics
+        }
+
+    outcomes = await ask_controller(board, new, ask, timeout_ms=timeout_ms)
+    return [
+        CreatedTopic(name, ZERO_UUID, -1, -1, outcome)
+        if isinstance(outcome, RequestError)
+        else outcome
+        for name, outcome in outcomes.items()
     ]
+
+
+def _creatable(topic: NewTopic) -> CreatableTopic:
+    placed = topic.replica_assignments
+    return CreatableTopic(
+        name=topic.name,
+        num_partitions=-1 if placed else topic.num_partitions,
+        replication_factor=-1 if placed else topic.replication_factor,
+        assignments=[
+            CreatableReplicaAssignment(partition_index=index, broker_ids=list(replicas))
+            for index, replicas in placed.items()
+        ],
+        configs=[
+            CreatableTopicConfig(name=name, value=None if value is None else str(value))
+            for name, value in topic.topic_configs.items()
+        ],
+    )
+
+
+def _created(result: CreatableTopicResult) -> CreatedTopic:
+    return CreatedTopic(
+        result.name,
+        result.topic_id,
+        result.num_partitions,
+        result.replication_factor,
+        None,
+        tuple(
+            TopicConfig(
+                config.name,
+                config.value,
+                ConfigSource.of(config.config_source),
+                config.read_only,
+                config.is_sensitive,
+            )
+            for config in result.configs or ()
+        ),
+    )
 
 
 async def describe_topics(board: Switchboard, names: Iterable[str] | None) -> list[TopicView]:
@@ -120,74 +197,111 @@ async def describe_topics(board: Switchboard, names: Iterable[str] | None) -> li
 
 async def create_partitions(
     board: Switchboard,
-    counts: Mapping[str, int],
+    counts: Mapping[str, int | NewPartitions],
     *,
     validate_only: bool = False,
     timeout_ms: int = 30_000,
 ) -> list[TopicOutcome]:
-    """Raise the number of partitions of topics to the given totals."""
-    request = CreatePartitionsRequest(
-        topics=[
-            CreatePartitionsTopic(name=name, count=count, assignments=None)
-            for name, count in counts.items()
-        ],
-        timeout_ms=timeout_ms,
-        validate_only=validate_only,
-    )
-    response: CreatePartitionsResponse = await _ask_controller(
-        board, request, timeout_ms, lambda response: response.results
-    )
-    return [
-        TopicOutcome(result.name, _failure(result.error_code, result.error_message))
-        for result in response.results
-    ]
+    """Raise the number of partitions of topics to the given totals.
+
+    await create_partitions(board, {"orders": 12})
+    """
+    new = {
+        name: NewPartitions(count) if isinstance(count, int) else count
+        for name, count in counts.items()
+    }
+
+    async def ask(connection: Connection, names: list[str]) -> dict[str, RequestError | None]:
+        request = CreatePartitionsRequest(
+            topics=[
+                CreatePartitionsTopic(
+                    name=name,
+                    count=new[name].total_count,
+                    assignments=_assignments(new[name].new_assignments),
+                )
+                for name in names
+            ],
+            timeout_ms=timeout_ms,
+            validate_only=validate_only,
+        )
+        response: CreatePartitionsResponse = await connection.send(request)
+        return {
+            result.name: request_error(result.error_code, result.error_message)
+            if result.error_code
+            else None
+            for result in response.results
+        }
+
+    outcomes = await ask_controller(board, new, ask, timeout_ms=timeout_ms)
+    return [TopicOutcome(name, outcome) for name, outcome in outcomes.items()]
+
+
+def _assignments(
+    assignments: Sequence[Sequence[int]] | None,
+) -> list[CreatePartitionsAssignment] | None:
+    if assignments is None:
+        return None
+    return [CreatePartitionsAssignment(broker_ids=list(replicas)) for replicas in assignments]
 
 
 async def delete_topics(
-    board: Switchboard, names: Iterable[str], *, timeout_ms: int = 30_000
+    board: Switchboard, topics: Iterable[str | TopicId], *, timeout_ms: int = 30_000
 ) -> list[TopicOutcome]:
-    """Delete topics with all their records."""
-    wanted = list(names)
+    """Delete topics, by name or id, with all their records.
 
-    async def attempt() -> DeleteTopicsResponse:
-        connection = await board.connection(CONTROLLER)
-        version = connection.version_of(DeleteTopicsRequest)
+    await delete_topics(board, ["orders", uuid.UUID("...")])
+    """
+
+    async def ask(
+        connection: Connection, wanted: list[str | Uuid]
+    ) -> dict[str | Uuid, TopicOutcome | RequestError]:
+        named = [topic for topic in wanted if isinstance(topic, str)]
+        least = 0 if len(named) == len(wanted) else FIRST_VERSION_WITH_IDS
+        version = connection.version_of(DeleteTopicsRequest, at_least=least)
         request = DeleteTopicsRequest(
-            topics=[DeleteTopicState(name=name) for name in wanted] if version >= 6 else [],
-            topic_names=wanted,
+            topics=[_to_delete(topic) for topic in wanted]
+            if version >= FIRST_VERSION_WITH_IDS
+            else [],
+            topic_names=named,
             timeout_ms=timeout_ms,
         )
         response: DeleteTopicsResponse = await connection.send(request, version=version)
-        _check_controller(response.responses)
-        return response
+        outcomes: dict[str | Uuid, TopicOutcome | RequestError] = {}
+        for result in response.responses:
+            # Asked by id, the answer has the id, and the name only if we may know it.
+            by_id = result.topic_id in wanted
+            key = result.topic_id if by_id else (result.name or "")
+            outcomes[key] = (
+                request_error(result.error_code, result.error_message)
+                if result.error_code
+                else TopicOutcome(result.name or "", None, result.topic_id)
+            )
+        return outcomes
 
-    response = await board.retrying(attempt, timeout_ms=timeout_ms)
+    keys = [topic if isinstance(topic, str) else topic_id_of(topic) for topic in topics]
+    outcomes = await ask_controller(board, keys, ask, timeout_ms=timeout_ms)
     return [
-        TopicOutcome(result.name or "", _failure(result.error_code, result.error_message))
-        for result in response.responses
+        outcome
+        if isinstance(outcome, TopicOutcome)
+        else TopicOutcome(key, outcome)
+        if isinstance(key, str)
+        else TopicOutcome("", outcome, key)
+        for key, outcome in outcomes.items()
     ]
 
 
-async def _ask_controller(
-    board: Switchboard,
-    request: Message,
-    timeout_ms: int,
-    results: Callable[[Any], Iterable[Any]],
-) -> Any:
-    """Send to the controller, and follow it when it has moved."""
-
-    async def attempt() -> Any:
-        response = await board.send(request, CONTROLLER)
-        _check_controller(results(response))
-        return response
-
-    return await board.retrying(attempt, timeout_ms=timeout_ms)
+def _to_delete(topic: str | Uuid) -> DeleteTopicState:
+    if isinstance(topic, str):
+        return DeleteTopicState(name=topic)
+    return DeleteTopicState(name=None, topic_id=topic)
 
 
-def _check_controller(results: Iterable[Any]) -> None:
-    if any(result.error_code == ErrorCode.NOT_CONTROLLER for result in results):
-        raise RequestError(ErrorCode.NOT_CONTROLLER)
-
-
-def _failure(error_code: int, message: str | None) -> RequestError | None:
-    return RequestError(ErrorCode.of(error_code), message) if error_code else None
+def topic_id_of(topic: TopicId) -> Uuid:
+    """Return a topic id in the form of the wire."""
+    if isinstance(topic, uuid.UUID):
+        return topic.bytes
+    if not isinstance(topic, bytes) or len(topic) != len(ZERO_UUID):
+        raise InvalidValueError(
+            f"topic {topic!r}: a topic is meant by its name, a uuid.UUID or the 16 bytes of its id"
+        )
+    return topic

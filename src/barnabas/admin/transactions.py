@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from barnabas.admin.cluster import describe_producers
-from barnabas.admin.coordinators import Kind, at_coordinator, check, find_coordinator
+from barnabas.admin.brokers import ask_brokers
+from barnabas.admin.coordinators import Kind, ask_coordinators
+from barnabas.admin.failures import check, failure
+from barnabas.admin.producers import describe_producers
+from barnabas.admin.settling import settled_or_raise
 from barnabas.client.connection import Connection
 from barnabas.client.switchboard import Switchboard
-from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import TopicPartition
+from barnabas.model.request_errors import InvalidRequestError
 from barnabas.wire.messages.describe_transactions import (
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,
@@ -27,6 +29,10 @@ from barnabas.wire.messages.write_txn_markers import (
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
 )
+
+FIRST_VERSION_WITH_DURATION = 1
+FIRST_VERSION_WITH_PATTERN = 2
+"""Of ListTransactions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,22 +72,54 @@ class OpenTransaction:
 
 
 async def list_transactions(
-    board: Switchboard, states: Iterable[str] = (), producer_ids: Iterable[int] = ()
+    board: Switchboard,
+    states: Iterable[str] = (),
+    producer_ids: Iterable[int] = (),
+    *,
+    timeout_ms: float | None = None,
 ) -> list[ListedTransaction]:
     """Return the transactional ids of all brokers, in the order of their names."""
-    wanted_states, wanted_ids = list(states), list(producer_ids)
+    listed = await list_transactions_of(
+        board, None, states=states, producer_ids=producer_ids, timeout_ms=timeout_ms
+    )
+    return sorted(
+        (each for found in settled_or_raise(listed).values() for each in found),
+        key=lambda each: each.transactional_id,
+    )
 
-    async def ask(broker_id: int) -> list[ListedTransaction]:
+
+async def list_transactions_of(
+    board: Switchboard,
+    broker_ids: Iterable[int] | None = None,
+    *,
+    states: Iterable[str] = (),
+    producer_ids: Iterable[int] = (),
+    running_ms_min: int | None = None,
+    pattern: str | None = None,
+    timeout_ms: float | None = None,
+) -> dict[int, list[ListedTransaction] | RequestError]:
+    """Return the transactional ids that each broker coordinates, or its failure.
+
+    `running_ms_min` leaves out those that have not run for so long (3.8 and later), `pattern` those
+    whose names do not match a regular expression (4.1 and later).
+    """
+    wanted_states, wanted_ids = list(states), list(producer_ids)
+    least = 0 if running_ms_min is None else FIRST_VERSION_WITH_DURATION
+    least = least if pattern is None else FIRST_VERSION_WITH_PATTERN
+
+    async def ask(broker_id: int, connection: Connection) -> list[ListedTransaction]:
+        version = connection.version_of(ListTransactionsRequest, at_least=least)
         request = ListTransactionsRequest(
-            state_filters=wanted_states, producer_id_filters=wanted_ids
+            state_filters=wanted_states,
+            producer_id_filters=wanted_ids,
+            duration_filter=-1 if running_ms_min is None else running_ms_min,
+            transactional_id_pattern=pattern,
         )
-        response: ListTransactionsResponse = await board.send(request, broker_id)
+        response: ListTransactionsResponse = await connection.send(request, version=version)
         check(response.error_code, f"transactions of broker {broker_id}")
         if response.unknown_state_filters:
-            raise RequestError(
-                ErrorCode.INVALID_REQUEST,
-                f"no transaction can be {', '.join(response.unknown_state_filters)}",
-            )
+            unknown = ", ".join(response.unknown_state_filters)
+            raise InvalidRequestError(f"no transaction can be {unknown}")
         return [
             ListedTransaction(
                 each.transactional_id, each.producer_id, each.transaction_state, broker_id
@@ -89,42 +127,48 @@ async def list_transactions(
             for each in response.transaction_states
         ]
 
-    async def attempt() -> list[list[ListedTransaction]]:
-        return await asyncio.gather(*(ask(broker_id) for broker_id in board.cluster.brokers))
-
-    return sorted(
-        (each for listed in await board.retrying(attempt) for each in listed),
-        key=lambda each: each.transactional_id,
-    )
+    return await ask_brokers(board, broker_ids, ask, timeout_ms=timeout_ms)
 
 
 async def describe_transaction(board: Switchboard, transactional_id: str) -> TransactionDescription:
     """Describe a transactional id; raises TRANSACTIONAL_ID_NOT_FOUND."""
-    coordinator_id = await board.retrying(
-        lambda: find_coordinator(board, transactional_id, Kind.TRANSACTION)
-    )
+    described = await describe_transactions(board, [transactional_id])
+    return settled_or_raise(described)[transactional_id]
 
-    async def ask(connection: Connection) -> TransactionDescription:
-        request = DescribeTransactionsRequest(transactional_ids=[transactional_id])
+
+async def describe_transactions(
+    board: Switchboard, transactional_ids: Iterable[str], *, timeout_ms: float | None = None
+) -> dict[str, TransactionDescription | RequestError]:
+    """Describe transactional ids, each or its failure."""
+
+    async def ask(
+        node_id: int, connection: Connection, keys: list[str]
+    ) -> dict[str, TransactionDescription | RequestError]:
+        request = DescribeTransactionsRequest(transactional_ids=keys)
         response: DescribeTransactionsResponse = await connection.send(request)
-        (state,) = response.transaction_states
-        check(state.error_code, transactional_id)
-        return TransactionDescription(
-            transactional_id,
-            coordinator_id,
-            state.transaction_state,
-            state.producer_id,
-            state.producer_epoch,
-            state.transaction_timeout_ms,
-            state.transaction_start_time_ms if state.transaction_start_time_ms >= 0 else None,
-            tuple(
-                TopicPartition(topic.topic, number)
-                for topic in state.topics
-                for number in topic.partitions
-            ),
-        )
+        return {
+            state.transactional_id: failure(state.error_code, state.transactional_id)
+            if state.error_code
+            else TransactionDescription(
+                state.transactional_id,
+                node_id,
+                state.transaction_state,
+                state.producer_id,
+                state.producer_epoch,
+                state.transaction_timeout_ms,
+                state.transaction_start_time_ms if state.transaction_start_time_ms >= 0 else None,
+                tuple(
+                    TopicPartition(topic.topic, number)
+                    for topic in state.topics
+                    for number in topic.partitions
+                ),
+            )
+            for state in response.transaction_states
+        }
 
-    return await at_coordinator(board, transactional_id, Kind.TRANSACTION, ask)
+    return await ask_coordinators(
+        board, transactional_ids, Kind.TRANSACTION, ask, timeout_ms=timeout_ms
+    )
 
 
 async def open_transactions(

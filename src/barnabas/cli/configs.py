@@ -5,15 +5,14 @@ from __future__ import annotations
 import argparse
 from functools import partial
 
-from barnabas.admin.configs import (
+from barnabas.admin.config_entries import (
+    AlterConfigOp,
     Change,
+    ConfigResourceType,
     ConfigSource,
-    Operation,
     Resource,
-    ResourceType,
-    alter_configs,
-    describe_configs,
 )
+from barnabas.admin.configs import alter_configs, describe_configs
 from barnabas.cli.arguments import add_action, assignment, index
 from barnabas.cli.output import print_json, print_table
 from barnabas.cli.session import run
@@ -49,9 +48,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     _add_resource(alter)
     for option, operation, explanation in (
-        ("--set", Operation.SET, "give an option a value"),
-        ("--append", Operation.APPEND, "add to an option that is a list"),
-        ("--subtract", Operation.SUBTRACT, "take from an option that is a list"),
+        ("--set", AlterConfigOp.SET, "give an option a value"),
+        ("--append", AlterConfigOp.APPEND, "add to an option that is a list"),
+        ("--subtract", AlterConfigOp.SUBTRACT, "take from an option that is a list"),
     ):
         alter.add_argument(
             option,
@@ -67,7 +66,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         dest="changes",
         action="append",
-        type=lambda name: Change(Operation.DELETE, name),
+        type=lambda name: Change(AlterConfigOp.DELETE, name),
         help="return an option to its default; may be repeated",
     )
     alter.add_argument(
@@ -75,7 +74,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _change(operation: Operation, text: str) -> Change:
+def _change(operation: AlterConfigOp, text: str) -> Change:
     return Change(operation, *assignment(text))
 
 
@@ -88,10 +87,12 @@ def _add_resource(parser: argparse.ArgumentParser) -> None:
 
 def _resource(arguments: argparse.Namespace) -> tuple[Resource, str]:
     if arguments.topic is not None:
-        return Resource(ResourceType.TOPIC, arguments.topic), f"topic {arguments.topic}"
+        return Resource(ConfigResourceType.TOPIC, arguments.topic), f"topic {arguments.topic}"
     if arguments.broker is not None:
-        return Resource(ResourceType.BROKER, str(arguments.broker)), f"broker {arguments.broker}"
-    return Resource(ResourceType.BROKER, ""), "the cluster"
+        return Resource(
+            ConfigResourceType.BROKER, str(arguments.broker)
+        ), f"broker {arguments.broker}"
+    return Resource(ConfigResourceType.BROKER, ""), "the cluster"
 
 
 def _describe(arguments: argparse.Namespace) -> None:

@@ -8,14 +8,12 @@ import time
 from pathlib import Path
 from typing import Any
 
+from barnabas.admin.group_offsets import CommittedOffset, commit_offsets, group_offsets
 from barnabas.admin.groups import (
-    CommittedOffset,
     GroupDescription,
     GroupMember,
-    commit_offsets,
     delete_groups,
     describe_group,
-    group_offsets,
     list_groups,
 )
 from barnabas.admin.lag import Lag, lag_of

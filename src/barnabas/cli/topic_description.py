@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterable
 from typing import Any
 
-from barnabas.admin.cluster import describe_log_dirs
+from barnabas.admin.log_dirs import describe_log_dirs
 from barnabas.admin.offsets import EARLIEST, LATEST, list_offsets
 from barnabas.cli.output import print_table, size_text
 from barnabas.client.cluster import TopicView

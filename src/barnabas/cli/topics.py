@@ -165,7 +165,7 @@ def _create(arguments: argparse.Namespace) -> int:
             name,
             arguments.partitions or -1,
             arguments.replication_factor or -1,
-            dict(arguments.config),
+            topic_configs=dict(arguments.config),
         )
         for name in arguments.topics
     ]
@@ -217,7 +217,7 @@ def _fork(arguments: argparse.Namespace) -> int:
         configs["barnabas.fork.at"] = str(arguments.at)
     if arguments.offsets is not None:
         configs["barnabas.fork.offsets"] = arguments.offsets
-    new = NewTopic(arguments.target, -1, -1, configs)
+    new = NewTopic(arguments.target, topic_configs=configs)
     [made] = run(arguments, lambda board: create_topics(board, [new]))
     if made.error is not None:
         return _complain("fork", arguments.target, made.error)

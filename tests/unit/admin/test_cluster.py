@@ -6,12 +6,9 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from barnabas.admin.cluster import (
-    api_versions,
-    describe_cluster,
-    describe_log_dirs,
-    describe_producers,
-)
+from barnabas.admin.cluster import api_versions, describe_cluster
+from barnabas.admin.log_dirs import describe_log_dirs
+from barnabas.admin.producers import describe_producers
 from barnabas.admin.topics import NewTopic, create_topics
 from barnabas.client.cluster import BrokerAddress
 from barnabas.client.switchboard import Switchboard

@@ -8,20 +8,19 @@ from typing import Any
 
 import pytest
 
-from barnabas.admin.configs import (
+from barnabas.admin.config_entries import (
+    AlterConfigOp,
     Change,
+    ConfigResourceType,
     ConfigSource,
-    Operation,
     Resource,
-    ResourceType,
-    alter_configs,
-    changed,
-    describe_configs,
 )
+from barnabas.admin.configs import alter_configs, changed, describe_configs
 from barnabas.client.switchboard import ANY, Switchboard
 from barnabas.model.errors import RequestError
 from barnabas.testing.scripted_broker import Script, ScriptedBroker
 from barnabas.wire.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
+from barnabas.wire.messages.alter_configs import AlterConfigsResourceResponse as FullResponse
 from barnabas.wire.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResourceResult,
@@ -34,11 +33,11 @@ from barnabas.wire.messages.incremental_alter_configs import (
     IncrementalAlterConfigsResponse,
 )
 
-TOPIC = Resource(ResourceType.TOPIC, "t")
+TOPIC = Resource(ConfigResourceType.TOPIC, "t")
 CHANGES = [
-    Change(Operation.SET, "retention.ms", "5"),
-    Change(Operation.APPEND, "cleanup.policy", "compact"),
-    Change(Operation.DELETE, "segment.ms"),
+    Change(AlterConfigOp.SET, "retention.ms", "5"),
+    Change(AlterConfigOp.APPEND, "cleanup.policy", "compact"),
+    Change(AlterConfigOp.DELETE, "segment.ms"),
 ]
 
 
@@ -62,10 +61,12 @@ def described(request: DescribeConfigsRequest, version: int) -> DescribeConfigsR
     return DescribeConfigsResponse(
         results=[
             DescribeConfigsResult(
+                resource_type=2,
+                resource_name="t",
                 configs=[
                     DescribeConfigsResourceResult(name=name, value=value, config_source=source)
                     for name, value, source in entries
-                ]
+                ],
             )
         ]
     )
@@ -85,7 +86,9 @@ def test_options_come_sorted_with_their_sources() -> None:
 
 def test_changes_go_out_one_by_one_where_the_broker_knows_them() -> None:
     script: Script = {
-        IncrementalAlterConfigsRequest: lambda request, version: IncrementalAlterConfigsResponse()
+        IncrementalAlterConfigsRequest: lambda request, version: IncrementalAlterConfigsResponse(
+            responses=[AlterConfigsResourceResponse(resource_type=2, resource_name="t")]
+        )
     }
 
     async def client(board: Switchboard, broker: ScriptedBroker) -> Any:
@@ -106,7 +109,9 @@ def test_changes_go_out_one_by_one_where_the_broker_knows_them() -> None:
 def test_an_old_broker_gets_the_whole_set_with_the_changes_in_it() -> None:
     script: Script = {
         DescribeConfigsRequest: described,
-        AlterConfigsRequest: lambda request, version: AlterConfigsResponse(),
+        AlterConfigsRequest: lambda request, version: AlterConfigsResponse(
+            responses=[FullResponse(resource_type=2, resource_name="t")]
+        ),
     }
 
     async def client(board: Switchboard, broker: ScriptedBroker) -> Any:
@@ -121,7 +126,9 @@ def test_an_old_broker_gets_the_whole_set_with_the_changes_in_it() -> None:
 
 
 def test_a_refusal_is_raised_with_the_brokers_words() -> None:
-    refusal = AlterConfigsResourceResponse(error_code=40, error_message="no such option")
+    refusal = AlterConfigsResourceResponse(
+        error_code=40, error_message="no such option", resource_type=2, resource_name="t"
+    )
     script: Script = {
         IncrementalAlterConfigsRequest: lambda request, version: IncrementalAlterConfigsResponse(
             responses=[refusal]
@@ -136,15 +143,15 @@ def test_list_changes_keep_order_and_do_not_repeat() -> None:
     assert changed(
         present,
         [
-            Change(Operation.APPEND, "a", "y,z"),
-            Change(Operation.SUBTRACT, "a", "x"),
-            Change(Operation.APPEND, "c", "new"),
-            Change(Operation.DELETE, "missing"),
+            Change(AlterConfigOp.APPEND, "a", "y,z"),
+            Change(AlterConfigOp.SUBTRACT, "a", "x"),
+            Change(AlterConfigOp.APPEND, "c", "new"),
+            Change(AlterConfigOp.DELETE, "missing"),
         ],
     ) == {"a": "y,z", "b": "1", "c": "new"}
 
 
 def test_a_broker_answers_for_itself_alone() -> None:
-    assert Resource(ResourceType.BROKER, "3").destination == 3
-    assert Resource(ResourceType.BROKER, "").destination is ANY
+    assert Resource(ConfigResourceType.BROKER, "3").destination == 3
+    assert Resource(ConfigResourceType.BROKER, "").destination is ANY
     assert TOPIC.destination is ANY

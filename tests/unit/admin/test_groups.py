@@ -9,13 +9,8 @@ from typing import TypeVar
 import pytest
 
 from barnabas.admin.coordinators import Kind, at_coordinator, find_coordinator
-from barnabas.admin.groups import (
-    commit_offsets,
-    delete_groups,
-    describe_group,
-    group_offsets,
-    list_groups,
-)
+from barnabas.admin.group_offsets import commit_offsets, group_offsets
+from barnabas.admin.groups import delete_groups, describe_group, list_groups
 from barnabas.admin.lag import lag_of, timestamps_at
 from barnabas.admin.topics import NewTopic, create_topics
 from barnabas.admin.transactions import describe_transaction, list_transactions, open_transactions

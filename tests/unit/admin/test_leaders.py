@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from barnabas.admin.leaders import ask_leaders, by_topic, settled_or_raise
+from barnabas.admin.leaders import ask_leaders, by_topic
+from barnabas.admin.settling import settled_or_raise
 from barnabas.client.switchboard import Switchboard
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError

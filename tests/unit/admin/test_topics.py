@@ -100,7 +100,10 @@ def converse(
 
 
 def test_the_controller_is_followed_when_it_has_moved() -> None:
-    topics = [NewTopic("a", 3, 2, {"retention.ms": "1"}), NewTopic("b", assignments={0: [1, 2]})]
+    topics = [
+        NewTopic("a", 3, 2, topic_configs={"retention.ms": "1"}),
+        NewTopic("b", replica_assignments={0: [1, 2]}),
+    ]
     created, controllers = converse(lambda board: create_topics(board, topics))
     assert [(topic.name, topic.error) for topic in created] == [("a", None), ("b", None)]
     [asked] = controllers.brokers[2].asked(CreateTopicsRequest)

@@ -1,0 +1,55 @@
+"""Ask the controller, wherever it is by now.
+
+On a KRaft cluster Metadata names some broker as the controller, which passes requests on to the
+real one; nothing here depends on the difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import TypeVar
+
+from barnabas.admin.settling import Answer, Key, settle
+from barnabas.client.connection import Connection
+from barnabas.client.switchboard import CONTROLLER, Switchboard
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import RequestError
+
+Result = TypeVar("Result")
+
+PASSING = (ErrorCode.NOT_CONTROLLER, ErrorCode.THROTTLING_QUOTA_EXCEEDED)
+"""Codes after which nothing has happened: other ones may stand for a change that is under way."""
+
+
+def is_passing(key: object, failure: RequestError) -> bool:
+    """Tell whether a change that was refused can be sent again without harm."""
+    return failure.code in PASSING
+
+
+async def ask_controller(
+    board: Switchboard,
+    keys: Iterable[Key],
+    ask: Callable[[Connection, list[Key]], Awaitable[Mapping[Key, Answer | RequestError]]],
+    *,
+    timeout_ms: float | None = None,
+) -> dict[Key, Answer | RequestError]:
+    """Ask about several things; see `settle`."""
+
+    async def attempt(missing: list[Key]) -> Mapping[Key, Answer | RequestError]:
+        return await ask(await board.connection(CONTROLLER), missing)
+
+    return await settle(board, keys, attempt, passing=is_passing, timeout_ms=timeout_ms)
+
+
+async def at_controller(
+    board: Switchboard,
+    ask: Callable[[Connection], Awaitable[Result]],
+    *,
+    timeout_ms: float | None = None,
+) -> Result:
+    """Run `ask` with a connection to the controller, again where the answer is a passing one."""
+
+    async def attempt() -> Result:
+        return await ask(await board.connection(CONTROLLER))
+
+    return await board.retrying(attempt, timeout_ms=timeout_ms)

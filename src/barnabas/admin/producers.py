@@ -1,0 +1,123 @@
+"""Producers that partitions remember, and fencing those that should write no more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from barnabas.admin.coordinators import Kind, ask_coordinators
+from barnabas.admin.failures import coded, failure
+from barnabas.admin.leaders import ask_leaders, by_topic, failure_of
+from barnabas.admin.settling import settled_or_raise
+from barnabas.client.connection import Connection
+from barnabas.client.switchboard import Switchboard
+from barnabas.model.errors import BarnabasError, RequestError
+from barnabas.model.ids import TopicPartition
+from barnabas.wire.messages.describe_producers import (
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    TopicRequest,
+)
+from barnabas.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+
+FENCING_TIMEOUT_MS = 1
+"""The timeout of a transaction that is only begun to end an older producer's."""
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveProducer:
+    """A producer that a partition remembers."""
+
+    producer_id: int
+    producer_epoch: int
+    last_sequence: int
+    last_timestamp_ms: int
+    coordinator_epoch: int
+    transaction_start_offset: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class FencedProducer:
+    """The identity that came after the producers of a transactional id: older ones are refused."""
+
+    producer_id: int
+    producer_epoch: int
+
+
+async def describe_producers(
+    board: Switchboard,
+    partitions: Iterable[TopicPartition],
+    *,
+    broker_id: int | None = None,
+    timeout_ms: float | None = None,
+) -> dict[TopicPartition, list[ActiveProducer]]:
+    """Return the producers that the leader of each partition (or a broker) remembers."""
+
+    async def ask(
+        leader: int, group: list[TopicPartition]
+    ) -> Mapping[TopicPartition, list[ActiveProducer] | RequestError]:
+        request = DescribeProducersRequest(
+            topics=[
+                TopicRequest(name=topic, partition_indexes=indexes)
+                for topic, indexes in by_topic(group).items()
+            ]
+        )
+        response: DescribeProducersResponse = await board.send(request, leader)
+        outcomes: dict[TopicPartition, list[ActiveProducer] | RequestError] = {}
+        for topic in response.topics:
+            for result in topic.partitions:
+                partition = TopicPartition(topic.name, result.partition_index)
+                if result.error_code:
+                    outcomes[partition] = failure_of(
+                        partition, result.error_code, result.error_message
+                    )
+                    continue
+                outcomes[partition] = [
+                    ActiveProducer(
+                        state.producer_id,
+                        state.producer_epoch,
+                        state.last_sequence,
+                        state.last_timestamp,
+                        state.coordinator_epoch,
+                        state.current_txn_start_offset
+                        if state.current_txn_start_offset >= 0
+                        else None,
+                    )
+                    for state in result.active_producers
+                ]
+        return outcomes
+
+    if broker_id is not None:
+        # The caller answers for the choice of the replica, so its word is final.
+        return settled_or_raise(await ask(broker_id, list(partitions)))
+    return settled_or_raise(await ask_leaders(board, partitions, ask, timeout_ms=timeout_ms))
+
+
+async def fence_producers(
+    board: Switchboard, transactional_ids: Iterable[str], *, timeout_ms: float | None = None
+) -> dict[str, FencedProducer | RequestError]:
+    """End the open transactions of transactional ids and refuse their producers from now on.
+
+    await fence_producers(board, ["payments-1"])
+    """
+
+    async def fence(connection: Connection, transactional_id: str) -> FencedProducer | RequestError:
+        request = InitProducerIdRequest(
+            transactional_id=transactional_id, transaction_timeout_ms=FENCING_TIMEOUT_MS
+        )
+        try:
+            response: InitProducerIdResponse = await connection.send(request)
+        except BarnabasError as broken:
+            return coded(broken)
+        if response.error_code:
+            return failure(response.error_code, transactional_id)
+        return FencedProducer(response.producer_id, response.producer_epoch)
+
+    async def ask(
+        node_id: int, connection: Connection, keys: list[str]
+    ) -> dict[str, FencedProducer | RequestError]:
+        return {key: await fence(connection, key) for key in keys}
+
+    return await ask_coordinators(
+        board, transactional_ids, Kind.TRANSACTION, ask, timeout_ms=timeout_ms
+    )

@@ -1,0 +1,152 @@
+"""Quotas of clients: how much a user, a client id or an address may produce, fetch and ask.
+
+ada = {"user": "ada"}
+everyone = {"user": None}          # None stands for the default of its type
+await alter_client_quotas(board, [QuotaAlteration(ada, {"producer_byte_rate": 1e6})])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+
+from barnabas.admin.controller import at_controller
+from barnabas.admin.failures import check, failure_or_none
+from barnabas.client.connection import Connection
+from barnabas.client.switchboard import Switchboard
+from barnabas.model.errors import RequestError
+from barnabas.wire.messages.alter_client_quotas import (
+    AlterClientQuotasRequest,
+    AlterClientQuotasResponse,
+    EntityData,
+    EntryData,
+    OpData,
+)
+from barnabas.wire.messages.describe_client_quotas import (
+    ComponentData,
+    DescribeClientQuotasRequest,
+    DescribeClientQuotasResponse,
+)
+
+USER, CLIENT_ID, IP = "user", "client-id", "ip"
+"""The types of entities."""
+
+Entity = Mapping[str, str | None]
+"""Whom a quota limits: names by type, None for the default of a type."""
+
+
+class QuotaMatch(IntEnum):
+    """How a part of a filter is compared."""
+
+    EXACT = 0
+    DEFAULT = 1
+    ANY = 2
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaFilter:
+    """One part of a filter: a type of entities, and which of them."""
+
+    entity_type: str
+    match: QuotaMatch = QuotaMatch.ANY
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClientQuota:
+    """The quotas of one entity."""
+
+    entity: Entity
+    values: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaAlteration:
+    """New quotas of one entity; None removes one."""
+
+    entity: Entity
+    values: Mapping[str, float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaOutcome:
+    """What became of the alteration of one entity."""
+
+    entity: Entity
+    error: RequestError | None
+
+
+async def describe_client_quotas(
+    board: Switchboard,
+    filters: Iterable[QuotaFilter] = (),
+    *,
+    strict: bool = False,
+    timeout_ms: float | None = None,
+) -> list[ClientQuota]:
+    """Return the quotas of all entities that match every part of a filter.
+
+    With `strict`, entities that also have parts of other types are left out.
+
+        await describe_client_quotas(board, [QuotaFilter("user", QuotaMatch.EXACT, "ada")])
+    """
+    request = DescribeClientQuotasRequest(
+        components=[
+            ComponentData(entity_type=each.entity_type, match_type=each.match, match=each.name)
+            for each in filters
+        ],
+        strict=strict,
+    )
+
+    async def attempt() -> DescribeClientQuotasResponse:
+        response: DescribeClientQuotasResponse = await board.send(request)
+        check(response.error_code, "quotas", response.error_message)
+        return response
+
+    response = await board.retrying(attempt, timeout_ms=timeout_ms)
+    return [
+        ClientQuota(
+            {part.entity_type: part.entity_name for part in entry.entity},
+            {value.key: value.value for value in entry.values},
+        )
+        for entry in response.entries or ()
+    ]
+
+
+async def alter_client_quotas(
+    board: Switchboard,
+    alterations: Iterable[QuotaAlteration],
+    *,
+    validate_only: bool = False,
+    timeout_ms: float | None = None,
+) -> list[QuotaOutcome]:
+    """Set and remove quotas; each entity succeeds or fails for itself."""
+    request = AlterClientQuotasRequest(
+        entries=[
+            EntryData(
+                entity=[
+                    EntityData(entity_type=kind, entity_name=name)
+                    for kind, name in each.entity.items()
+                ],
+                ops=[
+                    OpData(key=key, value=value or 0.0, remove=value is None)
+                    for key, value in each.values.items()
+                ],
+            )
+            for each in alterations
+        ],
+        validate_only=validate_only,
+    )
+
+    async def ask(connection: Connection) -> AlterClientQuotasResponse:
+        response: AlterClientQuotasResponse = await connection.send(request)
+        return response
+
+    response = await at_controller(board, ask, timeout_ms=timeout_ms)
+    return [
+        QuotaOutcome(
+            (entity := {part.entity_type: part.entity_name for part in entry.entity}),
+            failure_or_none(entry.error_code, entity, entry.error_message),
+        )
+        for entry in response.entries
+    ]
