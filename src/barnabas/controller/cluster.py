@@ -9,7 +9,7 @@ needs to be current, and every lookup by name or id is one dictionary access.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from barnabas.model.ids import ZERO_UUID, Uuid
 
@@ -45,6 +45,8 @@ class BrokerView:
     endpoints: Mapping[str, tuple[str | None, int]]
     rack: str | None
     epoch: int = -1
+    protocols: Mapping[str, int] = field(default_factory=dict)
+    """The number of each listener's security protocol, as brokers tell each other."""
 
 
 class ClusterView:

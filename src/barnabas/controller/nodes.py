@@ -26,6 +26,9 @@ DELETE_TOPICS = "/admin/delete_topics"
 CONFIG_CHANGES = "/config/changes"
 PRODUCER_ID_BLOCK = "/latest_producer_id_block"
 LOG_DIR_EVENTS = "/log_dir_event_notification"
+ISR_CHANGES = "/isr_change_notification"
+LEGACY_REASSIGNMENT = "/admin/reassign_partitions"
+LEGACY_PREFERRED_ELECTION = "/admin/preferred_replica_election"
 DEFAULT_ENTITY = "<default>"
 
 PERSISTENT_PATHS = (
@@ -35,7 +38,7 @@ PERSISTENT_PATHS = (
     CONFIG_CHANGES,
     DELETE_TOPICS,
     BROKER_SEQUENCE,
-    "/isr_change_notification",
+    ISR_CHANGES,
     PRODUCER_ID_BLOCK,
     LOG_DIR_EVENTS,
     "/config/topics",
@@ -216,6 +219,28 @@ class BrokerRegistration:
         value["features"] = {}
         return compact(value)
 
+    @classmethod
+    def decode(cls, path: str, data: bytes) -> BrokerRegistration:
+        """Read a node of any version; before version 4 listeners are named by their protocol."""
+        value = parsed(path, data)
+        try:
+            if value.get("endpoints"):
+                endpoints = [_endpoint(text) for text in value["endpoints"]]
+            else:
+                endpoints = [("PLAINTEXT", str(value["host"]), int(value["port"]))]
+            protocols = value.get("listener_security_protocol_map") or {
+                name: name for name, _, _ in endpoints
+            }
+            rack = value.get("rack")
+            return cls(
+                endpoints,
+                {str(name): str(protocol) for name, protocol in protocols.items()},
+                None if rack is None else str(rack),
+                int(value.get("timestamp", -1)),
+            )
+        except (KeyError, TypeError, ValueError, AttributeError) as failure:
+            raise CorruptFileError(f"node {path} is no broker: {data[:80]!r}") from failure
+
 
 def encode_cluster_id(cluster_id: str) -> bytes:
     """Return the node of the cluster's id; its version is a string, as in Kafka."""
@@ -240,6 +265,51 @@ def encode_controller(broker_id: int, timestamp_ms: int) -> bytes:
             "kraftControllerEpoch": -1,
         }
     )
+
+
+def decode_controller(data: bytes) -> int:
+    """Return the id of the broker that is the controller."""
+    try:
+        return int(parsed(CONTROLLER, data)["brokerid"])
+    except (KeyError, TypeError, ValueError) as failure:
+        raise CorruptFileError(f"node {CONTROLLER} names no broker: {data[:80]!r}") from failure
+
+
+def decode_partitions(path: str, data: bytes) -> list[tuple[str, int, tuple[int, ...]]]:
+    """Read a list of partitions, with replicas where the node has them (the legacy requests)."""
+    value = parsed(path, data)
+    try:
+        return [
+            (
+                str(each["topic"]),
+                int(each["partition"]),
+                tuple(int(replica) for replica in each.get("replicas", ())),
+            )
+            for each in value["partitions"]
+        ]
+    except (KeyError, TypeError, ValueError, AttributeError) as failure:
+        raise CorruptFileError(f"node {path} lists no partitions: {data[:80]!r}") from failure
+
+
+def encode_partitions(partitions: Sequence[tuple[str, int, tuple[int, ...]]]) -> bytes:
+    """Return the node of a legacy reassignment."""
+    return compact(
+        {
+            "version": 1,
+            "partitions": [
+                {"topic": topic, "partition": number, "replicas": list(replicas)}
+                for topic, number, replicas in partitions
+            ],
+        }
+    )
+
+
+def decode_log_dir_event(path: str, data: bytes) -> int:
+    """Return the broker whose disk failed."""
+    try:
+        return int(parsed(path, data)["broker"])
+    except (KeyError, TypeError, ValueError) as failure:
+        raise CorruptFileError(f"node {path} names no broker: {data[:80]!r}") from failure
 
 
 def encode_config(values: Mapping[str, str]) -> bytes:
@@ -292,6 +362,12 @@ def _by_partition(values: Mapping[int, Sequence[int]]) -> dict[str, list[int]]:
 
 def _from_partitions(values: Mapping[str, Sequence[int]]) -> dict[int, tuple[int, ...]]:
     return {int(partition): tuple(int(r) for r in values[partition]) for partition in values}
+
+
+def _endpoint(text: str) -> tuple[str, str, int]:
+    name, address = text.split("://", 1)
+    host, port = address.rsplit(":", 1)
+    return name, host.removeprefix("[").removesuffix("]"), int(port)
 
 
 def _bracketed(host: str) -> str:

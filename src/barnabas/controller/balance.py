@@ -1,0 +1,101 @@
+"""Preferred leaders: elected on request, and of itself where a broker leads too few of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from barnabas.controller.election import elect_any, elect_preferred
+from barnabas.controller.knowledge import Knowledge
+from barnabas.controller.partitions import Partitions
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.ids import TopicPartition
+
+
+class Balance:
+    """Elections that nobody's death made necessary."""
+
+    def __init__(self, knowledge: Knowledge, partitions: Partitions) -> None:
+        self._knowledge = knowledge
+        self._partitions = partitions
+
+    async def elect_preferred(
+        self, keys: Iterable[TopicPartition]
+    ) -> dict[TopicPartition, ErrorCode]:
+        """Give leaderships back to the first replicas; say for each what came of it."""
+        knowledge = self._knowledge
+        answers: dict[TopicPartition, ErrorCode] = {}
+        wanted = []
+        for key in keys:
+            error = self._refusal(key)
+            if error is ErrorCode.NONE and (
+                knowledge.leaderships[key].leader == knowledge.replicas(key)[0]
+            ):
+                error = ErrorCode.ELECTION_NOT_NEEDED
+            if error is ErrorCode.NONE:
+                wanted.append(key)
+            else:
+                answers[key] = error
+        failed = set(await self._partitions.elect(wanted, elect_preferred))
+        for key in wanted:
+            answers[key] = (
+                ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE if key in failed else ErrorCode.NONE
+            )
+        return answers
+
+    async def elect_unclean(
+        self, keys: Iterable[TopicPartition]
+    ) -> dict[TopicPartition, ErrorCode]:
+        """Give a leader to partitions without one, whatever it lost; say what came of it."""
+        knowledge = self._knowledge
+        answers: dict[TopicPartition, ErrorCode] = {}
+        wanted = []
+        for key in keys:
+            error = self._refusal(key)
+            if error is ErrorCode.NONE and knowledge.serves(knowledge.leaderships[key].leader, key):
+                error = ErrorCode.ELECTION_NOT_NEEDED
+            if error is ErrorCode.NONE:
+                wanted.append(key)
+            else:
+                answers[key] = error
+        failed = set(await self._partitions.elect(wanted, elect_any))
+        for key in wanted:
+            answers[key] = (
+                ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE if key in failed else ErrorCode.NONE
+            )
+        return answers
+
+    def _refusal(self, key: TopicPartition) -> ErrorCode:
+        if self._knowledge.assignment(key) is None or key not in self._knowledge.leaderships:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if key.topic in self._knowledge.deleting:
+            return ErrorCode.INVALID_TOPIC_EXCEPTION
+        return ErrorCode.NONE
+
+    def to_rebalance(self, percentage_max: int) -> list[TopicPartition]:
+        """Return the partitions to give back to the brokers that lead too few of theirs."""
+        knowledge = self._knowledge
+        own: dict[int, list[TopicPartition]] = {}
+        for key in knowledge.all_partitions:
+            replicas = knowledge.replicas(key)
+            if replicas and key.topic not in knowledge.deleting:
+                own.setdefault(replicas[0], []).append(key)
+        chosen: list[TopicPartition] = []
+        for broker, keys in own.items():
+            if broker not in knowledge.live:
+                continue
+            elsewhere = [
+                key
+                for key in keys
+                if (held := knowledge.leaderships.get(key)) is not None and held.leader != broker
+            ]
+            if len(elsewhere) * 100 > percentage_max * len(keys):
+                chosen += [
+                    key
+                    for key in elsewhere
+                    if broker in knowledge.leaderships[key].isr and not self._is_moving(key)
+                ]
+        return chosen
+
+    def _is_moving(self, key: TopicPartition) -> bool:
+        assignment = self._knowledge.assignment(key)
+        return assignment is not None and assignment.is_moving

@@ -1,0 +1,128 @@
+"""Deletion of topics: every replica first, then the nodes; held back, and taken up again.
+
+A topic waits while one of its brokers is down, one of its disks has failed, or one of its
+partitions is being reassigned: a replica that could not be told would come back later with old
+records. Its metadata is gone from the brokers as soon as the deletion begins.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+
+from barnabas.controller import nodes
+from barnabas.controller.guarded_tree import GuardedTree
+from barnabas.controller.knowledge import Knowledge, Replica
+from barnabas.controller.outbox import Outbox
+from barnabas.controller.partitions import Partitions
+from barnabas.controller.phases import PartitionPhase, ReplicaPhase
+from barnabas.controller.replicas import Replicas
+from barnabas.coordination.contract import Delete, NoNode
+
+logger = logging.getLogger("barnabas.controller")
+
+_BLOCKING = {ReplicaPhase.DELETING, ReplicaPhase.UNDELETABLE}
+"""A deletion is under way, or has failed and waits until the replica's broker is back."""
+
+
+class Deletion:
+    """The topics that are to go, in one controller's term."""
+
+    def __init__(
+        self,
+        knowledge: Knowledge,
+        tree: GuardedTree,
+        outbox: Outbox,
+        partitions: Partitions,
+        replicas: Replicas,
+    ) -> None:
+        self._knowledge = knowledge
+        self._tree = tree
+        self._outbox = outbox
+        self._partitions = partitions
+        self._replicas = replicas
+
+    async def enqueue(self, topics: Iterable[str]) -> None:
+        """Take topics whose deletion was asked for; unknown ones only lose their request."""
+        for topic in topics:
+            if topic in self._knowledge.topics:
+                self._knowledge.deleting.add(topic)
+            else:
+                await self._remove(f"{nodes.DELETE_TOPICS}/{topic}")
+        await self.resume()
+
+    async def resume(self) -> None:
+        """Begin or finish whatever can be begun or finished now."""
+        for topic in list(self._knowledge.deleting):
+            replicas = self._knowledge.replicas_of(topic)
+            phases = {self._knowledge.replica_phase(replica) for replica in replicas}
+            if phases <= {ReplicaPhase.DELETED}:
+                await self._finish(topic, replicas)
+            elif not phases & _BLOCKING and self._may_begin(topic, replicas):
+                await self._begin(topic, replicas)
+
+    def _may_begin(self, topic: str, replicas: Iterable[Replica]) -> bool:
+        for key, broker in replicas:
+            if not self._knowledge.serves(broker, key):
+                logger.info("topic %s is deleted when broker %d serves %s", topic, broker, key)
+                return False
+        known = self._knowledge.topics[topic]
+        if any(assignment.is_moving for assignment in known.partitions.values()):
+            logger.info("topic %s is deleted when its reassignment has ended", topic)
+            return False
+        return True
+
+    async def _begin(self, topic: str, replicas: list[Replica]) -> None:
+        self._outbox.tell(self._knowledge.brokers, self._knowledge.partitions_of(topic))
+        left = [each for each in replicas if self._phase(each) is not ReplicaPhase.DELETED]
+        await self._replicas.take_offline(left)
+        self._replicas.delete(left)
+
+    async def answered(self, deleted: list[Replica], failed: list[Replica]) -> None:
+        """Note what a broker did; a failed replica is tried again when its broker is back."""
+        going = self._knowledge.deleting
+        self._replicas.deleted([r for r in deleted if r[0].topic in going and self._waits(r)])
+        self._replicas.undeletable([r for r in failed if r[0].topic in going and self._waits(r)])
+        await self.resume()
+
+    def broker_gone(self, replicas: Iterable[Replica]) -> None:
+        """Its replicas cannot be deleted for now; those that are gone already need not be."""
+        self._replicas.undeletable(
+            [r for r in replicas if r[0].topic in self._knowledge.deleting and self._waits(r)]
+        )
+
+    def _waits(self, replica: Replica) -> bool:
+        return self._phase(replica) is ReplicaPhase.DELETING
+
+    def _phase(self, replica: Replica) -> ReplicaPhase:
+        return self._knowledge.replica_phase(replica)
+
+    async def _finish(self, topic: str, replicas: list[Replica]) -> None:
+        self._replicas.forget(replicas)
+        keys = self._knowledge.partitions_of(topic)
+        self._partitions.close(keys)
+        for key in keys:
+            self._knowledge.set_phase(key, PartitionPhase.NON_EXISTENT)
+        await self._remove(nodes.topic_path(topic))
+        await self._remove(nodes.config_path("topics", topic))
+        await self._remove(f"{nodes.DELETE_TOPICS}/{topic}")
+        self._knowledge.forget_topic(topic)
+        logger.info("topic %s is deleted", topic)
+
+    async def _remove(self, path: str) -> None:
+        below = await self._below(path)
+        outcomes = await self._tree.write_each([(Delete(each),) for each in below])
+        for outcome in outcomes:
+            if isinstance(outcome, Exception) and not isinstance(outcome, NoNode):
+                logger.error("%s could not be removed: %s", path, outcome)
+
+    async def _below(self, path: str) -> list[str]:
+        """Return a node and all below it, children first; nothing when it is gone."""
+        try:
+            names = await self._tree.tree.children(path)
+        except NoNode:
+            return []
+        paths: list[str] = []
+        for name in names:
+            paths += await self._below(f"{path}/{name}")
+        return [*paths, path]

@@ -1,0 +1,164 @@
+"""All that the controller knows: brokers, topics, leaders, and where everything is in its life.
+
+Plain data with look-ups. It is filled from the coordination tree when a controller takes office
+and dropped when it resigns; between the two it changes only after the tree did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from barnabas.controller.cluster import BrokerView
+from barnabas.controller.leadership import Assignment, Leadership
+from barnabas.controller.phases import (
+    PARTITION_BEFORE,
+    REPLICA_BEFORE,
+    PartitionPhase,
+    ReplicaPhase,
+)
+from barnabas.model.ids import TopicPartition, Uuid
+
+Replica = tuple[TopicPartition, int]
+"""One replica: which partition, on which broker."""
+
+
+@dataclass(slots=True)
+class Topic:
+    """A topic's id and its assignment."""
+
+    topic_id: Uuid
+    partitions: dict[int, Assignment] = field(default_factory=dict)
+
+
+class Knowledge:
+    """The controller's picture of its cluster."""
+
+    def __init__(self) -> None:
+        self.brokers: dict[int, BrokerView] = {}
+        self.shutting_down: set[int] = set()
+        self.topics: dict[str, Topic] = {}
+        self.leaderships: dict[TopicPartition, Leadership] = {}
+        self.deleting: set[str] = set()
+        """Topics that are to go."""
+        self._failed: dict[int, set[TopicPartition]] = {}
+        self._partitions: dict[TopicPartition, PartitionPhase] = {}
+        self._replicas: dict[Replica, ReplicaPhase] = {}
+
+    # -- brokers ------------------------------------------------------------------------------
+
+    @property
+    def live(self) -> set[int]:
+        """Return the brokers that live and do not shut down."""
+        return self.brokers.keys() - self.shutting_down
+
+    def serves(self, broker_id: int, key: TopicPartition) -> bool:
+        """Tell whether a broker lives and the disk of this replica works."""
+        return broker_id in self.brokers and key not in self._failed.get(broker_id, ())
+
+    def serving(self, key: TopicPartition, *, also_leaving: bool = False) -> set[int]:
+        """Return the brokers whose replica of a partition can be used."""
+        brokers = self.brokers if also_leaving else self.live
+        return {broker for broker in brokers if key not in self._failed.get(broker, ())}
+
+    def disk_failed(self, broker_id: int, keys: Iterable[TopicPartition]) -> None:
+        """Note replicas that a broker cannot serve although it lives."""
+        self._failed.setdefault(broker_id, set()).update(keys)
+
+    def broker_gone(self, broker_id: int) -> None:
+        """Forget a broker; when it comes back, its disks are tried anew."""
+        self.brokers.pop(broker_id, None)
+        self.shutting_down.discard(broker_id)
+        self._failed.pop(broker_id, None)
+
+    # -- topics and partitions ----------------------------------------------------------------
+
+    def assignment(self, key: TopicPartition) -> Assignment | None:
+        """Return who holds a partition."""
+        topic = self.topics.get(key.topic)
+        return topic.partitions.get(key.partition) if topic is not None else None
+
+    def replicas(self, key: TopicPartition) -> tuple[int, ...]:
+        """Return the brokers that hold a partition, none for an unknown one."""
+        assignment = self.assignment(key)
+        return assignment.replicas if assignment is not None else ()
+
+    def assign(self, key: TopicPartition, assignment: Assignment) -> None:
+        """Change who holds a partition of a known topic."""
+        self.topics[key.topic].partitions[key.partition] = assignment
+
+    def partitions_of(self, topic: str) -> list[TopicPartition]:
+        """Return a topic's partitions."""
+        known = self.topics.get(topic)
+        return [TopicPartition(topic, number) for number in known.partitions] if known else []
+
+    @property
+    def all_partitions(self) -> Iterator[TopicPartition]:
+        """Yield every partition."""
+        for name, topic in self.topics.items():
+            for number in topic.partitions:
+                yield TopicPartition(name, number)
+
+    def partitions_on(self, broker_id: int) -> list[TopicPartition]:
+        """Return the partitions that a broker holds."""
+        return [key for key in self.all_partitions if broker_id in self.replicas(key)]
+
+    @property
+    def moving(self) -> list[TopicPartition]:
+        """Return the partitions that are being reassigned."""
+        return [
+            TopicPartition(name, number)
+            for name, topic in self.topics.items()
+            for number, assignment in topic.partitions.items()
+            if assignment.is_moving
+        ]
+
+    def forget_topic(self, topic: str) -> None:
+        """Drop a topic that is gone."""
+        for key in self.partitions_of(topic):
+            self.leaderships.pop(key, None)
+            self._partitions.pop(key, None)
+            for broker in self.replicas(key):
+                self._replicas.pop((key, broker), None)
+        self.topics.pop(topic, None)
+        self.deleting.discard(topic)
+
+    # -- lives --------------------------------------------------------------------------------
+
+    def phase(self, key: TopicPartition) -> PartitionPhase:
+        """Return where a partition is in its life."""
+        return self._partitions.get(key, PartitionPhase.NON_EXISTENT)
+
+    def partitions_in(self, *phases: PartitionPhase) -> list[TopicPartition]:
+        """Return the partitions that are in one of these phases."""
+        return [key for key, phase in self._partitions.items() if phase in phases]
+
+    def may_become(self, key: TopicPartition, phase: PartitionPhase) -> bool:
+        """Tell whether a partition's life allows a step."""
+        return self.phase(key) in PARTITION_BEFORE[phase]
+
+    def set_phase(self, key: TopicPartition, phase: PartitionPhase) -> None:
+        """Take a step in a partition's life; its legality was checked or is loaded history."""
+        if phase is PartitionPhase.NON_EXISTENT:
+            self._partitions.pop(key, None)
+        else:
+            self._partitions[key] = phase
+
+    def replica_phase(self, replica: Replica) -> ReplicaPhase:
+        """Return where a replica is in its life."""
+        return self._replicas.get(replica, ReplicaPhase.NON_EXISTENT)
+
+    def replica_may_become(self, replica: Replica, phase: ReplicaPhase) -> bool:
+        """Tell whether a replica's life allows a step."""
+        return self.replica_phase(replica) in REPLICA_BEFORE[phase]
+
+    def set_replica_phase(self, replica: Replica, phase: ReplicaPhase) -> None:
+        """Take a step in a replica's life."""
+        if phase is ReplicaPhase.NON_EXISTENT:
+            self._replicas.pop(replica, None)
+        else:
+            self._replicas[replica] = phase
+
+    def replicas_of(self, topic: str) -> list[Replica]:
+        """Return all replicas of a topic."""
+        return [(key, broker) for key in self.partitions_of(topic) for broker in self.replicas(key)]

@@ -1,0 +1,212 @@
+"""Reassignment: replicas are added, catch up, take over, and the old ones go.
+
+    RS  all replicas meanwhile      AR  those that come      RR  those that go
+    1.  RS, AR, RR are written to the topic's node
+    2.  AR are made and follow; everyone takes over the new assignment in a new leader epoch
+    3.  once all of RS − RR are in sync, one of them leads; RR are stopped and deleted
+    4.  the topic's node says RS − RR
+
+A new target replaces one under way; no target means back to the original replicas. After a
+fail-over the new controller finds all of this in the topic's node and goes on.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+
+from barnabas.controller import nodes
+from barnabas.controller.deletion import Deletion
+from barnabas.controller.election import elect_target
+from barnabas.controller.guarded_tree import GuardedTree
+from barnabas.controller.knowledge import Knowledge, Replica
+from barnabas.controller.leadership import Assignment
+from barnabas.controller.outbox import Outbox
+from barnabas.controller.partitions import Partitions
+from barnabas.controller.phases import ReplicaPhase
+from barnabas.controller.replicas import Replicas
+from barnabas.coordination.contract import Delete, NoNode, Set
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import RequestError
+from barnabas.model.ids import TopicPartition
+
+logger = logging.getLogger("barnabas.controller")
+
+
+class Reassignment:
+    """The partitions that move, in one controller's term."""
+
+    def __init__(
+        self,
+        knowledge: Knowledge,
+        tree: GuardedTree,
+        outbox: Outbox,
+        partitions: Partitions,
+        replicas: Replicas,
+        deletion: Deletion,
+    ) -> None:
+        self._knowledge = knowledge
+        self._tree = tree
+        self._outbox = outbox
+        self._partitions = partitions
+        self._replicas = replicas
+        self._deletion = deletion
+
+    async def begin(self, key: TopicPartition, target: Sequence[int] | None) -> None:
+        """Move a partition to a target, or back (None); raises the protocol's error."""
+        present = self._checked(key, target)
+        planned = present.towards(tuple(target) if target is not None else present.origin)
+        if not planned.is_moving and planned.replicas == present.replicas:
+            return
+        await self._store(key, planned)
+        dropped = [broker for broker in present.replicas if broker not in planned.replicas]
+        await self._discard((key, broker) for broker in dropped)
+        await self._go_on(key)
+
+    def _checked(self, key: TopicPartition, target: Sequence[int] | None) -> Assignment:
+        present = self._knowledge.assignment(key)
+        if present is None or key.topic in self._knowledge.deleting:
+            raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no {key}")
+        if target is None:
+            if not present.is_moving:
+                raise RequestError(
+                    ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, f"{key} is not being reassigned"
+                )
+            return present
+        named = list(target)
+        if not named or len(set(named)) != len(named) or min(named) < 0:
+            raise RequestError(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                f"{named} for {key}: replicas must be broker ids, at least one, none twice",
+            )
+        unknown = [
+            broker
+            for broker in named
+            if broker not in present.origin and broker not in self._knowledge.live
+        ]
+        if unknown:
+            raise RequestError(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"brokers {unknown} for {key} are not alive"
+            )
+        return present
+
+    async def resume(self, keys: Iterable[TopicPartition] | None = None) -> None:
+        """Take up the reassignments that are under way, after a fail-over or a broker's return."""
+        for key in list(self._knowledge.moving if keys is None else keys):
+            assignment = self._knowledge.assignment(key)
+            if assignment is not None and assignment.is_moving:
+                await self._go_on(key)
+
+    async def isr_changed(self, key: TopicPartition) -> None:
+        """Finish a reassignment whose last new replica has caught up."""
+        assignment = self._knowledge.assignment(key)
+        if assignment is not None and assignment.is_moving and self._has_caught_up(key):
+            await self._finish(key)
+
+    def _has_caught_up(self, key: TopicPartition) -> bool:
+        assignment = self._knowledge.assignment(key)
+        leadership = self._knowledge.leaderships.get(key)
+        return (
+            assignment is not None
+            and leadership is not None
+            and set(assignment.target) <= set(leadership.isr)
+        )
+
+    async def _go_on(self, key: TopicPartition) -> None:
+        if self._has_caught_up(key):
+            await self._finish(key)
+            return
+        assignment = self._knowledge.assignment(key)
+        assert assignment is not None
+        # First the new ones exist for their broker, then the leader counts them as followers.
+        fresh = [(key, broker) for broker in assignment.adding]
+        known = [r for r in fresh if not self._is_new(r)]
+        self._replicas.make(r for r in fresh if self._is_new(r))
+        self._replicas.bring_online(known)
+        if key in self._knowledge.leaderships:
+            await self._partitions.renew([key])
+            for _, broker in fresh:
+                self._outbox.lead([broker], key, new=True)
+
+    def _is_new(self, replica: Replica) -> bool:
+        return self._knowledge.replica_phase(replica) is ReplicaPhase.NON_EXISTENT
+
+    async def _finish(self, key: TopicPartition) -> None:
+        knowledge = self._knowledge
+        assignment = knowledge.assignment(key)
+        assert assignment is not None
+        leadership = knowledge.leaderships[key]
+        target = assignment.target
+        self._replicas.bring_online((key, broker) for broker in assignment.adding)
+        knowledge.assign(key, Assignment(target))
+        if leadership.leader in target and knowledge.serves(leadership.leader, key):
+            await self._partitions.renew([key])
+        elif await self._partitions.elect([key], elect_target(target)):
+            logger.error("%s: none of %s can lead, so it goes on moving", key, target)
+            knowledge.assign(key, assignment)
+            return
+        await self._discard((key, broker) for broker in assignment.removing)
+        await self._store(key, Assignment(target))
+        await self._forget_legacy([key])
+        self._outbox.tell(knowledge.brokers, [key])
+        logger.info("%s has moved to %s", key, list(target))
+        await self._deletion.resume()
+
+    async def _discard(self, replicas: Iterable[Replica]) -> None:
+        """Stop and delete replicas that are no longer wanted; nobody waits for the answers."""
+        gone = list(replicas)
+        await self._replicas.take_offline(gone)
+        self._replicas.delete(gone)
+        self._replicas.deleted(gone)
+        self._replicas.forget(gone)
+
+    async def _store(self, key: TopicPartition, assignment: Assignment) -> None:
+        """Write a topic's node with a partition's new assignment, then know it."""
+        topic = self._knowledge.topics[key.topic]
+        partitions = topic.partitions | {key.partition: assignment}
+        node = nodes.TopicAssignment(
+            topic.topic_id,
+            {number: each.replicas for number, each in partitions.items()},
+            {number: each.adding for number, each in partitions.items() if each.adding},
+            {number: each.removing for number, each in partitions.items() if each.removing},
+        )
+        await self._tree.write([Set(nodes.topic_path(key.topic), node.encode())])
+        self._knowledge.assign(key, assignment)
+
+    # -- the legacy node ----------------------------------------------------------------------
+
+    async def take_legacy(self) -> None:
+        """Begin what the oldest tools ask for by a node; entries that cannot be are dropped."""
+        wanted = await self._legacy()
+        refused = []
+        for topic, number, replicas in wanted:
+            key = TopicPartition(topic, number)
+            try:
+                assignment = self._knowledge.assignment(key)
+                if assignment is not None and assignment.target == replicas:
+                    if not assignment.is_moving:
+                        refused.append(key)  # it is there already
+                    continue
+                await self.begin(key, replicas)
+            except RequestError as refusal:
+                logger.error("a reassignment is refused: %s", refusal)
+                refused.append(key)
+        await self._forget_legacy(refused)
+
+    async def _legacy(self) -> list[tuple[str, int, tuple[int, ...]]]:
+        try:
+            data, _ = await self._tree.tree.get(nodes.LEGACY_REASSIGNMENT)
+        except NoNode:
+            return []
+        return nodes.decode_partitions(nodes.LEGACY_REASSIGNMENT, data)
+
+    async def _forget_legacy(self, done: Sequence[TopicPartition]) -> None:
+        wanted = await self._legacy()
+        left = [each for each in wanted if TopicPartition(*each[:2]) not in done]
+        if not wanted or len(left) == len(wanted):
+            return
+        if left:
+            change = Set(nodes.LEGACY_REASSIGNMENT, nodes.encode_partitions(left))
+            await self._tree.write([change])
+        else:
+            await self._tree.write([Delete(nodes.LEGACY_REASSIGNMENT)])
