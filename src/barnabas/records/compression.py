@@ -75,7 +75,7 @@ def decompress(
     which covered the wrong bytes.
     """
     codec = Codec.of(codec)
-    if codec is Codec.LZ4 and old_lz4_checksum:
+    if old_lz4_checksum and codec is Codec.LZ4:
         data = lz4_frame.repair_header(data)
     return _DECOMPRESS[codec](memoryview(data), limit)
 
@@ -191,6 +191,14 @@ def _lz4(data: Buffer, level: int | None) -> bytes:
 
 
 def _unlz4(data: memoryview, limit: int) -> bytes:
+    block = lz4_frame.single_block(data)
+    if block is not None and limit >= lz4_frame.BLOCK_SIZE:
+        out = memoryview(bytearray(lz4_frame.BLOCK_SIZE))
+        try:
+            filled = cramjam.lz4.decompress_block_into(block, out, output_len=len(out))
+        except cramjam.DecompressionError as failure:
+            raise _corrupt("lz4", failure) from None
+        return bytes(out[:filled])
     frames = lz4_frame.walk(data)
     return _unpack_frames("lz4", cramjam.lz4.decompress_into, data, frames, limit)
 
