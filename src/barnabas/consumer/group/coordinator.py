@@ -1,35 +1,37 @@
 """The way to the broker that coordinates a group, wherever it is by now.
 
-Connections to it are this group's own: the broker answers a connection's requests in order, and a
-heartbeat behind a fetch that waits for records, or behind a JoinGroup that waits for other members,
-would come too late. So there is one connection for what is answered at once, and another while a
-join waits.
+A broker answers the requests of one connection in order: a heartbeat behind a fetch that waits for
+records, or behind a JoinGroup that waits for other members, would come too late. So a group has
+connections of its own, one for what is answered at once and one for joins.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from typing import Final
 
 from barnabas.client.connection import Connection
 from barnabas.client.switchboard import Switchboard
 from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import RequestError
 from barnabas.model.request_errors import request_error
 from barnabas.wire.messages.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )
 
-LAST_SINGLE_VERSION = 3
+LAST_SINGLE_VERSION: Final = 3
 """Later versions ask for several keys at once."""
 
-GROUP = 0
+GROUP: Final = 0
 """The kind of key that a group id is."""
+
+PROMPT_LANE: Final = "group"
+JOIN_LANE: Final = "join"
 
 
 class Coordinator:
-    """Finds the coordinator of one group and keeps connections to it."""
+    """Finds the coordinator of one group."""
 
     def __init__(self, switchboard: Switchboard, group_id: str) -> None:
         self.node_id: int | None = None
@@ -37,44 +39,26 @@ class Coordinator:
         """Why the last one was given up."""
         self._switchboard = switchboard
         self._group_id = group_id
-        self._connections: list[Connection] = []
-        self._waiting: list[Connection] = []
-        self._opening = asyncio.Lock()
+        self._finding = asyncio.Lock()
 
-    async def connection(self) -> Connection:
-        """Return a connection for what is answered at once; raises while there is none."""
-        async with self._opening:
-            self._connections = [each for each in self._connections if not each.closed]
-            for connection in self._connections:
-                if connection not in self._waiting:
-                    return connection
+    async def connection(self, lane: str = PROMPT_LANE) -> Connection:
+        """Return a connection to the coordinator; raises, mostly what a retry mends."""
+        async with self._finding:
             if self.node_id is None:
                 self.node_id = await self._find()
-            connection = await self._switchboard.separate(self.node_id)
-            self._connections.append(connection)
-            return connection
-
-    @asynccontextmanager
-    async def waiting(self) -> AsyncIterator[Connection]:
-        """Lend a connection for a request that may wait long; others get another meanwhile."""
-        connection = await self.connection()
-        self._waiting.append(connection)
+            node_id = self.node_id
         try:
-            yield connection
-        finally:
-            self._waiting.remove(connection)
+            return await self._switchboard.connection(node_id, lane=lane)
+        except RequestError as failure:
+            if failure.code is not ErrorCode.BROKER_NOT_AVAILABLE:
+                raise
+            self.lost(str(failure))
+            raise request_error(ErrorCode.COORDINATOR_NOT_AVAILABLE, str(failure)) from failure
 
     def lost(self, why: str) -> None:
         """Look for the coordinator again before the next request."""
         self.node_id = None
         self.lost_because = why
-        self.close()
-
-    def close(self) -> None:
-        """Close the connections."""
-        connections, self._connections = self._connections, []
-        for connection in connections:
-            connection.close()
 
     async def _find(self) -> int:
         connection = await self._switchboard.connection()

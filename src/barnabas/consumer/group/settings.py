@@ -28,6 +28,8 @@ class GroupSettings:
     """None: the user commits."""
     require_stable: bool = False
     """Read offsets only when no transaction can still change them (read_committed)."""
+    exclude_internal_topics: bool = True
+    """Whether patterns pass over the internal topics of brokers."""
     rack_id: str | None = None
     remote_assignor: str | None = None
     retry_backoff_ms: float = 100

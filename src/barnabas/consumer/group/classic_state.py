@@ -1,0 +1,167 @@
+"""A member of a classic group, as decisions without waiting: who it is and what comes next.
+
+    OUT ──join──▶ JOINING ──assignment──▶ ARRIVED ──taken over in poll──▶ STABLE
+     ▲               ▲                       │                              │
+     │               └──────────rejoin───────┴──────────────────────────────┤
+     └──────────────────────lost, left, refused─────────────────────────────┘
+
+`reason` says why the member has to join (again), None if it need not. Partitions are lost when the
+group has gone on without the member: `is_lost` stays until the user was told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from enum import Enum
+from typing import NamedTuple
+
+from barnabas.consumer.group.contract import MemberState
+from barnabas.consumer.group.remedies import Remedy
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.ids import TopicPartition
+
+NO_GENERATION = -1
+
+
+class Phase(Enum):
+    """How far a member is."""
+
+    OUT = "not in the group"
+    JOINING = "waiting for the others"
+    ARRIVED = "has an assignment that the user was not told of yet"
+    STABLE = "in the group"
+
+
+class Departure(NamedTuple):
+    """What a member gives up before it joins."""
+
+    partitions: set[TopicPartition]
+    is_lost: bool
+
+
+class Arrival(NamedTuple):
+    """What an assignment changes."""
+
+    revoked: set[TopicPartition]
+    added: set[TopicPartition]
+
+
+class ClassicState:
+    """One member; `is_cooperative` members keep what they own while they rejoin."""
+
+    def __init__(self, is_cooperative: bool) -> None:
+        self.is_cooperative = is_cooperative
+        self.member_id = ""
+        self.generation = NO_GENERATION
+        self.phase = Phase.OUT
+        self.reason: str | None = "it has not joined yet"
+        self.is_lost = False
+        self.joined_topics: frozenset[str] = frozenset()
+        self.assigned: Sequence[TopicPartition] = ()
+        """What the last assignment gave; sticky assignors hear of it in the next round."""
+        self.assigned_in = NO_GENERATION
+
+    @property
+    def is_in(self) -> bool:
+        """Tell whether the group counts on this member's heartbeats."""
+        return self.phase in (Phase.ARRIVED, Phase.STABLE)
+
+    @property
+    def may_commit(self) -> bool:
+        """Tell whether the group would take this member's commits."""
+        return self.generation != NO_GENERATION
+
+    @property
+    def state(self) -> str:
+        """Return the state in the words of users."""
+        if self.phase is Phase.OUT:
+            return MemberState.UNJOINED
+        is_settled = self.phase is Phase.STABLE and self.reason is None
+        return MemberState.STABLE if is_settled else MemberState.REBALANCING
+
+    # -- what happens
+
+    def request_rejoin(self, reason: str) -> None:
+        """Join again; the first reason is the one that is told."""
+        if self.reason is None:
+            self.reason = reason
+
+    def begin_join(self, topics: Iterable[str]) -> None:
+        """Joining begins, with this subscription."""
+        self.phase = Phase.JOINING
+        self.reason = None
+        self.joined_topics = frozenset(topics)
+
+    def take_id(self, member_id: str) -> None:
+        """The group gave an id and waits for a join under it (KIP-394)."""
+        self.member_id = member_id
+
+    def joined(self, member_id: str, generation: int) -> None:
+        """The group is complete; the assignment is still to come."""
+        self.member_id = member_id
+        self.generation = generation
+
+    def synced(self, partitions: Sequence[TopicPartition]) -> None:
+        """The assignment came; it is taken over in the user's poll."""
+        self.phase = Phase.ARRIVED
+        self.assigned = partitions
+        self.assigned_in = self.generation
+
+    def taken_over(self) -> None:
+        """The user has been told of the assignment."""
+        self.phase = Phase.STABLE
+
+    def lose(self, reason: str, *, forget: bool) -> None:
+        """The group went on without this member; with `forget` not even its id is known."""
+        self.phase = Phase.OUT
+        self.generation = NO_GENERATION
+        if forget:
+            self.member_id = ""
+        self.is_lost = True
+        self.reason = reason
+
+    def leave(self) -> None:
+        """The member leaves by itself; the next join is a new member's."""
+        self.phase = Phase.OUT
+        self.generation = NO_GENERATION
+        self.member_id = ""
+        self.reason = "it has left"
+
+    def fail_join(self, reason: str) -> None:
+        """Joining came to nothing; the next poll tries again as the same member."""
+        self.phase = Phase.OUT
+        self.reason = reason
+
+    def told_lost(self) -> None:
+        """The user knows what was lost."""
+        self.is_lost = False
+
+    def apply(self, remedy: Remedy, code: ErrorCode, request: str) -> None:
+        """Do to this member what an answer calls for."""
+        reason = f"{request} was answered with {code.name} ({code.meaning})"
+        if remedy is Remedy.REJOIN:
+            self.request_rejoin(reason)
+        elif remedy is Remedy.RESET:
+            self.lose(reason, forget=False)
+        elif remedy is Remedy.FORGET:
+            self.lose(reason, forget=True)
+
+    def concerns(self, generation: int) -> bool:
+        """Tell whether an answer to a request of that generation is still about this member."""
+        return self.is_in and generation == self.generation
+
+    # -- what to do
+
+    def departure(self, owned: set[TopicPartition], topics: Iterable[str]) -> Departure:
+        """Say what is given up before joining: all, or what is no longer subscribed to."""
+        if self.is_lost:
+            return Departure(owned, is_lost=True)
+        if not self.is_cooperative:
+            return Departure(owned, is_lost=False)
+        subscribed = set(topics)
+        return Departure({each for each in owned if each.topic not in subscribed}, is_lost=False)
+
+    def arrival(self, owned: set[TopicPartition]) -> Arrival:
+        """Say what the assignment changes; what is revoked now is given out in another round."""
+        assigned = set(self.assigned)
+        return Arrival(revoked=owned - assigned, added=assigned - owned)

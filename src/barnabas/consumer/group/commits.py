@@ -1,0 +1,385 @@
+"""Committing offsets and reading committed ones, through whoever coordinates the group.
+
+All commits of a consumer, awaited or not, go one after the other in the order of the calls: an
+offset committed later is never overwritten by one from before, retries included. Commits that
+wait behind one that is under way go together in one request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from barnabas.client.connection import Connection
+from barnabas.client.errors import CommitFailedError, KafkaTimeoutError, NetworkError
+from barnabas.client.retry import Backoff
+from barnabas.consumer.group.contract import CommitCallback, Invoke, Offsets, Wake
+from barnabas.consumer.group.coordinator import Coordinator
+from barnabas.consumer.group.offset_requests import (
+    EPOCH_VERSION,
+    VERSION_MAX,
+    VERSION_MIN,
+    Identity,
+    commit_errors,
+    commit_request,
+    fetch_request,
+    fetched,
+)
+from barnabas.consumer.group.refusals import commit_failure, refusal
+from barnabas.consumer.group.remedies import COMMIT, FETCH, Remedy, Table, remedy
+from barnabas.consumer.group.settings import GroupSettings
+from barnabas.consumer.subscription import Subscription
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import BarnabasError, RequestError
+from barnabas.model.ids import TopicPartition
+from barnabas.model.request_errors import TopicAuthorizationFailedError, request_error
+from barnabas.structs import OffsetAndMetadata
+from barnabas.wire.messages.offset_commit import OffsetCommitRequest
+from barnabas.wire.messages.offset_fetch import OffsetFetchRequest
+from barnabas.wire.schema import Message
+
+_log = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
+
+
+class Committer(Protocol):
+    """The member in whose name offsets are committed."""
+
+    def identity(self) -> Identity:
+        """Return who commits now; raise CommitFailedError if the group would refuse."""
+
+    def reader(self) -> Identity:
+        """Return who reads committed offsets now; anybody may."""
+
+    def refused(self, code: ErrorCode, sent: Identity) -> None:
+        """Take notice that the group does not know whoever sent a request."""
+
+
+@dataclass(slots=True, eq=False)
+class _Commit:
+    """A commit on its way."""
+
+    offsets: Offsets
+    deadline: float
+    done: asyncio.Future[None]
+
+
+class Commits:
+    """The offsets of one consumer in its group."""
+
+    def __init__(
+        self,
+        coordinator: Coordinator,
+        settings: GroupSettings,
+        subscription: Subscription,
+        committer: Committer,
+        backoff: Backoff,
+        *,
+        invoke: Invoke,
+        wake: Wake,
+    ) -> None:
+        self.committed_count = 0
+        self.failed_count = 0
+        self._coordinator = coordinator
+        self._settings = settings
+        self._subscription = subscription
+        self._committer = committer
+        self._backoff = backoff
+        self._invoke = invoke
+        self._wake = wake
+        self._queue: deque[_Commit] = deque()
+        self._worker: asyncio.Task[None] | None = None
+        self._callbacks: deque[tuple[CommitCallback | None, Offsets, Exception | None]] = deque()
+        self._auto_due_ms: float | None = None
+        self._auto_under_way = False
+
+    # -- committing
+
+    async def commit(self, offsets: Offsets, timeout_ms: float | None = None) -> None:
+        """Commit and wait for it."""
+        if not offsets:
+            return
+        limit_ms = self._settings.default_timeout_ms if timeout_ms is None else timeout_ms
+        await asyncio.shield(self._enqueue(offsets, limit_ms))
+        if self._subscription.interceptors:
+            await self._invoke(self._subscription.interceptors.on_commit, offsets)
+
+    def commit_soon(self, offsets: Offsets, callback: CommitCallback | None = None) -> None:
+        """Commit; the callback is run by `run_callbacks`."""
+        done = self._enqueue(dict(offsets), self._settings.default_timeout_ms)
+
+        def note(done: asyncio.Future[None]) -> None:
+            failure = None if done.cancelled() else done.exception()
+            assert failure is None or isinstance(failure, Exception)
+            if callback is None and failure is not None:
+                _log.warning("offsets %s were not committed: %s", _shown(offsets), failure)
+            self._callbacks.append((callback, offsets, failure))
+            self._wake()
+
+        done.add_done_callback(note)
+
+    @property
+    def has_callbacks(self) -> bool:
+        """Tell whether callbacks wait to be run."""
+        return bool(self._callbacks)
+
+    @property
+    def pending(self) -> int:
+        """Return how many commits wait, the one under way included."""
+        return len(self._queue) + (self._worker is not None)
+
+    async def run_callbacks(self) -> None:
+        """Tell the user of commits that have ended."""
+        while self._callbacks:
+            callback, offsets, failure = self._callbacks.popleft()
+            if failure is None and self._subscription.interceptors:
+                await self._invoke(self._subscription.interceptors.on_commit, offsets)
+            if callback is not None:
+                await self._invoke(callback, offsets, failure)
+
+    async def settle(self) -> None:
+        """Wait until no commit is under way any more."""
+        if self._worker is not None:
+            await asyncio.shield(self._worker)
+
+    async def close(self) -> None:
+        """End; commits that still wait fail."""
+        if self._worker is not None:
+            self._worker.cancel()
+            await asyncio.gather(self._worker, return_exceptions=True)
+        while self._queue:
+            self._end(self._queue.popleft(), CommitFailedError("the consumer was closed"))
+
+    # -- by themselves
+
+    def maybe_auto_commit(self, now_ms: float) -> None:
+        """Commit what was consumed, if the user left that to us and the interval has passed."""
+        interval_ms = self._settings.auto_commit_interval_ms
+        if interval_ms is None or self._auto_under_way:
+            return
+        if self._auto_due_ms is None:
+            self._auto_due_ms = now_ms + interval_ms
+        if now_ms < self._auto_due_ms:
+            return
+        self._auto_due_ms = now_ms + interval_ms
+        offsets = self._subscription.all_consumed()
+        if offsets:
+            self._auto_under_way = True
+            done = self._enqueue(offsets, self._settings.default_timeout_ms)
+            done.add_done_callback(lambda done: self._auto_committed(offsets, done))
+
+    def _auto_committed(self, offsets: Offsets, done: asyncio.Future[None]) -> None:
+        self._auto_under_way = False
+        failure = None if done.cancelled() else done.exception()
+        if failure is not None:
+            _log.warning(
+                "auto-commit of %s failed; it is tried again: %s", _shown(offsets), failure
+            )
+        elif self._subscription.interceptors:
+            self._callbacks.append((None, offsets, None))
+            self._wake()
+
+    def restart_interval(self, now_ms: float) -> None:
+        """Begin the interval anew: a rebalance has just brought positions."""
+        if self._settings.auto_commit_interval_ms is not None:
+            self._auto_due_ms = now_ms + self._settings.auto_commit_interval_ms
+
+    async def auto_commit_now(self, occasion: str, timeout_ms: float) -> None:
+        """Commit what was consumed before partitions go, if that was left to us."""
+        if self._settings.auto_commit_interval_ms is None:
+            return
+        try:
+            await self.commit(self._subscription.all_consumed(), timeout_ms)
+        except BarnabasError as failure:
+            _log.warning(
+                "offsets of group %r were not committed %s, so records may be read twice: %s",
+                self._settings.group_id,
+                occasion,
+                failure,
+            )
+
+    # -- reading
+
+    async def committed(
+        self, partitions: Iterable[TopicPartition], timeout_ms: float | None = None
+    ) -> dict[TopicPartition, OffsetAndMetadata]:
+        """Return the committed offsets of the partitions that have one."""
+        wanted = list(dict.fromkeys(partitions))
+        if not wanted:
+            return {}
+        limit_ms = self._settings.default_timeout_ms if timeout_ms is None else timeout_ms
+
+        async def ask(connection: Connection) -> dict[TopicPartition, OffsetAndMetadata] | None:
+            reader = self._committer.reader()
+            version = _version(connection, OffsetFetchRequest, reader)
+            request = fetch_request(reader, wanted, self._settings.require_stable, version)
+            answer = fetched(await connection.send(request, version=version), version)
+            errors = [answer.error, *answer.errors.values()]
+            return None if self._needs_retry(FETCH, errors, reader) else dict(answer.offsets)
+
+        what = f"reading committed offsets of group {self._settings.group_id!r}"
+        return await self._persist(ask, asyncio.get_running_loop().time() + limit_ms / 1000, what)
+
+    # -- inside
+
+    def _enqueue(self, offsets: Offsets, timeout_ms: float) -> asyncio.Future[None]:
+        _check(offsets)
+        loop = asyncio.get_running_loop()
+        commit = _Commit(offsets, loop.time() + timeout_ms / 1000, loop.create_future())
+        # Where nobody awaits the commit, nobody looks at its failure but our own callbacks.
+        commit.done.add_done_callback(lambda done: done.cancelled() or done.exception())
+        self._queue.append(commit)
+        if self._worker is None:
+            self._worker = loop.create_task(self._work(), name="commits")
+        return commit.done
+
+    async def _work(self) -> None:
+        batch: list[_Commit] = []
+        try:
+            while self._queue:
+                batch = list(self._queue)
+                self._queue.clear()
+                await self._send(batch)
+        except BaseException as failure:
+            closed = not isinstance(failure, Exception)
+            told = CommitFailedError("the consumer was closed") if closed else failure
+            for commit in batch:
+                self._end(commit, told)  # those that ended before are not told again
+            raise
+        finally:
+            self._worker = None
+
+    async def _send(self, batch: list[_Commit]) -> None:
+        """Send commits as one; if that fails, each by itself, so that none hears of another's."""
+        if len(batch) > 1:
+            together = {place: wanted for each in batch for place, wanted in each.offsets.items()}
+            try:
+                await self._send_one(together, min(commit.deadline for commit in batch))
+            except BarnabasError:
+                pass  # whose fault it was shows below
+            else:
+                for commit in batch:
+                    self._end(commit, None)
+                return
+        for commit in batch:
+            try:
+                await self._send_one(commit.offsets, commit.deadline)
+            except BarnabasError as failure:
+                self._end(commit, failure)
+            else:
+                self._end(commit, None)
+
+    def _end(self, commit: _Commit, failure: BaseException | None) -> None:
+        if commit.done.done():
+            return
+        if failure is None:
+            self.committed_count += 1
+            commit.done.set_result(None)
+        else:
+            self.failed_count += 1
+            commit.done.set_exception(failure)
+
+    async def _send_one(self, offsets: Offsets, deadline: float) -> None:
+        left = dict(offsets)
+
+        async def ask(connection: Connection) -> bool | None:
+            sender = self._committer.identity()
+            version = _version(connection, OffsetCommitRequest, sender)
+            request = commit_request(sender, left, version)
+            errors = commit_errors(await connection.send(request, version=version))
+            for place in [place for place in left if place not in errors]:
+                del left[place]
+            return None if self._needs_retry(COMMIT, errors.values(), sender, errors) else True
+
+        self._committer.identity()  # refuses before the coordinator is looked for
+        await self._persist(ask, deadline, f"committing offsets {_shown(offsets)}")
+
+    def _needs_retry(
+        self,
+        table: Table,
+        errors: Iterable[ErrorCode],
+        sender: Identity,
+        places: dict[TopicPartition, ErrorCode] | None = None,
+    ) -> bool:
+        """Tell whether the same is to be asked again; raise what no retry mends."""
+        needs_retry = False
+        for code in dict.fromkeys(errors):
+            cure = remedy(table, code)
+            if cure is Remedy.NONE:
+                continue
+            needs_retry = True
+            if cure is Remedy.FIND:
+                self._coordinator.lost(f"it answered {code.name}")
+            elif cure in (Remedy.REJOIN, Remedy.RESET, Remedy.FORGET):
+                self._committer.refused(code, sender)
+                if places is not None:
+                    raise CommitFailedError(commit_failure(code, self._settings))
+            elif cure is Remedy.FAIL:
+                self._committer.refused(code, sender)
+                raise self._failure(code, places or {})
+        return needs_retry
+
+    def _failure(self, code: ErrorCode, places: dict[TopicPartition, ErrorCode]) -> RequestError:
+        concerned = sorted(str(place) for place, each in places.items() if each is code)
+        if code is ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+            topics = sorted({place.topic for place, each in places.items() if each is code})
+            return TopicAuthorizationFailedError(f"not authorized for topics {', '.join(topics)}")
+        if code in (ErrorCode.FENCED_INSTANCE_ID, ErrorCode.GROUP_AUTHORIZATION_FAILED):
+            return refusal(code, self._settings)
+        return request_error(code, f"{', '.join(concerned) or 'the group'}: {code.meaning}")
+
+    async def _persist(
+        self,
+        ask: Callable[[Connection], Awaitable[Result | None]],
+        deadline: float,
+        what: str,
+    ) -> Result:
+        """Ask the coordinator until there is a result; KafkaTimeoutError when time is up."""
+        failures = 0
+        last: BarnabasError | None = None
+        try:
+            async with asyncio.timeout_at(deadline):
+                while True:
+                    try:
+                        result = await ask(await self._coordinator.connection())
+                        if result is not None:
+                            return result
+                        last = None
+                    except NetworkError as failure:
+                        self._coordinator.lost(str(failure))
+                        last = failure
+                    except RequestError as failure:
+                        if not failure.retriable:
+                            raise
+                        last = failure
+                    failures += 1
+                    await asyncio.sleep(self._backoff.delay_ms(failures) / 1000)
+        except TimeoutError:
+            why = last or self._coordinator.lost_because or "the coordinator was not ready"
+            raise KafkaTimeoutError(f"{what} took too long: {why}") from last
+
+
+def _version(connection: Connection, request: type[Message], identity: Identity) -> int:
+    at_least = EPOCH_VERSION if identity.by_epoch else VERSION_MIN
+    return connection.version_of(request, at_least=at_least, at_most=VERSION_MAX)
+
+
+def _check(offsets: Offsets) -> None:
+    for partition, wanted in offsets.items():
+        if not isinstance(partition, TopicPartition) or not isinstance(wanted, OffsetAndMetadata):
+            raise TypeError(
+                f"offsets must map TopicPartition to OffsetAndMetadata, not {partition!r} to "
+                f"{wanted!r}"
+            )
+        if wanted.offset < 0:
+            raise ValueError(f"offset {wanted.offset} of {partition} is below 0")
+
+
+def _shown(offsets: Offsets) -> str:
+    shown = [f"{partition}: {wanted.offset}" for partition, wanted in sorted(offsets.items())]
+    return ", ".join(shown[:10]) + (f" and {len(shown) - 10} more" if len(shown) > 10 else "")
