@@ -1,0 +1,230 @@
+"""Options of consumers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+from barnabas.config.clients.common import CommonOptions
+from barnabas.config.option import option
+from barnabas.model.errors import ConfigError
+
+READ_COMMITTED = "read_committed"
+READ_UNCOMMITTED = "read_uncommitted"
+
+
+class ConsumerOptions(CommonOptions):
+    """What a consumer reads, how, and as whom."""
+
+    other_names: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {
+            "fetch.message.max.bytes": "max.partition.fetch.bytes",
+            "fetch.wait.max.ms": "fetch.max.wait.ms",
+            "topic.metadata.refresh.interval.ms": "metadata.max.age.ms",
+        }
+    )
+
+    group_id: str | None = option(
+        "group.id",
+        "string",
+        default=None,
+        doc="The group that this consumer belongs to; unset: it reads alone and commits nothing.",
+    )
+    group_instance_id: str | None = option(
+        "group.instance.id",
+        "string",
+        default=None,
+        doc="A name that a member keeps over restarts, which then need no rebalance.",
+    )
+    group_protocol: str = option(
+        "group.protocol",
+        "string",
+        default="classic",
+        choices=("classic", "consumer"),
+        doc="How the group shares partitions: members decide (classic), or the broker (KIP-848).",
+    )
+    group_remote_assignor: str | None = option(
+        "group.remote.assignor",
+        "string",
+        default=None,
+        doc="The broker's way to share partitions, with group.protocol=consumer; unset: its own.",
+    )
+    partition_assignment_strategy: Any = option(
+        "partition.assignment.strategy",
+        "object",
+        default=("range", "cooperative-sticky"),
+        doc="Ways to share partitions that this member agrees to, the best first: names or classes."
+        " kafka-python has range and roundrobin, aiokafka roundrobin.",
+    )
+    session_timeout_ms: int = option(
+        "session.timeout.ms",
+        "int",
+        default=45_000,
+        at_least=1,
+        doc="Silence after which the group takes a member for dead.",
+    )
+    heartbeat_interval_ms: int = option(
+        "heartbeat.interval.ms",
+        "int",
+        default=3_000,
+        at_least=1,
+        doc="Time between signs of life; a third of the session timeout or less.",
+    )
+    max_poll_interval_ms: int = option(
+        "max.poll.interval.ms",
+        "int",
+        default=300_000,
+        at_least=1,
+        doc="Longest time between polls before the member gives its partitions up.",
+    )
+    rebalance_timeout_ms: int | None = option(
+        "rebalance.timeout.ms",
+        "int",
+        default=None,
+        at_least=1,
+        doc="Longest that a rebalance waits for this member; unset: max.poll.interval.ms.",
+    )
+    enable_auto_commit: bool = option(
+        "enable.auto.commit",
+        "boolean",
+        default=True,
+        doc="Whether what was polled is committed from time to time, inside later polls.",
+    )
+    auto_commit_interval_ms: int = option(
+        "auto.commit.interval.ms",
+        "int",
+        default=5_000,
+        at_least=0,
+        doc="Time between these commits.",
+    )
+    default_offset_commit_callback: Callable[..., object] | None = option(
+        "default.offset.commit.callback",
+        "object",
+        default=None,
+        doc="Called with (offsets, failure or None) after each commit that nobody waits for.",
+    )
+    auto_offset_reset: str = option(
+        "auto.offset.reset",
+        "string",
+        default="latest",
+        doc="Where to start without a committed offset, or beyond the log: earliest, latest,"
+        " by_duration:PT1H (that old), or none (an error).",
+    )
+    isolation_level: str = option(
+        "isolation.level",
+        "string",
+        default=READ_UNCOMMITTED,
+        choices=(READ_UNCOMMITTED, READ_COMMITTED),
+        doc="Whether records of open and aborted transactions are shown.",
+    )
+    key_deserializer: Any = option(
+        "key.deserializer",
+        "object",
+        default=None,
+        doc="Makes an object of a key: a function of bytes, or an object with `deserialize`.",
+    )
+    value_deserializer: Any = option(
+        "value.deserializer",
+        "object",
+        default=None,
+        doc="Makes an object of a value: a function of bytes, or an object with `deserialize`.",
+    )
+    fetch_min_bytes: int = option(
+        "fetch.min.bytes",
+        "int",
+        default=1,
+        at_least=0,
+        doc="A broker waits until it has this much, but no longer than fetch.max.wait.ms.",
+    )
+    fetch_max_wait_ms: int = option(
+        "fetch.max.wait.ms",
+        "int",
+        default=500,
+        at_least=0,
+        doc="Longest that a broker waits for fetch.min.bytes.",
+    )
+    fetch_max_bytes: int = option(
+        "fetch.max.bytes",
+        "int",
+        default=52_428_800,
+        at_least=0,
+        doc="Most bytes in one answer; a first batch that is larger comes nevertheless.",
+    )
+    max_partition_fetch_bytes: int = option(
+        "max.partition.fetch.bytes",
+        "int",
+        default=1_048_576,
+        at_least=0,
+        doc="Most bytes of one partition in one answer, and about as many are read ahead.",
+    )
+    enable_incremental_fetch_sessions: bool = option(
+        "enable.incremental.fetch.sessions",
+        "boolean",
+        default=True,
+        doc="Whether a fetch names only the partitions that changed (KIP-227).",
+    )
+    max_poll_records: int | None = option(
+        "max.poll.records",
+        "int",
+        default=500,
+        at_least=1,
+        doc="Most records of one poll.",
+    )
+    check_crcs: bool = option(
+        "check.crcs",
+        "boolean",
+        default=True,
+        doc="Whether the checksum of every batch is checked.",
+    )
+    allow_auto_create_topics: bool = option(
+        "allow.auto.create.topics",
+        "boolean",
+        default=True,
+        doc="Whether brokers may create topics that are subscribed to and do not exist.",
+    )
+    exclude_internal_topics: bool = option(
+        "exclude.internal.topics",
+        "boolean",
+        default=True,
+        doc="Whether patterns pass over internal topics.",
+    )
+    interceptor_classes: Any = option(
+        "interceptor.classes",
+        "object",
+        default=(),
+        doc="Objects (or classes) with on_consume, on_commit and close.",
+    )
+    default_api_timeout_ms: int = option(
+        "default.api.timeout.ms",
+        "int",
+        default=60_000,
+        at_least=0,
+        doc="Longest that a call waits which is not given a time.",
+    )
+    consumer_timeout_ms: float | None = option(
+        "consumer.timeout.ms",
+        "double",
+        default=None,
+        doc="Longest that iteration waits for a record before it ends; unset: for ever."
+        " The asyncio consumer does not use it.",
+    )
+    metric_group_prefix: str = option(
+        "metric.group.prefix", "string", default="consumer", doc="First word of groups of metrics."
+    )
+
+    def _derive(self, attributes: dict[str, Any]) -> None:
+        super()._derive(attributes)
+        if self.group_instance_id is not None and self.group_id is None:
+            raise ConfigError(
+                f"group.instance.id={self.group_instance_id}: needs a group (group.id)"
+            )
+        if self.fetch_max_wait_ms >= self.request_timeout_ms:
+            raise ConfigError(
+                f"fetch.max.wait.ms={self.fetch_max_wait_ms}: must be less than "
+                f"request.timeout.ms={self.request_timeout_ms}"
+            )
+        largest = self.fetch_max_bytes + self.max_partition_fetch_bytes
+        if self.response_max_bytes < largest:
+            # An answer may be that large, and refusing it would stop the consumer for good.
+            attributes["response_max_bytes"] = min(largest, (1 << 31) - 1)
