@@ -1,0 +1,161 @@
+"""The fault proxy: it passes everything on, hides the brokers, and breaks exactly what is asked."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+
+import pytest
+
+from barnabas.client.errors import ConnectionLostError, NetworkError, RequestTimeoutError
+from barnabas.client.switchboard import Switchboard
+from barnabas.testing.cluster import Cluster
+from barnabas.testing.proxy import FaultProxy
+from barnabas.wire.messages.describe_cluster import DescribeClusterRequest
+from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
+from barnabas.wire.messages.metadata import MetadataRequest
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    with Cluster() as running:
+        yield running
+
+
+@pytest.fixture
+def proxy(cluster: Cluster) -> Iterator[FaultProxy]:
+    with FaultProxy(cluster.bootstrap) as running:
+        yield running
+
+
+def converse(
+    proxy: FaultProxy, client: Callable[[Switchboard], Awaitable[Any]], timeout_ms: float = 10_000
+) -> Any:
+    async def conversation() -> Any:
+        async with Switchboard(proxy.bootstrap, request_timeout_ms=timeout_ms) as board:
+            return await client(board)
+
+    return asyncio.run(conversation())
+
+
+async def describe(board: Switchboard) -> Any:
+    return await board.send(DescribeClusterRequest())
+
+
+def test_addresses_in_answers_are_those_of_the_proxy(proxy: FaultProxy) -> None:
+    async def client(board: Switchboard) -> list[str]:
+        view = await board.refresh()
+        described = await describe(board)
+        found = await board.send(FindCoordinatorRequest(coordinator_keys=["g"]))
+        places = [*view.brokers.values(), *described.brokers, *found.coordinators]
+        return [f"{place.host}:{place.port}" for place in places if place.port > 0]
+
+    assert set(converse(proxy, client)) == {proxy.bootstrap}
+    assert proxy.requests["Metadata"] == proxy.requests["DescribeCluster"] == 1
+    assert proxy.connections == 1
+
+
+@pytest.mark.parametrize(("at", "after_bytes"), [("request", 0), ("request", 7), ("answer", 0)])
+def test_the_nth_request_is_cut_where_it_was_asked_for(
+    proxy: FaultProxy, at: Any, after_bytes: int
+) -> None:
+    async def client(board: Switchboard) -> str:
+        fault = proxy.cut(DescribeClusterRequest, nth=2, at=at, after_bytes=after_bytes)
+        await describe(board)
+        await board.refresh()
+        assert not fault.happened.is_set()
+        with pytest.raises(ConnectionLostError) as failure:
+            await describe(board)
+        assert fault.happened.is_set()
+        await describe(board)
+        return str(failure.value)
+
+    assert "before DescribeCluster was answered" in converse(proxy, client)
+    assert proxy.connections == 2
+
+
+def test_a_part_of_an_answer_arrives_before_the_cut(proxy: FaultProxy) -> None:
+    async def client(board: Switchboard) -> int:
+        connection = await board.connection()
+        before = connection.traffic.bytes_in
+        proxy.cut(MetadataRequest, at="answer", after_bytes=10)
+        with pytest.raises(ConnectionLostError):
+            await board.refresh()
+        return connection.traffic.bytes_in - before
+
+    assert converse(proxy, client) == 10
+
+
+@pytest.mark.parametrize("at", ["request", "answer"])
+def test_a_stalled_connection_is_silent_until_it_heals(proxy: FaultProxy, at: Any) -> None:
+    async def client(board: Switchboard) -> None:
+        fault = proxy.stall(DescribeClusterRequest, at=at, after_bytes=3)
+        waiting = asyncio.ensure_future(describe(board))
+        await asyncio.to_thread(fault.happened.wait, 10)
+        done, _ = await asyncio.wait([waiting], timeout=0.05)
+        assert not done
+        await asyncio.to_thread(proxy.heal)
+        assert (await waiting).brokers
+
+    converse(proxy, client)
+
+
+def test_a_stall_becomes_a_timeout_of_the_client(proxy: FaultProxy) -> None:
+    async def client(board: Switchboard) -> None:
+        await board.connection()
+        proxy.stall(DescribeClusterRequest, both_ways=True)
+        with pytest.raises(RequestTimeoutError, match="DescribeCluster within 50 ms"):
+            await describe(board)
+
+    converse(proxy, client, timeout_ms=50)
+
+
+def test_answers_are_delayed(proxy: FaultProxy) -> None:
+    async def client(board: Switchboard) -> float:
+        await board.connection()
+        proxy.delay(DescribeClusterRequest, delay_ms=60)
+        started = time.monotonic()
+        await describe(board)
+        return time.monotonic() - started
+
+    assert converse(proxy, client) >= 0.06
+
+
+def test_a_dropped_answer_breaks_the_order(proxy: FaultProxy) -> None:
+    async def client(board: Switchboard) -> list[Any]:
+        await board.connection()
+        proxy.drop(DescribeClusterRequest)
+        return await asyncio.gather(describe(board), board.refresh(), return_exceptions=True)
+
+    assert "before request" in str(converse(proxy, client)[0])
+
+
+def test_refusing_and_healing(proxy: FaultProxy) -> None:
+    async def client(board: Switchboard) -> None:
+        await describe(board)
+        await asyncio.to_thread(proxy.refuse)
+        assert proxy.open_connections == 0
+        with pytest.raises(NetworkError):
+            await describe(board)
+        await asyncio.to_thread(proxy.heal)
+        await describe(board)
+
+    converse(proxy, client)
+
+
+def test_a_frozen_proxy_passes_nothing_until_it_heals(proxy: FaultProxy) -> None:
+    async def client(board: Switchboard) -> None:
+        await describe(board)
+        await asyncio.to_thread(proxy.freeze)
+        waiting = asyncio.ensure_future(describe(board))
+        done, _ = await asyncio.wait([waiting], timeout=0.05)
+        assert not done
+        await asyncio.to_thread(proxy.heal)
+        await waiting
+        await asyncio.to_thread(proxy.cut_all)
+        assert (await describe(board)).brokers
+
+    converse(proxy, client)
+    assert proxy.connections == 2
