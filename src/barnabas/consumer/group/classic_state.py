@@ -67,6 +67,11 @@ class ClassicState:
         return self.phase in (Phase.ARRIVED, Phase.STABLE)
 
     @property
+    def is_out(self) -> bool:
+        """Tell whether the group knows nothing of this member."""
+        return self.phase is Phase.OUT
+
+    @property
     def may_commit(self) -> bool:
         """Tell whether the group would take this member's commits."""
         return self.generation != NO_GENERATION
