@@ -134,9 +134,11 @@ def test_a_dropped_answer_breaks_the_order(proxy: FaultProxy) -> None:
 
 def test_refusing_and_healing(proxy: FaultProxy) -> None:
     async def client(board: Switchboard) -> None:
-        await describe(board)
+        connection = await board.connection()
         await asyncio.to_thread(proxy.refuse)
         assert proxy.open_connections == 0
+        with pytest.raises(ConnectionLostError):
+            await connection.send(DescribeClusterRequest())
         with pytest.raises(NetworkError):
             await describe(board)
         await asyncio.to_thread(proxy.heal)
@@ -154,7 +156,10 @@ def test_a_frozen_proxy_passes_nothing_until_it_heals(proxy: FaultProxy) -> None
         assert not done
         await asyncio.to_thread(proxy.heal)
         await waiting
+        connection = await board.connection()
         await asyncio.to_thread(proxy.cut_all)
+        with pytest.raises(ConnectionLostError):
+            await connection.send(DescribeClusterRequest())
         assert (await describe(board)).brokers
 
     converse(proxy, client)
