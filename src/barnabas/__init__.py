@@ -1,3 +1,54 @@
-"""Barnabas: Apache Kafka, rebuilt in Python."""
+"""Barnabas: Apache Kafka, rebuilt in Python.
+
+The names that users type are here, and each is imported when it is first asked for: a command that
+needs no client should not wait for one.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from barnabas.admin.offsets import OffsetSpec as OffsetSpec
+    from barnabas.consumer.group.contract import (
+        ConsumerGroupMetadata as ConsumerGroupMetadata,
+    )
+    from barnabas.consumer.group.contract import (
+        ConsumerRebalanceListener as ConsumerRebalanceListener,
+    )
+    from barnabas.model.ids import TopicPartition as TopicPartition
+    from barnabas.structs import OffsetAndMetadata as OffsetAndMetadata
+    from barnabas.structs import OffsetAndTimestamp as OffsetAndTimestamp
+    from barnabas.structs import TopicPartitionReplica as TopicPartitionReplica
 
 __version__ = "0.1.0.dev0"
+
+_HOMES = {
+    "ConsumerGroupMetadata": "barnabas.consumer.group.contract",
+    "ConsumerRebalanceListener": "barnabas.consumer.group.contract",
+    "KafkaAdminClient": "barnabas.blocking.admin",
+    "KafkaConsumer": "barnabas.blocking.consumer",
+    "KafkaProducer": "barnabas.blocking.producer",
+    "OffsetAndMetadata": "barnabas.structs",
+    "OffsetAndTimestamp": "barnabas.structs",
+    "OffsetSpec": "barnabas.admin.offsets",
+    "TopicPartition": "barnabas.model.ids",
+    "TopicPartitionReplica": "barnabas.structs",
+}
+"""Where each name lives."""
+
+__all__ = ["__version__", *_HOMES]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

@@ -12,6 +12,7 @@ response, raw bytes (to break the protocol), None (silence) or `CLOSE`.
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any, NamedTuple
@@ -56,12 +57,14 @@ class ScriptedBroker:
         script: Script,
         versions: Mapping[type[Message], tuple[int, int]] | None = None,
         address: Address = ANYWHERE,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self.requests: list[Asked] = []
         self.connections = 0
         self._script: Script = {ApiVersionsRequest: self._tell_versions, **script}
         self._versions = dict(versions or {})
         self._listen = address
+        self._tls = tls
         self._server: asyncio.Server | None = None
         self._writers: list[asyncio.StreamWriter] = []
 
@@ -77,7 +80,7 @@ class ScriptedBroker:
         return [request for request in self.requests if type(request.message) is kind]
 
     async def __aenter__(self) -> ScriptedBroker:
-        self._server = await asyncio.start_server(self._serve, *self._listen)
+        self._server = await asyncio.start_server(self._serve, *self._listen, ssl=self._tls)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -99,7 +102,7 @@ class ScriptedBroker:
                 if isinstance(answer, bytes):
                     writer.write(answer)
                     await writer.drain()
-        except (asyncio.IncompleteReadError, ConnectionError):
+        except (asyncio.IncompleteReadError, ConnectionError, ssl.SSLError):
             pass  # the client has gone
         finally:
             writer.close()
