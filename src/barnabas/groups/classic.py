@@ -122,7 +122,7 @@ class ClassicProtocol:
             request.group_instance_id,
             call.client_id,
             call.client_host,
-            _rebalance_timeout_ms(request),
+            rebalance_timeout_ms(request),
             request.session_timeout_ms,
             [(item.name, item.metadata) for item in request.protocols],
             is_new=True,
@@ -157,7 +157,7 @@ class ClassicProtocol:
         self, group: ClassicGroup, member: ClassicMember, request: JoinGroupRequest
     ) -> None:
         group.update(member, [(item.name, item.metadata) for item in request.protocols])
-        member.rebalance_timeout_ms = _rebalance_timeout_ms(request)
+        member.rebalance_timeout_ms = rebalance_timeout_ms(request)
         member.session_timeout_ms = request.session_timeout_ms
 
     def _await_join(self, group: ClassicGroup, member_id: str, call: Call, out: Outcome) -> None:
@@ -204,6 +204,7 @@ class ClassicProtocol:
             response.members = []
         out.replies.append(Reply(call.token, response))
         out.records.append(group.record())
+        replies = out.replies
 
         def undo(code: ErrorCode) -> list[Reply]:
             if group.members.get(member_id) is member:
@@ -213,7 +214,7 @@ class ClassicProtocol:
             refusal = join_refusal(call.version, "", group_error(code))
             return [
                 Reply(call.token, refusal) if reply.token == call.token else reply
-                for reply in out.replies
+                for reply in replies
             ]
 
         out.undo = undo
@@ -326,7 +327,7 @@ class ClassicProtocol:
         return error
 
 
-def _rebalance_timeout_ms(request: JoinGroupRequest) -> int:
+def rebalance_timeout_ms(request: JoinGroupRequest) -> int:
     """Return how long a member may take to rejoin; version 0 knew one timeout for both."""
     if request.rebalance_timeout_ms == -1:
         return request.session_timeout_ms

@@ -105,13 +105,11 @@ class ConsumerProtocol:
         if member is None or not self._is_quiet(group, member, request, owned, call):
             number, before = group.changes + 1, group.snapshot()
             if member is None:
-                member = self._admit(group, request, out)
-            self._update_member(group, described(member, request, call), out)
-            self._advance_group(group, call.now_ms, out)
-            member = self._reconcile(group, member.member_id, owned, call, out)
-            self._undoable(group, number, before, out)
-        deadline_ms = call.now_ms + self._options.consumer_session_timeout_ms
-        out.timers.append(session_timer(group.group_id, member.member_id, deadline_ms))
+                member_id = request.member_id or self._new_id()
+                member = self.admit(group, member_id, request.instance_id, out)
+            member = self.progress(group, described(member, request, call), owned, call.now_ms, out)
+            self.undoable(group, number, before, out, refusal)
+        self.keep_alive(group, member, call.now_ms, out)
         response = ConsumerGroupHeartbeatResponse(
             member_id=member.member_id,
             member_epoch=member.current.epoch,
@@ -150,7 +148,8 @@ class ConsumerProtocol:
         if request.instance_id is not None:
             holder = group.members.get(group.static.get(request.instance_id, ""))
             if is_joining:
-                if holder is None or holder.current.epoch == LEFT_FOR_A_WHILE:
+                # A classic member does not say that it leaves for a while: it is simply replaced.
+                if holder is None or holder.current.epoch == LEFT_FOR_A_WHILE or holder.classic:
                     return None
                 if holder.member_id != request.member_id:
                     raise RequestError(
@@ -187,14 +186,13 @@ class ConsumerProtocol:
                 f"member {member.member_id} is in epoch {current.epoch}, not {epoch}",
             )
 
-    def _admit(
-        self, group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest, out: Outcome
+    def admit(
+        self, group: ConsumerGroup, member_id: str, instance_id: str | None, out: Outcome
     ) -> ConsumerMember:
         """Make a member; a static one that was away gets its former place and partitions."""
-        member_id = request.member_id or self._new_id()
-        holder_id = group.static.get(request.instance_id or "")
+        holder_id = group.static.get(instance_id or "")
         if holder_id is None:
-            return ConsumerMember(member_id, request.instance_id)
+            return ConsumerMember(member_id, instance_id)
         former = group.members[holder_id]
         target = group.target.get(holder_id, NONE)
         group.drop(holder_id)
@@ -214,6 +212,19 @@ class ConsumerProtocol:
         return member
 
     # -- three steps
+
+    def progress(
+        self,
+        group: ConsumerGroup,
+        updated: ConsumerMember,
+        owned: Partitions | None,
+        now_ms: int,
+        out: Outcome,
+    ) -> ConsumerMember:
+        """Go through the three steps; return the member after them."""
+        self._update_member(group, updated, out)
+        self._advance_group(group, now_ms, out)
+        return self._reconcile(group, updated.member_id, owned, now_ms, out)
 
     def _update_member(self, group: ConsumerGroup, updated: ConsumerMember, out: Outcome) -> None:
         """Step one: take over what the member says of itself."""
@@ -273,7 +284,7 @@ class ConsumerProtocol:
         group: ConsumerGroup,
         member_id: str,
         owned: Partitions | None,
-        call: Call,
+        now_ms: int,
         out: Outcome,
     ) -> ConsumerMember:
         """Step three: move the member one step towards its target."""
@@ -286,7 +297,7 @@ class ConsumerProtocol:
         out.records.append(group.current_record(updated))
         deadline_ms = None
         if current.state is MemberState.UNREVOKED:
-            deadline_ms = call.now_ms + member.rebalance_timeout_ms
+            deadline_ms = now_ms + member.rebalance_timeout_ms
         out.timers.append(TimerChange(("rebalance", group.group_id, member_id), deadline_ms))
         return updated
 
@@ -330,7 +341,7 @@ class ConsumerProtocol:
             member_id=request.member_id, member_epoch=request.member_epoch
         )
         out.replies.append(Reply(call.token, response))
-        self._undoable(group, number, before, out)
+        self.undoable(group, number, before, out, refusal)
         return out
 
     def evict(self, group: ConsumerGroup, identity: MemberIdentity, out: Outcome) -> ErrorCode:
@@ -345,11 +356,11 @@ class ConsumerProtocol:
             return ErrorCode.UNKNOWN_MEMBER_ID
         number, before = group.changes + 1, group.snapshot()
         self.remove(group, [member_id], out)
-        undo_others = out.undo
+        undo_others, replies = out.undo, out.replies
 
         def undo(code: ErrorCode) -> list[Reply]:
             group.restore(number, before)
-            return out.replies if undo_others is None else undo_others(code)
+            return replies if undo_others is None else undo_others(code)
 
         out.undo = undo
         return ErrorCode.NONE
@@ -375,10 +386,8 @@ class ConsumerProtocol:
         """Give up a member that was not heard of."""
         if member_id not in group.members:
             return Outcome()
-        deadline_ms = now_ms + self._options.consumer_session_timeout_ms
-        return self._give_up(
-            group, member_id, session_timer(group.group_id, member_id, deadline_ms)
-        )
+        deadline_ms = now_ms + self._session_timeout_ms(group.members[member_id])
+        return self.give_up(group, member_id, session_timer(group.group_id, member_id, deadline_ms))
 
     def rebalance_expired(self, group: ConsumerGroup, member_id: str, now_ms: int) -> Outcome:
         """Give up a member that holds on to what it should have given back."""
@@ -387,26 +396,37 @@ class ConsumerProtocol:
             return Outcome()
         deadline_ms = now_ms + member.rebalance_timeout_ms
         key = ("rebalance", group.group_id, member_id)
-        return self._give_up(group, member_id, TimerChange(key, deadline_ms))
+        return self.give_up(group, member_id, TimerChange(key, deadline_ms))
 
-    def _give_up(self, group: ConsumerGroup, member_id: str, again: TimerChange) -> Outcome:
+    def give_up(self, group: ConsumerGroup, member_id: str, again: TimerChange) -> Outcome:
         """Remove a member; another time if it cannot be written now."""
         out = Outcome(timers=[again])
         number, before = group.changes + 1, group.snapshot()
         self.remove(group, [member_id], out)
-        self._undoable(group, number, before, out)
+        self.undoable(group, number, before, out, refusal)
         return out
 
     def loaded(self, group: ConsumerGroup, now_ms: int, out: Outcome) -> None:
         """Begin to watch the members of a group that was read from the log."""
         for member in group.members.values():
-            deadline_ms = now_ms + self._options.consumer_session_timeout_ms
-            out.timers.append(session_timer(group.group_id, member.member_id, deadline_ms))
+            self.keep_alive(group, member, now_ms, out)
             if member.current.state is MemberState.UNREVOKED:
                 key = ("rebalance", group.group_id, member.member_id)
                 out.timers.append(TimerChange(key, now_ms + member.rebalance_timeout_ms))
 
+    def keep_alive(
+        self, group: ConsumerGroup, member: ConsumerMember, now_ms: int, out: Outcome
+    ) -> None:
+        """Count what a member just sent as a sign of life."""
+        deadline_ms = now_ms + self._session_timeout_ms(member)
+        out.timers.append(session_timer(group.group_id, member.member_id, deadline_ms))
+
     # -- inside
+
+    def _session_timeout_ms(self, member: ConsumerMember) -> int:
+        if member.classic is not None:
+            return member.classic.session_timeout_ms
+        return self._options.consumer_session_timeout_ms
 
     def _matches(self, group: ConsumerGroup) -> dict[str, frozenset[str]]:
         """Match the members' expressions against whole names of topics."""
@@ -421,14 +441,23 @@ class ConsumerProtocol:
     def _resolve(self, group: ConsumerGroup) -> dict[str, TopicInfo]:
         return resolve(group.members.values(), self._topics(), self._matches(group))
 
-    def _undoable(self, group: ConsumerGroup, number: int, before: Snapshot, out: Outcome) -> None:
+    def undoable(
+        self,
+        group: ConsumerGroup,
+        number: int,
+        before: Snapshot,
+        out: Outcome,
+        refuse: Callable[[ErrorCode], object],
+    ) -> None:
+        """Say how to take a change back, and what its sender is told then."""
         if not out.records:
             return
+        replies = out.replies
 
         def undo(code: ErrorCode) -> list[Reply]:
             group.restore(number, before)
             group.refresh_ms = 0
-            return [Reply(reply.token, refusal(group_error(code))) for reply in out.replies]
+            return [Reply(reply.token, refuse(group_error(code))) for reply in replies]
 
         out.undo = undo
 

@@ -25,6 +25,8 @@ from barnabas.groups.reconciliation import (
     Partitions,
 )
 from barnabas.groups.records import (
+    ClassicMemberMetadata,
+    ClassicProtocolValue,
     CurrentMemberKey,
     CurrentMemberValue,
     GroupEpochKey,
@@ -57,6 +59,13 @@ class TopicInfo(NamedTuple):
     partition_count: int
 
 
+class ClassicSide(NamedTuple):
+    """What a member said that speaks the classic protocol in a consumer group."""
+
+    session_timeout_ms: int
+    protocols: tuple[tuple[str, bytes], ...]
+
+
 @dataclass(frozen=True, slots=True)
 class ConsumerMember:
     """One member: what it asked for, and what it has."""
@@ -71,6 +80,8 @@ class ConsumerMember:
     rebalance_timeout_ms: int = -1
     assignor: str | None = None
     current: Current = NOTHING
+    classic: ClassicSide | None = None
+    """Set while the member speaks the classic protocol."""
 
     @property
     def holds(self) -> Partitions:
@@ -107,6 +118,8 @@ class ConsumerGroup:
     """Counts the changes that were ever made, also those taken back."""
     undone: range = range(0)
     """The numbers of the changes that were taken back last."""
+    called: set[str] = field(default_factory=set)
+    """Classic members that were told to join again and did not yet."""
 
     # -- what every group can tell
 
@@ -159,11 +172,11 @@ class ConsumerGroup:
         member = self.members.get(member_id)
         if member is None:
             return ErrorCode.UNKNOWN_MEMBER_ID
-        if version < 9 and not transactional:
+        is_classic = transactional or member.classic is not None
+        if version < 9 and not is_classic:
             return ErrorCode.UNSUPPORTED_VERSION  # its client could not understand our errors
         if generation != member.current.epoch:
-            stale = ErrorCode.STALE_MEMBER_EPOCH
-            return ErrorCode.ILLEGAL_GENERATION if transactional else stale
+            return ErrorCode.ILLEGAL_GENERATION if is_classic else ErrorCode.STALE_MEMBER_EPOCH
         return ErrorCode.NONE
 
     def fetch_error(self, member_id: str | None, member_epoch: int) -> ErrorCode:
@@ -193,6 +206,7 @@ class ConsumerGroup:
         self._release(member_id)
         member = self.members.pop(member_id)
         self.target.pop(member_id, None)
+        self.called.discard(member_id)
         if member.instance_id is not None and self.static.get(member.instance_id) == member_id:
             del self.static[member.instance_id]
 
@@ -201,6 +215,23 @@ class ConsumerGroup:
         for partition in member.holds if member is not None else ():
             if self.holders.get(partition) == member_id:
                 del self.holders[partition]
+
+    @property
+    def is_all_classic(self) -> bool:
+        """Tell whether there are members and all of them speak the classic protocol."""
+        members = self.members.values()
+        return bool(members) and all(member.classic is not None for member in members)
+
+    def supports_classic(self, protocol_type: str, names: Iterable[str]) -> bool:
+        """Tell whether a classic member shares a protocol with all the classic ones."""
+        known = [
+            {name for name, _ in member.classic.protocols}
+            for member in self.members.values()
+            if member.classic is not None
+        ]
+        return protocol_type == self.protocol_type and any(
+            all(name in each for each in known) for name in names
+        )
 
     def preferred_assignor(self, default: str) -> str:
         """Return the assignor that most members ask for."""
@@ -266,6 +297,14 @@ class ConsumerGroup:
             rebalance_timeout_ms=member.rebalance_timeout_ms,
             server_assignor=member.assignor,
         )
+        if member.classic is not None:
+            value.classic_member_metadata = ClassicMemberMetadata(
+                session_timeout_ms=member.classic.session_timeout_ms,
+                supported_protocols=[
+                    ClassicProtocolValue(name=name, metadata=metadata)
+                    for name, metadata in member.classic.protocols
+                ],
+            )
         return state_record(MemberKey(group=self.group_id, member=member.member_id), value)
 
     def target_epoch_record(self) -> StateRecord:
@@ -345,6 +384,13 @@ class ConsumerGroup:
 
     def _replay_member(self, member_id: str, value: MemberValue) -> None:
         known = self.members.get(member_id)
+        classic = None
+        if value.classic_member_metadata is not None:
+            stored = value.classic_member_metadata
+            classic = ClassicSide(
+                stored.session_timeout_ms,
+                tuple((each.name, each.metadata) for each in stored.supported_protocols),
+            )
         member = ConsumerMember(
             member_id,
             value.instance_id,
@@ -356,6 +402,7 @@ class ConsumerGroup:
             value.rebalance_timeout_ms,
             value.server_assignor,
             NOTHING if known is None else known.current,
+            classic,
         )
         self.put(member)
 

@@ -86,6 +86,7 @@ def described(
         regex=member.regex if regex is None else regex or None,
         rebalance_timeout_ms=member.rebalance_timeout_ms if timeout_ms == -1 else timeout_ms,
         assignor=request.server_assignor or member.assignor,
+        classic=None,
     )
 
 

@@ -22,20 +22,23 @@ are the answers for one group, and the host puts them together.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import suppress
 from typing import Final
 
 from barnabas.assignment.contract import Assignor
 from barnabas.assignment.range import RangeAssignor
 from barnabas.assignment.uniform import UniformAssignor
 from barnabas.groups.administration import Administration
+from barnabas.groups.bridge import ClassicBridge
 from barnabas.groups.call import Call, answered
 from barnabas.groups.classic import ClassicProtocol
 from barnabas.groups.classic_group import ClassicGroup
 from barnabas.groups.consumer import ConsumerProtocol, refusal
 from barnabas.groups.consumer_group import ConsumerGroup
-from barnabas.groups.consumer_request import validate
+from barnabas.groups.consumer_request import JOINING, validate
 from barnabas.groups.forgetting import Forgetting
 from barnabas.groups.group import Group, Groups
+from barnabas.groups.migration import downgraded, upgrade_records, upgraded
 from barnabas.groups.offset_requests import OffsetRequests
 from barnabas.groups.offset_table import (
     OffsetTable,
@@ -46,7 +49,7 @@ from barnabas.groups.replaying import Replaying
 from barnabas.groups.rounds import Rounds, join_refusal
 from barnabas.groups.store_errors import group_error
 from barnabas.model.error_codes import ErrorCode
-from barnabas.model.errors import RequestError
+from barnabas.model.errors import RemoteProtocolError, RequestError
 from barnabas.model.outcome import Outcome, Reply
 from barnabas.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from barnabas.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
@@ -77,6 +80,8 @@ class GroupCoordinator:
         self._rounds = Rounds(options)
         self._classic = ClassicProtocol(options, self._rounds, new_id)
         self._consumer = ConsumerProtocol(options, new_id, topics, assignors)
+        self._bridge = ClassicBridge(options, self._consumer, new_id, topics)
+        self._topics = topics
         self.groups: Groups = {}
         self.offsets = OffsetTable(options, topics)
         self.offset_requests = OffsetRequests(self.groups, self.offsets, self._rounds)
@@ -94,8 +99,7 @@ class GroupCoordinator:
         if request.group_id == "":
             return answered(call, join_refusal(call.version, "", ErrorCode.INVALID_GROUP_ID))
         if isinstance(group, ConsumerGroup) and not group.is_empty:
-            code = ErrorCode.INCONSISTENT_GROUP_PROTOCOL
-            return answered(call, join_refusal(call.version, request.member_id, code))
+            return self._settled(group, self._bridge.join(group, request, call), call.now_ms)
         former = None
         if group is None or isinstance(group, ConsumerGroup):
             if request.member_id != "":
@@ -115,8 +119,10 @@ class GroupCoordinator:
         if request.group_id == "":
             return answered(call, SyncGroupResponse(error_code=ErrorCode.INVALID_GROUP_ID))
         group = self.groups.get(request.group_id)
-        if not isinstance(group, ClassicGroup):
+        if group is None:
             return answered(call, SyncGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
+        if isinstance(group, ConsumerGroup):
+            return self._bridge.sync(group, request, call)
         return self._classic.sync(group, request, call)
 
     def handle_heartbeat(self, request: HeartbeatRequest, call: Call) -> Outcome:
@@ -124,8 +130,10 @@ class GroupCoordinator:
         if request.group_id == "":
             return answered(call, HeartbeatResponse(error_code=ErrorCode.INVALID_GROUP_ID))
         group = self.groups.get(request.group_id)
-        if not isinstance(group, ClassicGroup):
+        if group is None:
             return answered(call, HeartbeatResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
+        if isinstance(group, ConsumerGroup):
+            return self._bridge.heartbeat(group, request, call)
         return self._classic.heartbeat(group, request, call)
 
     def handle_leave(self, request: LeaveGroupRequest, call: Call) -> Outcome:
@@ -164,6 +172,7 @@ class GroupCoordinator:
                 return [Reply(call.token, LeaveGroupResponse(error_code=group_error(code)))]
 
             outcome.undo = undo
+            return self._settled(group, outcome, call.now_ms)
         return outcome
 
     # -- members of consumer groups
@@ -182,20 +191,87 @@ class GroupCoordinator:
             group = self.groups.get(request.group_id)
             former = None
             if not isinstance(group, ConsumerGroup):
-                may_begin = request.member_epoch == 0 and (group is None or group.is_idle)
-                if not may_begin:
-                    raise RequestError(
-                        ErrorCode.GROUP_ID_NOT_FOUND,
-                        f"{request.group_id} is not a consumer group",
-                    )
                 former = group
-                group = ConsumerGroup(request.group_id)
+                group = self._begun(request, former)
             outcome = self._consumer.heartbeat(group, request, call)
         except RequestError as failure:
             return answered(call, refusal(failure.code, failure.message))
         self.groups[request.group_id] = group
-        if former is not None:
+        if former is None:
+            return self._settled(group, outcome, call.now_ms)
+        if former.is_empty:
             self._replaced(former, outcome)
+        else:
+            self._upgraded(former, group, call.now_ms, outcome)
+        return outcome
+
+    # -- changes of protocol
+
+    def _begun(
+        self, request: ConsumerGroupHeartbeatRequest, former: ClassicGroup | None
+    ) -> ConsumerGroup:
+        """Return the consumer group that a first member joins; raise if there cannot be one."""
+        if request.member_epoch == JOINING:
+            if former is None or former.is_empty:
+                return ConsumerGroup(request.group_id)
+            if (
+                self._options.migration.upgrades
+                and former.is_consumer_group
+                and len(former.members) < self._options.consumer_size_max
+            ):
+                with suppress(RemoteProtocolError):  # not how consumers describe themselves
+                    return upgraded(former, self._topics())
+        raise RequestError(
+            ErrorCode.GROUP_ID_NOT_FOUND, f"{request.group_id} is not a consumer group"
+        )
+
+    def _upgraded(
+        self, former: ClassicGroup, group: ConsumerGroup, now_ms: int, outcome: Outcome
+    ) -> None:
+        """Let a classic group go on as a consumer group, with its members."""
+        as_it_was = upgraded(former, self._topics())
+        outcome.records[:0] = upgrade_records(former, as_it_was)
+        for member in as_it_was.members.values():
+            self._consumer.keep_alive(group, member, now_ms, outcome)
+        interrupted = self._rounds.interrupted(former, ErrorCode.REBALANCE_IN_PROGRESS)
+        undo_join = outcome.undo
+        assert undo_join is not None, "somebody new has joined, which is written"
+
+        def undo(code: ErrorCode) -> list[Reply]:
+            replies = interrupted + undo_join(code)
+            if self.groups.get(former.group_id) is group:
+                former.is_join_timed = False  # its timer may have rung in vain meanwhile
+                self.groups[former.group_id] = former
+            return replies
+
+        outcome.undo = undo
+        outcome.replies += interrupted
+
+    def _settled(self, group: ConsumerGroup, outcome: Outcome, now_ms: int) -> Outcome:
+        """Let a group whose last consumer-protocol member has gone be a classic one again."""
+        if not (
+            outcome.records
+            and group.is_all_classic
+            and self._options.migration.downgrades
+            and len(group.members) <= self._options.size_max
+        ):
+            return outcome
+        former, undo_change = group, outcome.undo
+        assert undo_change is not None, "somebody has gone, which is written"
+        classic = downgraded(former, now_ms)
+        outcome.records += [*former.tombstones(), classic.record()]
+        self.groups[former.group_id] = classic
+        self._rounds.loaded(classic, now_ms, outcome)
+        self._rounds.prepare(classic, now_ms, outcome)
+
+        def undo(code: ErrorCode) -> list[Reply]:
+            replies = undo_change(code)
+            if self.groups.get(former.group_id) is classic:
+                replies += self._rounds.unloaded(classic)
+                self.groups[former.group_id] = former
+            return replies
+
+        outcome.undo = undo
         return outcome
 
     def _replaced(self, former: Group, outcome: Outcome) -> None:
@@ -204,10 +280,10 @@ class GroupCoordinator:
         if not tombstones:
             return
         outcome.records[:0] = tombstones
-        undo_new = outcome.undo
+        undo_new, replies_new = outcome.undo, outcome.replies
 
         def undo(code: ErrorCode) -> list[Reply]:
-            replies = outcome.replies if undo_new is None else undo_new(code)
+            replies = replies_new if undo_new is None else undo_new(code)
             if self.groups[former.group_id].is_empty:
                 self.groups[former.group_id] = former
             return replies
@@ -230,11 +306,15 @@ class GroupCoordinator:
             case ("sync", _), ClassicGroup():
                 return self._rounds.sync_expired(group, now_ms)
             case ("session", _, member_id), ConsumerGroup():
-                return self._consumer.session_expired(group, member_id, now_ms)
+                outcome = self._consumer.session_expired(group, member_id, now_ms)
             case ("rebalance", _, member_id), ConsumerGroup():
-                return self._consumer.rebalance_expired(group, member_id, now_ms)
+                outcome = self._consumer.rebalance_expired(group, member_id, now_ms)
+            case ("sync" | "rejoin" as kind, _, member_id), ConsumerGroup():
+                outcome = self._bridge.expired(group, kind, member_id, now_ms)
             case _:
                 return Outcome()  # of a group that gave way to one of the other type
+        assert isinstance(group, ConsumerGroup)
+        return self._settled(group, outcome, now_ms)
 
     # -- loading and unloading
 

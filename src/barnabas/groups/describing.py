@@ -12,8 +12,8 @@ from barnabas.wire.messages import consumer_group_describe as consumer
 from barnabas.wire.messages.describe_groups import DescribedGroup, DescribedGroupMember
 from barnabas.wire.messages.list_groups import ListedGroup
 
-_CONSUMER_MEMBER = 1
-"""The type of a member that speaks the consumer protocol (0 would be a classic one)."""
+_CLASSIC_MEMBER, _CONSUMER_MEMBER = 0, 1
+"""The types of members, by the protocol that they speak."""
 
 
 def describe_classic(group: ClassicGroup) -> DescribedGroup:
@@ -91,7 +91,7 @@ def _described(group: ConsumerGroup, member: ConsumerMember) -> consumer.Member:
         subscribed_topic_regex=member.regex,
         assignment=_assignment(group, member.current.assigned),
         target_assignment=_assignment(group, group.target.get(member.member_id, NONE)),
-        member_type=_CONSUMER_MEMBER,
+        member_type=_CONSUMER_MEMBER if member.classic is None else _CLASSIC_MEMBER,
     )
 
 

@@ -3,8 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 
 from barnabas.config.broker.groups import GroupsOptions
+
+
+class MigrationPolicy(Enum):
+    """Which changes of protocol a group makes while members stay (see `migration`)."""
+
+    DISABLED = "disabled"
+    UPGRADE = "upgrade"
+    DOWNGRADE = "downgrade"
+    BIDIRECTIONAL = "bidirectional"
+
+    @property
+    def upgrades(self) -> bool:
+        return self in (MigrationPolicy.UPGRADE, MigrationPolicy.BIDIRECTIONAL)
+
+    @property
+    def downgrades(self) -> bool:
+        return self in (MigrationPolicy.DOWNGRADE, MigrationPolicy.BIDIRECTIONAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +40,7 @@ class GroupOptions:
     consumer_session_timeout_ms: int = 45_000
     consumer_size_max: int = 2**31 - 1
     consumer_assignors: tuple[str, ...] = ("uniform", "range")
+    migration: MigrationPolicy = MigrationPolicy.BIDIRECTIONAL
 
     @classmethod
     def from_broker(cls, options: GroupsOptions) -> GroupOptions:
@@ -38,6 +57,7 @@ class GroupOptions:
             consumer_session_timeout_ms=options.group_consumer_session_timeout_ms,
             consumer_size_max=options.group_consumer_max_size,
             consumer_assignors=tuple(map(_assignor_name, options.group_consumer_assignors)),
+            migration=MigrationPolicy(options.group_consumer_migration_policy),
         )
 
 

@@ -124,7 +124,8 @@ class Rounds:
             group.become(State.EMPTY, now_ms)
             out.records.append(group.record())
             # Nobody waits for this record; without it the members would be given up anew.
-            out.undo = out.undo or (lambda code: out.replies)
+            replies = out.replies
+            out.undo = out.undo or (lambda code: replies)
             return
         group.protocol = group.choose_protocol()
         group.become(State.COMPLETING, now_ms)
@@ -235,16 +236,21 @@ class Rounds:
         if len(group.members) > self._options.size_max:
             self.prepare(group, now_ms, out)
 
-    def unloaded(self, group: ClassicGroup) -> list[Reply]:
-        """Send waiting members to the coordinator's next place."""
-        out = Outcome()
-        for member_id, waiting in group.joining.items():
-            refusal = join_refusal(waiting.version, member_id, ErrorCode.NOT_COORDINATOR)
-            out.replies.append(Reply(waiting.token, refusal))
-        for waiting in group.syncing.values():
-            refusal_sync = SyncGroupResponse(error_code=ErrorCode.NOT_COORDINATOR)
-            out.replies.append(Reply(waiting.token, refusal_sync))
+    def interrupted(self, group: ClassicGroup, code: ErrorCode) -> list[Reply]:
+        """Answer all that waits with an error."""
+        replies = [
+            Reply(waiting.token, join_refusal(waiting.version, member_id, code))
+            for member_id, waiting in group.joining.items()
+        ]
+        replies += [
+            Reply(waiting.token, SyncGroupResponse(error_code=code))
+            for waiting in group.syncing.values()
+        ]
         group.joining.clear()
         group.syncing.clear()
+        return replies
+
+    def unloaded(self, group: ClassicGroup) -> list[Reply]:
+        """Send waiting members to the coordinator's next place."""
         group.state = State.DEAD
-        return out.replies
+        return self.interrupted(group, ErrorCode.NOT_COORDINATOR)

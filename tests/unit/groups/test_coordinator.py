@@ -7,7 +7,7 @@ from tests.unit.groups.host import Host, commit, join, leave, sync
 
 from barnabas.config.broker import BrokerOptions
 from barnabas.groups.call import Call
-from barnabas.groups.options import GroupOptions
+from barnabas.groups.options import GroupOptions, MigrationPolicy
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import ConfigError
 from barnabas.model.outcome import Outcome, StateRecord
@@ -77,16 +77,18 @@ def test_options_come_from_the_broker() -> None:
             "log.dirs": "data",
             "group.max.size": "7",
             "offsets.retention.minutes": "3",
-            "group.coordinator.rebalance.protocols": "classic,consumer",
+            "group.coordinator.rebalance.protocols": "classic",
+            "group.consumer.migration.policy": "upgrade",
             "group.consumer.assignors": "org.apache.kafka.coordinator.group.assignor.RangeAssignor",
         }
     )
     options = GroupOptions.from_broker(broker)
     assert (options.size_max, options.offsets_retention_ms) == (7, 180_000)
-    assert options.consumer_protocol
+    assert not options.consumer_protocol
+    assert options.migration is MigrationPolicy.UPGRADE
     assert options.consumer_assignors == ("range",)
     defaults = GroupOptions.from_broker(BrokerOptions.parse({"log.dirs": "data"}))
-    assert defaults == GroupOptions(consumer_protocol=False)
+    assert defaults == GroupOptions()
 
 
 def test_unknown_assignors_are_refused_by_name() -> None:

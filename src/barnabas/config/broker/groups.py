@@ -107,7 +107,7 @@ class GroupsOptions(Section):
     group_coordinator_rebalance_protocols: tuple[str, ...] = option(
         "group.coordinator.rebalance.protocols",
         "list",
-        default=("classic",),
+        default=("classic", "consumer"),
         choices=("classic", "consumer", "share", "streams"),
         doc="Group protocols that are offered.",
     )
@@ -149,6 +149,14 @@ class GroupsOptions(Section):
         at_least=1,
         reserved=GROUP_BOUNDS,
         doc="Longest heartbeat interval of a consumer group.",
+    )
+    group_consumer_migration_policy: str = option(
+        "group.consumer.migration.policy",
+        "string",
+        default="bidirectional",
+        choices=("disabled", "upgrade", "downgrade", "bidirectional"),
+        doc="Whether a group becomes a consumer group when a member of that protocol joins "
+        "(upgrade), and a classic one when the last of them leaves (downgrade).",
     )
     group_consumer_session_timeout_ms: int = option(
         "group.consumer.session.timeout.ms",

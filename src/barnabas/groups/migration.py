@@ -1,0 +1,116 @@
+"""Groups that change their protocol while members stay (KIP-848).
+
+A consumer-protocol member that joins a classic group of consumers makes it a consumer group; when
+the last one leaves and classic members stay, it is a classic group again. The generation of the one
+goes on as the epoch of the other, so members are neither fenced nor told anything twice, and what a
+member reads is what it goes on to hold.
+"""
+
+from __future__ import annotations
+
+from barnabas.assignment.contract import Member
+from barnabas.assignment.embedded import (
+    decode_assignment,
+    decode_subscription,
+    encode_assignment,
+)
+from barnabas.groups.classic_group import ClassicGroup, ClassicMember, State
+from barnabas.groups.consumer_group import ClassicSide, ConsumerGroup, ConsumerMember
+from barnabas.groups.offset_table import Topics
+from barnabas.groups.reconciliation import Current, IdPartition, MemberState, Partitions
+from barnabas.model.errors import RemoteProtocolError
+from barnabas.model.ids import TopicPartition
+from barnabas.model.outcome import StateRecord
+
+
+def upgraded(group: ClassicGroup, topics: Topics) -> ConsumerGroup:
+    """Return a consumer group in which everybody has what the classic group gave them.
+
+    Raises RemoteProtocolError if what members say about themselves cannot be read.
+    """
+    new = ConsumerGroup(group.group_id, epoch=group.generation, target_epoch=group.generation)
+    for member in group.members.values():
+        metadata = member.metadata(group.protocol) or member.protocols[0][1]
+        said = decode_subscription(member.member_id, member.instance_id, metadata)
+        held = by_id(decode_assignment(member.assignment), topics)
+        new.put(
+            ConsumerMember(
+                member.member_id,
+                member.instance_id,
+                said.rack_id,
+                member.client_id,
+                member.client_host,
+                tuple(sorted(set(said.topics))),
+                rebalance_timeout_ms=member.rebalance_timeout_ms,
+                current=Current(
+                    group.generation, group.generation, MemberState.STABLE, assigned=held
+                ),
+                classic=ClassicSide(member.session_timeout_ms, tuple(member.protocols)),
+            )
+        )
+        new.target[member.member_id] = held
+    return new
+
+
+def upgrade_records(former: ClassicGroup, new: ConsumerGroup) -> list[StateRecord]:
+    """Return the records that turn the one group into the other."""
+    members = new.members.values()
+    return [
+        *former.tombstones(),
+        *(new.member_record(member) for member in members),
+        new.epoch_record(),
+        *(new.target_record(member.member_id) for member in members),
+        new.target_epoch_record(),
+        *(new.current_record(member) for member in members),
+    ]
+
+
+def downgraded(group: ConsumerGroup, now_ms: int) -> ClassicGroup:
+    """Return a stable classic group in which everybody has what the consumer group gave them."""
+    new = ClassicGroup(group.group_id, now_ms, State.STABLE, generation=group.epoch)
+    for member in group.members.values():
+        assert member.classic is not None, "only a group of classic members becomes a classic one"
+        new.add(
+            ClassicMember(
+                member.member_id,
+                member.instance_id,
+                member.client_id,
+                member.client_host,
+                member.rebalance_timeout_ms,
+                member.classic.session_timeout_ms,
+                list(member.classic.protocols),
+                classic_assignment(group, member),
+            ),
+            group.protocol_type,
+        )
+    new.protocol = new.choose_protocol()
+    return new
+
+
+def read_subscription(member_id: str, metadata: bytes) -> Member | None:
+    """Decode what a classic consumer says of itself; None if that cannot be read."""
+    try:
+        return decode_subscription(member_id, None, metadata)
+    except RemoteProtocolError:
+        return None
+
+
+def classic_assignment(group: ConsumerGroup, member: ConsumerMember) -> bytes:
+    """Encode what a member has as its classic client understands it."""
+    assert member.classic is not None
+    # Each side's versions are the same, and a client reads the one that it writes.
+    version = int.from_bytes(member.classic.protocols[0][1][:2], "big", signed=True)
+    return encode_assignment(
+        [
+            TopicPartition(name, partition.partition)
+            for name, partition in group.named(member.current.assigned)
+        ],
+        version=min(max(version, 0), 3),
+    )
+
+
+def by_id(partitions: list[TopicPartition], topics: Topics) -> Partitions:
+    """Name partitions by the ids of their topics; those of topics that are gone are left out."""
+    return frozenset(
+        IdPartition(topics[topic][0], number) for topic, number in partitions if topic in topics
+    )
