@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from tests.unit.broker.serving import Serving
+from tests.zookeeper import chroots, zookeeper, zookeeper_classpath  # noqa: F401
 
 
 @pytest.fixture(scope="module")

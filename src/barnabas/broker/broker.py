@@ -18,6 +18,7 @@ from random import Random
 from barnabas.broker.adoption import producer_id_max, topics_of
 from barnabas.broker.alarm import Alarm
 from barnabas.broker.cleaning import Cleaning
+from barnabas.broker.cluster_session import ClusterSession
 from barnabas.broker.configs import Configs
 from barnabas.broker.connection_limits import ConnectionLimits, parse_overrides
 from barnabas.broker.fetch_sessions import FetchSessions
@@ -268,6 +269,7 @@ class Broker:
             self._executor = ThreadPoolExecutor(options.num_io_threads, "barnabas-io")
         self._files = self._files or DiskFiles()
         self.lost = asyncio.Event()
+        self.lost_reason = ""
         self.alarm = Alarm(loop)
         self.fetch_purgatory = Purgatory("fetch", self.alarm.wheel)
         self.produce_purgatory = Purgatory("produce", self.alarm.wheel)
@@ -295,6 +297,9 @@ class Broker:
     async def _join_cluster(self) -> None:
         options = self.static_options
         vital_path = None
+        if self._coordination is None and options.zookeeper_connect is not None:
+            self._embedded = False
+            self._coordination = _zookeeper(options)
         if self._coordination is None:
             first = options.log_directories[0].rstrip("/")
             if first in self.logs.offline:
@@ -311,7 +316,9 @@ class Broker:
             self._coordination, self._random_bytes, options.zookeeper_session_timeout_ms
         )
         identity = self.logs.identity()
-        self.cluster.cluster_id = await self.registration.cluster_id(identity.get("cluster.id"))
+        self.cluster.cluster_id = await self.registration.cluster_id(
+            identity.get("cluster.id"), private=options.zookeeper_connect is None
+        )
         self.broker_id = await self.registration.broker_id(options, identity.get("broker.id"))
         self.logs.write_identity(self.broker_id, self.cluster.cluster_id)
         self.log_failures = LogFailures(self, vital_path)
@@ -391,10 +398,7 @@ class Broker:
             )
             self._listeners.append(listener)
             await listener.bind()
-        await self._register()
-        while not await self.controller.elect():
-            if not await self.registration.wait_until_gone(nodes.CONTROLLER):
-                raise ConfigError("another live broker is the controller of this cluster")
+        await self._enter_cluster()
         await self.controller.load()
         await self._adopt_topics()
         self.logs.settle_forks(lambda topic_id: self.cluster.topic_by_id(topic_id) is not None)
@@ -405,8 +409,17 @@ class Broker:
         self.housekeeping = Housekeeping(self)
         self.housekeeping.start()
         self.cleaning.start()
+        assert self._coordination is not None
+        self.cluster_session = ClusterSession(self._coordination, self._enter_cluster, self.give_up)
         for listener in self._listeners:
             await listener.accept()
+
+    async def _enter_cluster(self) -> None:
+        """Enter the cluster, at the start or after a lost session: each time with a new epoch."""
+        await self._register()
+        while not await self.controller.elect():
+            if not await self.registration.wait_until_gone(nodes.CONTROLLER):
+                raise ConfigError("another live broker is the controller of this cluster")
 
     async def _adopt_topics(self) -> None:
         """Take over the logs of a directory whose topics nobody knows (see `adoption`)."""
@@ -445,6 +458,7 @@ class Broker:
         if not self._running:
             return
         self._running = False
+        self.cluster_session.stop()
         for listener in self._listeners:
             listener.stop_accepting()
         self.housekeeping.stop()
@@ -469,6 +483,7 @@ class Broker:
     async def give_up(self, reason: str) -> None:
         """End because the broker cannot go on; `lost` tells whoever started it."""
         logger.critical("the broker stops: %s", reason)
+        self.lost_reason = reason
         try:
             await self.stop()
         finally:
@@ -479,6 +494,7 @@ class Broker:
         if not self._running:
             return
         self._running = False
+        self.cluster_session.stop()
         self.housekeeping.stop()
         self.groups.stop()
         self.transactions.stop()
@@ -520,3 +536,11 @@ class Broker:
             return  # it was deleted meanwhile, and its directory renamed
         logger.error("cannot flush %s: %s", partition.topic_partition, failure)
         self.log_failures.of_partition(partition.topic_partition, failure)
+
+
+def _zookeeper(options: BrokerOptions) -> Coordination:
+    """Return a session with the ensemble; imported here, as its library is an extra."""
+    from barnabas.coordination.zookeeper import ZooKeeperCoordination
+    from barnabas.coordination.zookeeper_settings import settings_of
+
+    return ZooKeeperCoordination(settings_of(options))

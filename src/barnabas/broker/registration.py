@@ -15,6 +15,12 @@ from barnabas.model.ids import new_uuid, uuid_text
 
 logger = logging.getLogger("barnabas.registration")
 
+FEATURE = "/feature"
+FEATURES = nodes.compact({"features": {}, "version": 2, "status": 1})
+"""No feature is versioned in a cluster of this kind; Kafka's tools look for the node all the
+same.
+"""
+
 
 class Registration:
     """What a broker writes about itself."""
@@ -29,12 +35,24 @@ class Registration:
         self._session_timeout_ms = session_timeout_ms
         self._random_bytes = random_bytes
 
-    async def cluster_id(self, stored: str | None) -> str:
-        """Return the cluster's id, making one for a new cluster; it must be the stored one."""
+    async def cluster_id(self, stored: str | None, *, private: bool = True) -> str:
+        """Return the cluster's id, making one for a new cluster; it must be the stored one.
+
+        `private` says that the tree is this broker's own: one that was lost gets the stored id. A
+        tree that others use and that is new is more likely the wrong one.
+        """
+        known = await self._tree.exists(nodes.CLUSTER_ID) is not None
+        if not known and stored is not None and not private:
+            raise ConfigError(
+                f"the data directory belongs to cluster {stored}, but the ZooKeeper tree holds "
+                "none: is --data-dir or the chroot of --zookeeper the wrong one?"
+            )
         for path in nodes.PERSISTENT_PATHS:
             if await self._tree.exists(path) is None:
                 await self._create(path)
-        if await self._tree.exists(nodes.CLUSTER_ID) is None:
+        if await self._tree.exists(FEATURE) is None:
+            await self._create(FEATURE, FEATURES)
+        if not known:
             # A directory that knows its cluster keeps it when the coordination tree is new.
             fresh = stored or uuid_text(new_uuid(self._random_bytes))
             await self._create(nodes.CLUSTER_ID, nodes.encode_cluster_id(fresh))

@@ -23,6 +23,7 @@ examples:
   barnabas start
   barnabas start --data-dir /var/lib/barnabas --listen 0.0.0.0:9092
   barnabas start --config server.properties --set log.retention.hours=24
+  barnabas start --zookeeper zk1:2181,zk2:2181/kafka --id 1
   barnabas start --set num.partitions=6 --set auto.create.topics.enable=false
 
 Names and values of options are Kafka's; the reference of all options is docs/reference/options.md.
@@ -140,7 +141,7 @@ async def _serve(options: BrokerOptions) -> None:
     await stopped.wait()
     await broker.stop()
     if broker.lost.is_set():
-        raise StorageError("the broker stopped: its disks failed")
+        raise StorageError(f"the broker stopped: {broker.lost_reason}")
     print("Barnabas stopped cleanly", flush=True)
 
 

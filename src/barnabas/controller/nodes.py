@@ -46,7 +46,6 @@ PERSISTENT_PATHS = (
     "/config/users",
     "/config/brokers",
     "/config/ips",
-    "/config/client-metrics",
 )
 """Created by whichever broker comes first."""
 
@@ -122,11 +121,11 @@ class TopicAssignment:
         """Return the node's bytes (version 3)."""
         return compact(
             {
-                "version": 3,
-                "topic_id": uuid_text(self.topic_id),
                 "partitions": _by_partition(self.replicas),
+                "topic_id": uuid_text(self.topic_id),
                 "adding_replicas": _by_partition(self.adding),
                 "removing_replicas": _by_partition(self.removing),
+                "version": 3,
             }
         )
 
@@ -206,17 +205,19 @@ class BrokerRegistration:
             (None, -1),
         )
         value: dict[str, object] = {
-            "version": 5,
-            "host": plain[0],
-            "port": plain[1],
-            "jmx_port": -1,
-            "timestamp": str(self.timestamp_ms),
-            "endpoints": [f"{name}://{_bracketed(h)}:{p}" for name, h, p in self.endpoints],
+            "features": {},
             "listener_security_protocol_map": dict(self.protocols),
+            "endpoints": [f"{name}://{_bracketed(h)}:{p}" for name, h, p in self.endpoints],
         }
         if self.rack is not None:
             value["rack"] = self.rack
-        value["features"] = {}
+        value |= {
+            "jmx_port": -1,
+            "port": plain[1],
+            "host": plain[0],
+            "version": 5,
+            "timestamp": str(self.timestamp_ms),
+        }
         return compact(value)
 
     @classmethod

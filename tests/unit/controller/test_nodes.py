@@ -16,8 +16,8 @@ def test_topics() -> None:
     assignment = nodes.TopicAssignment(TOPIC_ID, {1: [2], 0: [1, 2, 3]}, adding={0: [3]})
     data = assignment.encode()
     assert data == (
-        b'{"version":3,"topic_id":"AAAAAAAAAAAAAAAAAAAAKg","partitions":{"0":[1,2,3],"1":[2]},'
-        b'"adding_replicas":{"0":[3]},"removing_replicas":{}}'
+        b'{"partitions":{"0":[1,2,3],"1":[2]},"topic_id":"AAAAAAAAAAAAAAAAAAAAKg",'
+        b'"adding_replicas":{"0":[3]},"removing_replicas":{},"version":3}'
     )
     again = nodes.TopicAssignment.decode("/t", data)
     assert (again.topic_id, again.replicas) == (TOPIC_ID, {0: (1, 2, 3), 1: (2,)})
@@ -58,16 +58,15 @@ def test_registrations() -> None:
         1_700_000_000_000,
     )
     assert registration.encode() == (
-        b'{"version":5,"host":"h","port":9092,"jmx_port":-1,"timestamp":"1700000000000",'
-        b'"endpoints":["PLAINTEXT://h:9092","SSL://h:9093"],'
-        b'"listener_security_protocol_map":{"PLAINTEXT":"PLAINTEXT","SSL":"SSL"},'
-        b'"rack":"r1","features":{}}'
+        b'{"features":{},"listener_security_protocol_map":{"PLAINTEXT":"PLAINTEXT","SSL":"SSL"},'
+        b'"endpoints":["PLAINTEXT://h:9092","SSL://h:9093"],"rack":"r1","jmx_port":-1,'
+        b'"port":9092,"host":"h","version":5,"timestamp":"1700000000000"}'
     )
     bare = nodes.BrokerRegistration([("SSL", "::1", 9093)], {"SSL": "SSL"}, None, 0)
     assert bare.encode() == (
-        b'{"version":5,"host":null,"port":-1,"jmx_port":-1,"timestamp":"0",'
-        b'"endpoints":["SSL://[::1]:9093"],"listener_security_protocol_map":{"SSL":"SSL"},'
-        b'"features":{}}'
+        b'{"features":{},"listener_security_protocol_map":{"SSL":"SSL"},'
+        b'"endpoints":["SSL://[::1]:9093"],"jmx_port":-1,"port":-1,"host":null,"version":5,'
+        b'"timestamp":"0"}'
     )
 
 

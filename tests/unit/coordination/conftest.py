@@ -5,16 +5,15 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Iterator
-from itertools import count
 from pathlib import Path
 
 import pytest
-from tools.apache_kafka import Distribution, Unavailable
+from tests.zookeeper import chroots, zookeeper, zookeeper_classpath  # noqa: F401
 
 from barnabas.coordination.contract import Coordination, SessionState
 from barnabas.coordination.embedded import EmbeddedCoordination, EmbeddedStore
 from barnabas.coordination.memory import MemoryCoordination, MemoryStore
-from barnabas.testing.zookeeper import ZooKeeperServer, find_classpath
+from barnabas.testing.zookeeper import ZooKeeperServer
 
 SESSION_TIMEOUT_MS = 1000
 
@@ -85,31 +84,6 @@ class ZooKeeperService:
         twin.close()
         async with asyncio.timeout(20):
             await expired.wait()
-
-
-@pytest.fixture(scope="session")
-def zookeeper_classpath() -> str:
-    """Where the server's jars are; skips where there are none."""
-    pytest.importorskip("kazoo", reason="pip install 'barnabas[zookeeper]'")
-    try:
-        found = find_classpath(Distribution.fetch("3.9").jars)
-    except Unavailable:
-        found = find_classpath()
-    if found is None:
-        pytest.skip("no ZooKeeper server: `make deps` fetches one with Apache Kafka 3.9")
-    return found
-
-
-@pytest.fixture(scope="session")
-def zookeeper(zookeeper_classpath: str) -> Iterator[ZooKeeperServer]:
-    """One server for all tests of this worker; each test has a chroot of its own."""
-    with ZooKeeperServer(zookeeper_classpath) as server:
-        yield server
-
-
-@pytest.fixture(scope="session")
-def chroots() -> Iterator[str]:
-    return (f"/test/{number}" for number in count())
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from barnabas.coordination.contract import (
     Set,
 )
 from barnabas.model.errors import ConfigError
-from barnabas.testing.proxy import Proxy
+from barnabas.testing.wire_cutter import WireCutter
 from barnabas.testing.zookeeper import ZooKeeperEnsemble, ZooKeeperServer, free_port
 
 pytest.importorskip("kazoo", reason="pip install 'barnabas[zookeeper]'")
@@ -72,9 +72,9 @@ def server(zookeeper_classpath: str) -> Iterator[ZooKeeperServer]:
 
 
 @pytest.fixture
-def proxy(zookeeper: ZooKeeperServer) -> Iterator[Proxy]:
+def proxy(zookeeper: ZooKeeperServer) -> Iterator[WireCutter]:
     """A network of the test's own, to break, before the server that all share."""
-    with Proxy(zookeeper.port) as running:
+    with WireCutter(zookeeper.port) as running:
         yield running
 
 
