@@ -13,6 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING
 
+from barnabas.broker.cleaner_metrics import CleanerMetrics, LastRun
 from barnabas.log.cleaner import Cleanable, Cleaner
 from barnabas.log.compaction import Aborted, Compacted, Means, Steps, compact
 from barnabas.model.errors import BarnabasError, StorageError
@@ -33,6 +34,9 @@ class Cleaning:
 
     def __init__(self, broker: Broker, executor: Executor | None) -> None:
         self.cleaner = Cleaner()
+        self._metrics = CleanerMetrics(
+            broker.metrics, self.cleaner, broker.partitions, broker.now_ms
+        )
         self._broker = broker
         self._executor = executor
         self._workers: dict[int, asyncio.Task[None]] = {}
@@ -47,6 +51,7 @@ class Cleaning:
             return
         for number in range(options.log_cleaner_threads):
             if number not in self._workers:
+                self._metrics.dead.discard(number)
                 task = asyncio.get_running_loop().create_task(self._work(number))
                 self._workers[number] = task
 
@@ -74,18 +79,23 @@ class Cleaning:
                 logs = (partition.log for partition in list(broker.partitions.values()))
                 found = self.cleaner.begin_next(logs, broker.now_ms())
                 if found is not None:
-                    await self._clean(found)
+                    await self._clean(number, found)
                     continue
                 pause_s = max(broker.options.log_cleaner_backoff_ms / 1000, PAUSE_S_MIN)
                 try:
                     await asyncio.wait_for(self._stopping.wait(), pause_s)
                 except TimeoutError:
                     continue
+        except Exception:
+            # The other cleaners and the broker go on; a change of the options starts this one anew.
+            self._metrics.dead.add(number)
+            logger.exception("cleaner %d ended", number)
         finally:
             del self._workers[number]
 
-    async def _clean(self, found: Cleanable) -> None:
+    async def _clean(self, number: int, found: Cleanable) -> None:
         broker, log = self._broker, found.log
+        began = asyncio.get_running_loop().time()
         partition, options = log.topic_partition, broker.options
         cleaners = max(options.log_cleaner_threads, 1)
         ended = self._ended[partition] = asyncio.Event()
@@ -112,10 +122,16 @@ class Cleaning:
             done = await self._run(steps, is_aborted)
             log.cleaned_offset = done.end_offset
             await broker.logs.write_checkpoints()
+            seconds = asyncio.get_running_loop().time() - began
+            run = LastRun(
+                seconds, done.bytes_before, done.bytes_after, done.map_share, found.delay_ms
+            )
+            self._metrics.ran(number, run)
             logger.info(
-                "%s is compacted up to offset %d: %d of %d bytes stay",
+                "%s is compacted up to offset %d in %.3f s: %d of %d bytes stay",
                 partition,
                 done.end_offset,
+                seconds,
                 done.bytes_after,
                 done.bytes_before,
             )

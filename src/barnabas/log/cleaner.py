@@ -30,12 +30,12 @@ class Cleanable(NamedTuple):
     first_dirty: int
     end: int
     dirty_ratio: float
-    overdue: bool
+    delay_ms: int  # how much longer than max.compaction.lag.ms its oldest dirty record has waited
 
     @property
     def wanted(self) -> bool:
         """Whether it is dirty enough, or has waited too long."""
-        return self.overdue or self.dirty_ratio > self.log.options.min_cleanable_dirty_ratio
+        return self.delay_ms > 0 or self.dirty_ratio > self.log.options.min_cleanable_dirty_ratio
 
 
 def examine(log: PartitionLog, now_ms: int) -> Cleanable | None:
@@ -51,7 +51,7 @@ def examine(log: PartitionLog, now_ms: int) -> Cleanable | None:
     bound = min(log.last_stable_offset, log.checkpointed_recovery_point, segments[-1].base_offset)
     end = segments[0].base_offset
     dirty_bytes = clean_bytes = 0
-    overdue = False
+    delay_ms = 0
     for segment, following in pairwise(segments):
         if following.base_offset > bound:
             break
@@ -64,12 +64,12 @@ def examine(log: PartitionLog, now_ms: int) -> Cleanable | None:
             dirty_bytes += segment.size_bytes
             if options.max_compaction_lag_ms != NEVER_MS:
                 waited = now_ms - segment.first_timestamp
-                overdue = overdue or waited > options.max_compaction_lag_ms
+                delay_ms = max(delay_ms, waited - options.max_compaction_lag_ms)
         end = following.base_offset
     if not dirty_bytes or end <= first_dirty:
         return None
     ratio = dirty_bytes / (dirty_bytes + clean_bytes)
-    return Cleanable(log, first_dirty, end, ratio, overdue)
+    return Cleanable(log, first_dirty, end, ratio, delay_ms)
 
 
 class _State(Enum):
@@ -82,12 +82,16 @@ class Cleaner:
 
     def __init__(self) -> None:
         self.uncleanable: dict[TopicPartition, str] = {}
+        # What the last choice saw, for those who watch.
+        self.chosen_ms: int | None = None
+        self.dirty_ratio_max = 0.0
         self._states: dict[TopicPartition, _State] = {}
         self._pauses: dict[TopicPartition, int] = {}
 
     def begin_next(self, logs: Iterable[PartitionLog], now_ms: int) -> Cleanable | None:
         """Choose the dirtiest log that nobody works on and that is not paused, and mark it."""
         best: Cleanable | None = None
+        self.chosen_ms, self.dirty_ratio_max = now_ms, 0.0
         for log in logs:
             partition = log.topic_partition
             if (
@@ -97,7 +101,10 @@ class Cleaner:
             ):
                 continue
             found = examine(log, now_ms)
-            if found is None or not found.wanted:
+            if found is None:
+                continue
+            self.dirty_ratio_max = max(self.dirty_ratio_max, found.dirty_ratio)
+            if not found.wanted:
                 continue
             if best is None or found.dirty_ratio > best.dirty_ratio:
                 best = found

@@ -46,6 +46,7 @@ class Compacted(NamedTuple):
     end_offset: int  # below it, the log is clean
     bytes_before: int
     bytes_after: int
+    map_share: float  # of the map's capacity that was used
 
 
 Steps: TypeAlias = Generator[Work, None, Compacted]
@@ -83,8 +84,9 @@ def compact(
         after += group[0].size_bytes if new is None else new.size_bytes
         if new is not None:
             yield from _swap(log, group, new, unlink_later)
+    share = len(offset_map) / offset_map.capacity
     yield offset_map.release
-    return Compacted(reached, before, after)
+    return Compacted(reached, before, after, share)
 
 
 def run(steps: Steps) -> Compacted:
