@@ -44,6 +44,7 @@ TOOLS = {
     "kafka-leader-election": "org.apache.kafka.tools.LeaderElectionCommand",
     "kafka-log-dirs": "org.apache.kafka.tools.LogDirsCommand",
     "kafka-producer-perf-test": "org.apache.kafka.tools.ProducerPerformance",
+    "kafka-reassign-partitions": "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
     "kafka-server-start": "kafka.Kafka",
     "kafka-storage": "kafka.tools.StorageTool",
     "kafka-topics": "org.apache.kafka.tools.TopicCommand",
@@ -158,7 +159,8 @@ class Distribution:
             self._format(data_dir, properties, port, options or {})
         log = data_dir / "server.log"
         argv = self.command(
-            "kafka-server-start",
+            "kafka-reassign-partitions": "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
+    "kafka-server-start",
             str(properties),
             heap=heap,
             java_options=[

@@ -10,6 +10,7 @@ from barnabas.records.legacy import encode_message
 from barnabas.wire.apis import API_BY_NAME
 from barnabas.wire.messages import (
     alter_configs,
+    alter_partition_reassignments,
     api_versions,
     create_partitions,
     create_topics,
@@ -208,6 +209,9 @@ _REQUESTS = {
     "CreatePartitions": _create_partitions,
     "ElectLeaders": _elect_leaders,
     "IncrementalAlterConfigs": _incremental_alter_configs,
+    "AlterPartitionReassignments": lambda *_: (
+        alter_partition_reassignments.AlterPartitionReassignmentsRequest()
+    ),
     "ListPartitionReassignments": lambda *_: (
         list_partition_reassignments.ListPartitionReassignmentsRequest()
     ),
