@@ -71,8 +71,11 @@ async def _connect(
         ) from failure
     except OSError as failure:
         elapsed_ms = (loop.time() - started_s) * 1000
+        hint = ""
+        if tls is not None and isinstance(failure, ConnectionResetError):
+            hint = "; perhaps it does not speak TLS: see security.protocol"
         raise ConnectError(
-            f"cannot connect to {address}: {reason(failure)} ({elapsed_ms:.0f} ms)"
+            f"cannot connect to {address}: {reason(failure)} ({elapsed_ms:.0f} ms){hint}"
         ) from failure
     return connection
 

@@ -34,6 +34,9 @@ class Closing(Enum):
 
 CLOSE = Closing.CLOSE
 
+FRAME_BYTES_MAX = 100 << 20
+"""Larger requests are not read, as brokers do; TLS that was not expected looks like one."""
+
 ANYWHERE = Address("127.0.0.1", 0)
 
 Answer = Message | bytes | Closing | None
@@ -96,6 +99,8 @@ class ScriptedBroker:
         try:
             while True:
                 size = int.from_bytes(await reader.readexactly(4), "big")
+                if size > FRAME_BYTES_MAX:
+                    break
                 answer = self._answer(await reader.readexactly(size))
                 if answer is CLOSE:
                     break

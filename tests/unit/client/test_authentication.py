@@ -1,0 +1,284 @@
+"""SASL against a scripted broker: each mechanism, refusals in clear words, renewal of sessions."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from scramp import ScramMechanism
+
+from barnabas.client.errors import AuthenticationFailedError, ConnectionLostError
+from barnabas.client.switchboard import Switchboard
+from barnabas.config.clients.common import CommonOptions
+from barnabas.config.clients.options import parse_client_options
+from barnabas.model.errors import ConfigError
+from barnabas.model.request_errors import IllegalSaslStateError, UnsupportedSaslMechanismError
+from barnabas.testing.scripted_broker import ScriptedBroker
+from barnabas.wire.messages.api_versions import ApiVersionsRequest
+from barnabas.wire.messages.metadata import MetadataRequest, MetadataResponse
+from barnabas.wire.messages.sasl_authenticate import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+)
+from barnabas.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+
+Step = Callable[[bytes], SaslAuthenticateResponse]
+
+
+class Guarded(ScriptedBroker):
+    """A broker that lets clients in by `steps`, one for each SaslAuthenticate."""
+
+    def __init__(self, mechanism: str, steps: Callable[[], list[Step]]) -> None:
+        super().__init__(
+            {
+                SaslHandshakeRequest: self._choose,
+                SaslAuthenticateRequest: self._step,
+                MetadataRequest: lambda request, version: MetadataResponse(cluster_id="inside"),
+            }
+        )
+        self._mechanism, self._steps = mechanism, steps
+        self._left: list[Step] = []
+
+    def _choose(self, request: SaslHandshakeRequest, version: int) -> SaslHandshakeResponse:
+        self._left = self._steps()
+        error_code = 0 if request.mechanism == self._mechanism else 33
+        return SaslHandshakeResponse(error_code=error_code, mechanisms=[self._mechanism])
+
+    def _step(self, request: SaslAuthenticateRequest, version: int) -> SaslAuthenticateResponse:
+        return self._left.pop(0)(request.auth_bytes)
+
+
+def accept(expected: bytes, **fields: Any) -> Step:
+    def step(said: bytes) -> SaslAuthenticateResponse:
+        if said == expected:
+            return SaslAuthenticateResponse(**fields)
+        return SaslAuthenticateResponse(error_code=58, error_message=f"not {said!r}")
+
+    return step
+
+
+def scram_steps(mechanism: str, password: str) -> list[Step]:
+    """The broker's side of SCRAM for the user `alice`."""
+    server_side = ScramMechanism(mechanism)
+    salt, stored_key, server_key, count = server_side.make_auth_info(password, iteration_count=4096)
+    server = server_side.make_server(lambda user: (salt, stored_key, server_key, count))
+
+    def first(said: bytes) -> SaslAuthenticateResponse:
+        assert said.startswith(b"n,,n=alice,r=")
+        server.set_client_first(said.decode())
+        return SaslAuthenticateResponse(auth_bytes=server.get_server_first().encode())
+
+    def final(said: bytes) -> SaslAuthenticateResponse:
+        try:
+            server.set_client_final(said.decode())
+        except Exception as refusal:  # noqa: BLE001  whatever is wrong, the broker refuses
+            return SaslAuthenticateResponse(error_code=58, error_message=str(refusal))
+        return SaslAuthenticateResponse(auth_bytes=server.get_server_final().encode())
+
+    return [first, final]
+
+
+def enter(
+    broker: Callable[[], Guarded],
+    client: Callable[[Switchboard, Guarded], Awaitable[Any]] | None = None,
+    **options: Any,
+) -> Any:
+    """Open a connection to a guarded broker and return what a request inside answers."""
+
+    async def conversation() -> Any:
+        async with broker() as running:
+            given = {
+                "bootstrap_servers": str(running.address),
+                "security_protocol": "SASL_PLAINTEXT",
+                **options,
+            }
+            board = Switchboard.from_options(parse_client_options(CommonOptions, given))
+            async with board:
+                if client is not None:
+                    return await client(board, running)
+                return (await board.refresh()).cluster_id
+
+    return asyncio.run(conversation())
+
+
+ALICE = {"sasl_plain_username": "alice", "sasl_plain_password": "secret"}
+
+
+def test_plain_says_name_and_password() -> None:
+    def broker() -> Guarded:
+        return Guarded("PLAIN", lambda: [accept(b"\0alice\0secret")])
+
+    assert enter(broker, sasl_mechanism="PLAIN", **ALICE) == "inside"
+
+
+def test_a_wrong_password_is_refused_in_the_brokers_words_and_not_shown() -> None:
+    def broker() -> Guarded:
+        return Guarded(
+            "PLAIN",
+            lambda: [lambda said: SaslAuthenticateResponse(error_code=58, error_message="no!")],
+        )
+
+    with pytest.raises(AuthenticationFailedError, match=r"refused our credentials \(PLAIN\): no!"):
+        enter(broker, sasl_mechanism="PLAIN", **ALICE)
+
+
+@pytest.mark.parametrize("mechanism", ["SCRAM-SHA-256", "SCRAM-SHA-512"])
+def test_scram_proves_the_password_without_saying_it(mechanism: str) -> None:
+    def broker() -> Guarded:
+        return Guarded(mechanism, lambda: scram_steps(mechanism, "secret"))
+
+    assert enter(broker, sasl_mechanism=mechanism, **ALICE) == "inside"
+
+
+def test_scram_with_a_wrong_password_is_refused() -> None:
+    def broker() -> Guarded:
+        return Guarded("SCRAM-SHA-256", lambda: scram_steps("SCRAM-SHA-256", "another"))
+
+    with pytest.raises(AuthenticationFailedError, match="refused our credentials"):
+        enter(broker, sasl_mechanism="SCRAM-SHA-256", **ALICE)
+
+
+def test_a_broker_that_does_not_know_the_password_is_refused() -> None:
+    def forged() -> list[Step]:
+        first, _ = scram_steps("SCRAM-SHA-256", "secret")
+        return [first, lambda said: SaslAuthenticateResponse(auth_bytes=b"v=" + b"A" * 43 + b"=")]
+
+    with pytest.raises(AuthenticationFailedError, match="could not prove"):
+        enter(lambda: Guarded("SCRAM-SHA-256", forged), sasl_mechanism="SCRAM-SHA-256", **ALICE)
+
+
+class Tokens:
+    """A provider as kafka-python has it."""
+
+    def token(self) -> str:
+        return "abc.def."
+
+    def extensions(self) -> dict[str, str]:
+        return {"logicalCluster": "lc"}
+
+
+class AsyncTokens:
+    """A provider as aiokafka has it."""
+
+    async def token(self) -> str:
+        return "abc.def."
+
+
+@pytest.mark.parametrize(
+    ("provider", "message"),
+    [
+        (Tokens(), b"n,,\x01auth=Bearer abc.def.\x01logicalCluster=lc\x01\x01"),
+        (AsyncTokens(), b"n,,\x01auth=Bearer abc.def.\x01\x01"),
+    ],
+)
+def test_a_token_is_shown_with_its_extensions(provider: object, message: bytes) -> None:
+    def broker() -> Guarded:
+        return Guarded("OAUTHBEARER", lambda: [accept(message)])
+
+    entered = enter(broker, sasl_mechanism="OAUTHBEARER", sasl_oauth_token_provider=provider)
+    assert entered == "inside"
+
+
+def test_the_refusal_of_a_token_is_acknowledged_before_it_is_told() -> None:
+    def steps() -> list[Step]:
+        return [
+            lambda said: SaslAuthenticateResponse(auth_bytes=b'{"status":"invalid_token"}'),
+            lambda said: SaslAuthenticateResponse(error_code=58, error_message=repr(said)),
+        ]
+
+    with pytest.raises(AuthenticationFailedError, match=r"b'\\x01'"):
+        enter(
+            lambda: Guarded("OAUTHBEARER", steps),
+            sasl_mechanism="OAUTHBEARER",
+            sasl_oauth_token_provider=Tokens(),
+        )
+
+
+class NoTokens:
+    def token(self) -> str:
+        return ""
+
+
+@pytest.mark.parametrize(
+    ("provider", "kind"), [(NoTokens(), AuthenticationFailedError), (object(), ConfigError)]
+)
+def test_a_provider_without_a_token_is_told_by_name(provider: object, kind: type) -> None:
+    with pytest.raises(kind, match=r"sasl\.oauth\.token\.provider"):
+        enter(
+            lambda: Guarded("OAUTHBEARER", list),
+            sasl_mechanism="OAUTHBEARER",
+            sasl_oauth_token_provider=provider,
+        )
+
+
+def test_a_mechanism_that_the_broker_lacks_is_told_with_those_it_has() -> None:
+    with pytest.raises(UnsupportedSaslMechanismError, match="it offers SCRAM-SHA-512"):
+        enter(lambda: Guarded("SCRAM-SHA-512", list), sasl_mechanism="PLAIN", **ALICE)
+
+
+def test_sasl_on_a_listener_without_it_points_to_the_option() -> None:
+    class Open(Guarded):
+        def _choose(self, request: SaslHandshakeRequest, version: int) -> SaslHandshakeResponse:
+            return SaslHandshakeResponse(error_code=34)
+
+    with pytest.raises(IllegalSaslStateError, match=r"see security\.protocol"):
+        enter(lambda: Open("PLAIN", list), sasl_mechanism="PLAIN", **ALICE)
+
+
+def test_a_bounded_session_is_renewed_and_requests_wait_for_that() -> None:
+    def broker() -> Guarded:
+        return Guarded("PLAIN", lambda: [accept(b"\0alice\0secret", session_lifetime_ms=40)])
+
+    async def client(board: Switchboard, running: Guarded) -> list[type]:
+        async with asyncio.timeout(10):
+            while len(running.asked(SaslAuthenticateRequest)) < 3:
+                await board.refresh()
+        return [type(request.message) for request in running.requests]
+
+    kinds = enter(broker, client, sasl_mechanism="PLAIN", **ALICE)
+    assert kinds.count(ApiVersionsRequest) == 1  # one connection all the time
+    for index, kind in enumerate(kinds):
+        if kind is SaslHandshakeRequest:
+            assert kinds[index + 1] is SaslAuthenticateRequest
+
+
+def test_a_renewal_that_is_refused_ends_the_connection_and_says_why() -> None:
+    answers = [
+        SaslAuthenticateResponse(session_lifetime_ms=20),
+        SaslAuthenticateResponse(error_code=58, error_message="expired"),
+    ]
+
+    def broker() -> Guarded:
+        return Guarded("PLAIN", lambda: [lambda said: answers.pop(0)])
+
+    async def client(board: Switchboard, running: Guarded) -> None:
+        connection = await board.connection()
+        ended = asyncio.Event()
+        board.watch(lambda: connection.closed and ended.set())
+        await asyncio.wait_for(ended.wait(), 10)
+        with pytest.raises(ConnectionLostError, match=r"could not be renewed .*expired"):
+            await connection.send(MetadataRequest())
+
+    enter(broker, client, sasl_mechanism="PLAIN", **ALICE)
+    assert answers == []
+
+
+def test_machines_can_see_that_credentials_were_refused() -> None:
+    def broker() -> Guarded:
+        return Guarded("PLAIN", lambda: [accept(b"\0alice\0another")])
+
+    async def client(board: Switchboard, running: Guarded) -> BaseException | None:
+        board.start()
+        board.request_refresh()
+        ended = asyncio.Event()
+        board.watch(ended.set)
+        async with asyncio.timeout(10):
+            while board.refresh_failure is None:
+                ended.clear()
+                await ended.wait()
+        return board.refresh_failure
+
+    refusal = enter(broker, client, sasl_mechanism="PLAIN", **ALICE)
+    assert isinstance(refusal, AuthenticationFailedError)
