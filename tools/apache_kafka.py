@@ -159,8 +159,7 @@ class Distribution:
             self._format(data_dir, properties, port, options or {})
         log = data_dir / "server.log"
         argv = self.command(
-            "kafka-reassign-partitions": "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
-    "kafka-server-start",
+            "kafka-server-start",
             str(properties),
             heap=heap,
             java_options=[
