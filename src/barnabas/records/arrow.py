@@ -101,6 +101,18 @@ def from_table(
         yield finish(builder, codec, level)
 
 
+def binary_column(part: pyarrow.RecordBatch, name: str) -> Column | None:
+    """Return a column of texts or bytes as kernels take it; None if there is no such column."""
+    cells = _cells(part, name)
+    return None if cells is None else _column(cells)
+
+
+def time_values(part: pyarrow.RecordBatch, missing: int) -> memoryview | None:
+    """Return the timestamps in milliseconds as int64, `missing` where one is null."""
+    times = _times(part, missing)
+    return None if times is None else _values(times)
+
+
 def _decode(buffer: Buffer, header: BatchHeader, position: int, limit: int) -> Columns:
     append_time = header.max_timestamp if header.is_append_time else None
     numbers = (header.count, header.base_offset, header.base_timestamp, append_time)

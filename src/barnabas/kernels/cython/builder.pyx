@@ -4,9 +4,7 @@ The header's place is reserved from the start and written by `finish`, which end
 and hands over its buffer. An append that fails leaves the batch as it was.
 """
 
-from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_Resize
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_GET_SIZE
 from cpython.tuple cimport PyTuple_CheckExact, PyTuple_GET_SIZE
 from libc.stdint cimport INT32_MAX, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
@@ -19,66 +17,26 @@ from barnabas.kernels.contract import (
     wrong_offset_delta,
 )
 from barnabas.kernels.cython.crc32c cimport checksum
-from barnabas.kernels.cython.layout cimport (
-    put_unsigned,
-    store16,
-    store32,
-    store64,
-    unsigned_size,
-    zigzag32,
-    zigzag64,
+from barnabas.kernels.cython.fields cimport (
+    Cells,
+    Field,
+    body_size,
+    borrow,
+    borrow_cells,
+    field_size,
+    give_back,
+    give_back_cells,
+    put_field,
+    put_record,
+    read_cell,
 )
+from barnabas.kernels.cython.layout cimport store16, store32, store64, unsigned_size, zigzag64
 
 cdef enum:
     HEADER_SIZE = 61
     PREFIX_SIZE = 12
     CODEC_MASK = 0x07
     FIRST_CAPACITY = 1024
-
-
-cdef struct Field:
-    # Borrowed bytes; a size of -1 is null. `held` says that the view must be given back; bytes
-    # objects are not held, so whoever borrows keeps a reference to the object meanwhile.
-    const uint8_t* data
-    Py_ssize_t size
-    Py_buffer view
-    bint held
-
-
-cdef inline int borrow(object source, Field* field) except -1:
-    field.held = False
-    field.data = NULL
-    if source is None:
-        field.size = -1
-    elif PyBytes_CheckExact(source):
-        field.data = <const uint8_t*>PyBytes_AS_STRING(source)
-        field.size = PyBytes_GET_SIZE(source)
-    else:
-        PyObject_GetBuffer(source, &field.view, PyBUF_SIMPLE)
-        field.held = True
-        field.data = <const uint8_t*>field.view.buf
-        field.size = field.view.len
-    return 0
-
-
-cdef inline void give_back(Field* field) noexcept:
-    if field.held:
-        field.held = False
-        PyBuffer_Release(&field.view)
-
-
-cdef inline int64_t field_size(Py_ssize_t size) noexcept nogil:
-    """Return the bytes of a length and of what it announces."""
-    return 1 if size < 0 else unsigned_size(<uint64_t>size << 1) + size
-
-
-cdef inline uint8_t* put_field(uint8_t* p, const uint8_t* data, Py_ssize_t size) noexcept nogil:
-    if size < 0:
-        p[0] = 1
-        return p + 1
-    p = put_unsigned(p, <uint64_t>size << 1)
-    memcpy(p, data, size)
-    return p + size
 
 
 cdef bytearray encode_headers(tuple headers):
@@ -100,59 +58,6 @@ cdef bytearray encode_headers(tuple headers):
             finally:
                 give_back(&field)
     return out
-
-
-cdef struct Cells:
-    # One column of Arrow: validity bits (or NULL), int32 offsets, data.
-    bint present
-    Field validity
-    Field offsets
-    Field data
-
-
-cdef int borrow_cells(object column, Cells* cells) except -1:
-    cdef tuple buffers
-    cells.present = column is not None
-    cells.validity.held = cells.offsets.held = cells.data.held = False
-    if cells.present:
-        buffers = <tuple?>column  # which keeps its parts alive, as its caller keeps it
-        if len(buffers) != 3:
-            raise TypeError("a column is (validity, offsets, data)")
-        borrow(buffers[0], &cells.validity)
-        borrow(buffers[1], &cells.offsets)
-        borrow(buffers[2], &cells.data)
-    return 0
-
-
-cdef void give_back_cells(Cells* cells) noexcept:
-    if cells.present:
-        give_back(&cells.validity)
-        give_back(&cells.offsets)
-        give_back(&cells.data)
-
-
-cdef int read_cell(Cells* cells, Py_ssize_t index, Field* field) except -1:
-    """Point field at the cell of a row."""
-    cdef int32_t start, stop
-    field.held = False
-    field.data = NULL
-    field.size = -1
-    if not cells.present:
-        return 0
-    if cells.validity.size >= 0:
-        if index >= 8 * cells.validity.size:
-            raise column_range()
-        if not (cells.validity.data[index >> 3] >> (index & 7)) & 1:
-            return 0
-    if index + 1 >= cells.offsets.size // 4:
-        raise column_range()
-    memcpy(&start, cells.offsets.data + 4 * index, 4)
-    memcpy(&stop, cells.offsets.data + 4 * index + 4, 4)
-    if not (0 <= start <= stop <= cells.data.size):
-        raise column_range()
-    field.data = cells.data.data + start
-    field.size = stop - start
-    return 0
 
 
 cdef class BatchBuilder:
@@ -203,14 +108,8 @@ cdef class BatchBuilder:
             <int64_t>(<uint64_t>timestamp - <uint64_t>base_timestamp)
         )
         cdef Py_ssize_t headers_size = 0 if headers is None else len(headers)
-        cdef int64_t body = (
-            1
-            + unsigned_size(delta)
-            + unsigned_size(zigzag32(<int32_t>offset_delta))
-            + field_size(key.size)
-            + field_size(value.size)
-            + unsigned_size(<uint64_t>header_count << 1)
-            + headers_size
+        cdef int64_t body = body_size(
+            delta, offset_delta, key, value, header_count, headers_size
         )
         cdef int64_t size = self.used + unsigned_size(<uint64_t>body << 1) + body
         if size > (self.limit if self.count else INT32_MAX):
@@ -220,15 +119,10 @@ cdef class BatchBuilder:
         if size > self.capacity:
             self.grow(size)
         cdef uint8_t* p = <uint8_t*>PyByteArray_AS_STRING(self.buffer) + self.used
-        p = put_unsigned(p, <uint64_t>body << 1)
-        p[0] = 0
-        p = put_unsigned(p + 1, delta)
-        p = put_unsigned(p, zigzag32(<int32_t>offset_delta))
-        p = put_field(p, key.data, key.size)
-        p = put_field(p, value.data, value.size)
-        p = put_unsigned(p, <uint64_t>header_count << 1)
-        if headers_size:
-            memcpy(p, PyByteArray_AS_STRING(headers), headers_size)
+        put_record(
+            p, body, delta, offset_delta, key, value, header_count,
+            NULL if headers is None else PyByteArray_AS_STRING(headers), headers_size,
+        )
         self.used = size
         self.base_timestamp = base_timestamp
         if timestamp > self.max_timestamp:
@@ -310,8 +204,11 @@ cdef class BatchBuilder:
             if times.size >= 0 and stop > times.size // 8:
                 raise column_range()
             for index in range(start, stop):
-                read_cell(&key_cells, index, &key)
-                read_cell(&value_cells, index, &value)
+                if not (
+                    read_cell(&key_cells, index, &key)
+                    and read_cell(&value_cells, index, &value)
+                ):
+                    raise column_range()
                 if times.size >= 0:
                     memcpy(&timestamp, times.data + 8 * index, 8)
                 if self.put(timestamp, &key, &value, None, 0, -1) < 0:

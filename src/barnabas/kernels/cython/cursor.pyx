@@ -177,6 +177,20 @@ cdef class RecordCursor:
         """How many fetched bytes are not yet looked at."""
         return self.last_byte - self.next_batch if self.held else 0
 
+    def survey(self):
+        """Return where reading on begins after all whole batches: the offset, the epoch before."""
+        cdef const uint8_t* p = self.next_batch
+        cdef int64_t size, position = self.position
+        cdef int32_t epoch = -1
+        while self.held and self.last_byte - p >= HEADER_BYTES and p[16] == 2:
+            size = <int64_t><int32_t>load32(p + 8) + 12
+            if size < HEADER_BYTES or size > self.last_byte - p:
+                break
+            position = max(position, <int64_t>load64(p) + <int32_t>load32(p + 23) + 1)
+            epoch = <int32_t>load32(p + 12)
+            p += size
+        return position, epoch
+
     def prepare(self, int64_t size_max):
         """Decompress batches in advance, until they come to `size_max` bytes."""
         cdef const uint8_t* p = self.next_batch

@@ -1,0 +1,408 @@
+"""`KafkaProducer`: kafka-python's names and behaviour, on a loop in a thread of its own.
+
+`send` encodes the record in the caller's thread and returns; the loop's thread sends, and runs
+callbacks. Where a producer has no serializer, interceptor or partitioner of its own, `send` is the
+accumulator's method itself: one call, no Python code in between.
+
+Thread-safe. In a forked child every call raises `ClientForkedError`. Waits end with Ctrl-C at once.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+import time
+import weakref
+from collections.abc import Mapping, Sequence
+from functools import partial
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from barnabas.blocking.loop_thread import LoopThread
+from barnabas.client.errors import IllegalStateError, KafkaTimeoutError, ProducerClosed
+from barnabas.config.clients.options import parse_client_options
+from barnabas.config.clients.producer import ProducerOptions
+from barnabas.kernels import PendingBatch, RecordFuture, Segment
+from barnabas.kernels.accumulator_contract import Refusal
+from barnabas.model.errors import InvalidValueError, RequestError
+from barnabas.model.group_metadata import ConsumerGroupMetadata
+from barnabas.model.ids import TopicPartition
+from barnabas.producer.core import ProducerCore
+from barnabas.producer.many import Append, ManyFuture, rows_appender, table_appenders
+from barnabas.producer.preparation import Arguments
+from barnabas.producer.refusals import memory_error, refusal_error
+from barnabas.producer.transacting import Transacting, needs_transactions
+from barnabas.structs import OffsetAndMetadata
+
+if TYPE_CHECKING:
+    import pyarrow
+
+FutureRecordMetadata = RecordFuture
+
+_EXIT_S = 1.0
+"""How long the end of the program waits for records of a producer that was not closed."""
+
+
+class KafkaProducer:
+    """A producer for plain programs; options are keywords in Kafka's or kafka-python's spelling."""
+
+    def __init__(self, **configs: Any) -> None:
+        """Find the cluster, or raise NoBrokersAvailable after bootstrap_timeout_ms."""
+        self._closed = True
+        self._options = parse_client_options(ProducerOptions, configs)
+        self.config: dict[str, Any] = {
+            option.attribute: getattr(self._options, option.attribute)
+            for option in ProducerOptions.options.values()
+        }
+        client_id = self._options.client_id or f"barnabas-producer-{os.getpid()}-{id(self):x}"
+        self.config["client_id"] = client_id
+        self._thread = LoopThread(client_id)
+        try:
+            self._core = self._thread.call(self._start(client_id))
+        except BaseException:
+            self._thread.stop()
+            raise
+        self._thread.hold(self._core)
+        self._closed = False
+        if self._core.preparation.trivial and type(self).send is KafkaProducer.send:
+            self.__dict__["send"] = self._core.accumulator.send
+        os.register_at_fork(after_in_child=partial(_forked, weakref.ref(self)))
+        self._at_exit = partial(_exit, weakref.ref(self))
+        atexit.register(self._at_exit)
+
+    async def _start(self, client_id: str) -> ProducerCore:
+        core = ProducerCore(
+            self._options,
+            post=self._thread.post,
+            wait=partial(_wait, weakref.ref(self)),
+            detour=partial(_detour, weakref.ref(self)),
+            client_id=client_id,
+        )
+        try:
+            await core.start(self._options.bootstrap_timeout_ms)
+        except BaseException:
+            await core.switchboard.close()
+            raise
+        return core
+
+    # Records.
+
+    def send(
+        self,
+        topic: str,
+        value: Any = None,
+        key: Any = None,
+        headers: Sequence[tuple[str, bytes | None]] | None = None,
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+    ) -> RecordFuture:
+        """Queue a record and return a future of its `RecordMetadata`.
+
+        Blocks for at most max_block_ms while the topic's partitions are unknown or all memory is
+        taken, then raises KafkaTimeoutError.
+        """
+        preparation = self._core.preparation
+        arguments: Arguments = (topic, value, key, headers, partition, timestamp_ms)
+        if preparation.trivial:
+            return self._core.accumulator.send(*arguments)  # type: ignore[no-any-return]
+        arguments = preparation.intercept(arguments)
+        try:
+            if preparation.asks_partitioner:
+                self._await_topic(arguments[0])
+            future: RecordFuture = self._core.accumulator.send(*preparation.serialize(arguments))
+        except Exception as failure:
+            preparation.refused(failure)
+            raise
+        preparation.follow(future)
+        return future
+
+    def send_many(
+        self, topic: str, rows: Sequence[Any], *, partition: int | None = None
+    ) -> ManyFuture:
+        """Queue many records in one call, and return one future for all.
+
+        A row is a value, or (key, value[, headers[, timestamp_ms[, partition]]]).
+        """
+        preparation = self._core.preparation
+        if not preparation.trivial:
+            rows = [self._prepared(topic, row, partition) for row in rows]
+        append = rows_appender(self._core.accumulator, topic, rows, partition)
+        return self._append_all(topic, [append])
+
+    def send_arrow(
+        self,
+        topic: str,
+        table: pyarrow.Table | pyarrow.RecordBatch,
+        *,
+        partition: int | None = None,
+    ) -> ManyFuture:
+        """Queue the rows of a table: columns value and, as wanted, key, headers, partition and
+        timestamp. Serializers, interceptors and partitioners are not asked.
+        """
+        accumulator = self._core.accumulator
+        return self._append_all(topic, table_appenders(accumulator, topic, table, partition))
+
+    def flush(self, timeout: float | None = None) -> None:
+        """Send everything queued so far and wait for the outcome, at most `timeout` seconds."""
+        self._check_open()
+        timeout_ms = _milliseconds(timeout)
+        self._thread.call(self._core.flush(timeout_ms))
+
+    def partitions_for(self, topic: str) -> set[int]:
+        """Return the partitions of a topic."""
+        self._check_open()
+        self._await_topic(topic)
+        return set(self._core.switchboard.cluster.partitions_for(topic) or ())
+
+    def bootstrap_connected(self) -> bool:
+        """Tell whether a broker was found."""
+        return bool(self._core.switchboard.cluster.brokers)
+
+    def metrics(self, raw: bool = False) -> dict[str, dict[str, float]]:
+        """Return groups of metrics, under the names of Kafka's clients."""
+        if self._closed:
+            return {}
+
+        async def read() -> dict[str, dict[str, float]]:
+            return self._core.metrics()
+
+        return self._thread.call(read())
+
+    # Transactions.
+
+    def init_transactions(self) -> None:
+        """Get ready for transactions; ends what an earlier producer of this name left open."""
+        self._thread.call(
+            self._transactions("init_transactions").initialize(self._options.max_block_ms)
+        )
+
+    def begin_transaction(self) -> None:
+        """Begin a transaction."""
+        transacting = self._transactions("begin_transaction")
+
+        async def begin() -> None:
+            transacting.begin()
+
+        self._thread.call(begin())
+
+    def send_offsets_to_transaction(
+        self,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata],
+        group_metadata: ConsumerGroupMetadata | str,
+    ) -> None:
+        """Commit a group's offsets as part of the transaction."""
+        transacting = self._transactions("send_offsets_to_transaction")
+        self._thread.call(
+            transacting.commit_offsets(offsets, group_metadata, self._options.max_block_ms)
+        )
+
+    def commit_transaction(self) -> None:
+        """Deliver what was sent, then commit."""
+        transacting = self._transactions("commit_transaction")
+        self._thread.call(transacting.commit(self._options.max_block_ms))
+
+    def abort_transaction(self) -> None:
+        """Give up what was not yet delivered, then abort."""
+        transacting = self._transactions("abort_transaction")
+        self._thread.call(transacting.abort(self._options.max_block_ms))
+
+    # The end.
+
+    def close(self, timeout: float | None = None) -> None:
+        """Send what is queued, at most for `timeout` seconds, give up the rest, and end."""
+        timeout_ms = _milliseconds(timeout)
+        if self._closed:
+            return
+        self._closed = True
+        atexit.unregister(self._at_exit)
+        if self._thread.running:
+            try:
+                if threading.current_thread().name == self._thread.name:
+                    self._thread.post(partial(_close_later, self._core, self._thread))
+                    return
+                self._thread.call(self._core.close(timeout_ms))
+            finally:
+                if threading.current_thread().name != self._thread.name:
+                    self._thread.stop()
+        for serializer in (self._options.key_serializer, self._options.value_serializer):
+            close = getattr(serializer, "close", None)
+            if close is not None:
+                close()
+
+    def __enter__(self) -> KafkaProducer:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if not getattr(self, "_closed", True):
+            self.close(timeout=_EXIT_S)
+
+    def __repr__(self) -> str:
+        name = self.config.get("client_id")
+        return f"<KafkaProducer client_id={name} transactional_id={self._options.transactional_id}>"
+
+    # Inside.
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ProducerClosed("the producer is closed")
+
+    def _transactions(self, wish: str) -> Transacting:
+        self._check_open()
+        return needs_transactions(self._core.transacting, wish)
+
+    def _prepared(self, topic: str, row: Any, partition: int | None) -> tuple[Any, ...]:
+        key, value, headers, time_ms, target = None, row, None, None, None
+        if isinstance(row, tuple | list):
+            key, value, headers, time_ms, target = (*row, None, None, None)[:5]
+        preparation = self._core.preparation
+        if preparation.asks_partitioner:
+            self._await_topic(topic)
+        target = partition if target is None else target
+        arguments = preparation.intercept((topic, value, key, headers, target, time_ms))
+        _, value, key, headers, target, time_ms = preparation.serialize(arguments)
+        return key, value, headers, time_ms, target
+
+    def _append_all(self, topic: str, appenders: Any) -> ManyFuture:
+        segments: list[Segment] = []
+        for append in appenders:
+            self._append(topic, append, segments)
+        return ManyFuture(segments, self._core.accumulator.wait)
+
+    def _append(self, topic: str, append: Append, segments: list[Segment]) -> None:
+        row = 0
+        deadline_s: float | None = None
+        while True:
+            taken, refusal = append(row, segments)
+            if not refusal:
+                return
+            if taken > row or deadline_s is None:  # what moves on has its time anew
+                deadline_s = time.monotonic() + self._options.max_block_ms / 1000
+            row = taken
+            try:
+                self._make_way(refusal, (topic, None, None, None, None, None), deadline_s)
+            except (TypeError, InvalidValueError, RequestError, KafkaTimeoutError) as failure:
+                failure.add_note(f"row {row}; the rows before it are queued")
+                raise
+
+    def _await_topic(self, topic: str, timeout_ms: float | None = None) -> None:
+        if self._core.accumulator.partition_count(topic):
+            return
+        if timeout_ms is None:
+            timeout_ms = self._options.max_block_ms
+        self._thread.call(self._core.know(topic, timeout_ms))
+
+    def _make_way(self, refusal: int, arguments: Arguments, deadline_s: float) -> None:
+        """Wait for what a record lacks, or raise what stands against it."""
+        if not self._thread.running:
+            self._thread.post(_nothing)  # raises, and says why
+        left_s = max(deadline_s - time.monotonic(), 0.0)
+        if refusal == Refusal.TOPIC:
+            self._await_topic(arguments[0], left_s * 1000)
+        elif refusal == Refusal.MEMORY:
+            if threading.current_thread().name == self._thread.name:
+                raise IllegalStateError(
+                    "all memory is taken, and a callback of the producer cannot wait for some"
+                )
+            waited_ms = self._options.max_block_ms
+            room = _latch()
+            self._core.when_room(self._core.accumulator.batch_size, room.release)
+            if left_s <= 0 or not room.acquire(timeout=left_s):
+                raise memory_error(self._options, arguments[0], waited_ms)
+        else:
+            raise refusal_error(self._core, refusal, arguments)
+
+    def _sent_after_all(self, refusal: int, arguments: Arguments) -> RecordFuture:
+        deadline_s = time.monotonic() + self._options.max_block_ms / 1000
+        if self._closed:
+            raise ProducerClosed("the producer is closed: it takes no more records")
+        while True:
+            try:
+                self._make_way(refusal, arguments, deadline_s)
+            except RequestError as failure:
+                if refusal != Refusal.TOPIC:
+                    raise
+                return self._failed_future(arguments, failure)
+            taken = self._core.accumulator.append(*arguments)
+            if isinstance(taken, RecordFuture):
+                return taken
+            refusal = taken
+
+    def _failed_future(self, arguments: Arguments, failure: BaseException) -> RecordFuture:
+        """Return a future that has failed: what brokers say of a topic is told that way."""
+        place = TopicPartition(arguments[0], -1 if arguments[4] is None else arguments[4])
+        batch = PendingBatch(self._core.accumulator, place)
+        batch.fail(failure)
+        return batch.future()  # type: ignore[no-any-return]
+
+
+def _detour(reference: weakref.ref[KafkaProducer], refusal: int, *arguments: Any) -> RecordFuture:
+    """Continue a `send` of the accumulator that could not be done at once."""
+    producer = reference()
+    if producer is None:
+        raise ProducerClosed("the producer is gone: nobody holds it any more")
+    return producer._sent_after_all(refusal, arguments)  # type: ignore[arg-type]
+
+
+def _wait(
+    reference: weakref.ref[KafkaProducer], batch: PendingBatch, timeout: float | None
+) -> None:
+    """Block until a batch is done."""
+    producer = reference()
+    if producer is not None and not batch.done:
+        thread = producer._thread
+        if threading.current_thread().name == thread.name:
+            raise IllegalStateError("a callback of the producer cannot wait for a record")
+        thread.post(_nothing)  # raises where nobody would ever end the wait
+    done = _latch()
+    batch.watch(done.release)
+    if not done.acquire(timeout=-1 if timeout is None else max(timeout, 0)):
+        raise KafkaTimeoutError(f"no outcome of a record for {batch.partition} in {timeout:g} s")
+
+
+def _latch() -> threading.Lock:
+    """Return a lock that somebody else is going to release."""
+    latch = threading.Lock()
+    latch.acquire()
+    return latch
+
+
+def _nothing() -> None:
+    pass
+
+
+def _milliseconds(timeout: float | None) -> float | None:
+    if timeout is None:
+        return None
+    if not 0 <= timeout <= threading.TIMEOUT_MAX:
+        raise InvalidValueError(
+            f"timeout {timeout}: must be 0 to {threading.TIMEOUT_MAX:g} seconds"
+        )
+    return timeout * 1000
+
+
+def _forked(reference: weakref.ref[KafkaProducer]) -> None:
+    """Refuse records in a forked child, which has no thread that would send them."""
+    producer = reference()
+    if producer is not None and not producer._closed:
+        producer._core.accumulator.closed = True
+
+
+def _exit(reference: weakref.ref[KafkaProducer]) -> None:
+    producer = reference()
+    if producer is not None:
+        producer.close(timeout=_EXIT_S)
+
+
+def _close_later(core: ProducerCore, thread: LoopThread) -> None:
+    """Close from within a callback, which cannot wait for itself."""
+    task = core.background(core.close(0.0))
+    task.add_done_callback(lambda _: thread.stop())

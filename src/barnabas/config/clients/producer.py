@@ -1,0 +1,251 @@
+"""Options of producers. Defaults are those of Kafka 3.9, and so of kafka-python."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+from barnabas.config.clients.common import CommonOptions
+from barnabas.config.option import option
+from barnabas.model.errors import ConfigError
+
+IN_FLIGHT_MAX_IDEMPOTENT = 5
+"""Brokers remember the last five batches of a producer and partition, to tell repeated ones."""
+
+RETRIES_MAX = 2_147_483_647
+
+
+class ProducerOptions(CommonOptions):
+    """What producers add to the options of all clients."""
+
+    other_names: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {
+            "max.batch.size": "batch.size",  # aiokafka
+            "queue.buffering.max.ms": "linger.ms",  # librdkafka
+            "compression.codec": "compression.type",
+            "message.send.max.retries": "retries",
+            "max.in.flight": "max.in.flight.requests.per.connection",
+            "request.required.acks": "acks",
+            "partitioner.class": "partitioner",
+            "interceptor.classes": "interceptors",
+        }
+    )
+
+    key_serializer: Any = option(
+        "key.serializer", "object", default=None, doc="Turns keys to bytes; unset: they are bytes."
+    )
+    value_serializer: Any = option(
+        "value.serializer",
+        "object",
+        default=None,
+        doc="Turns values to bytes; unset: they are bytes.",
+    )
+    partitioner: Any = option(
+        "partitioner",
+        "object",
+        default=None,
+        doc="Chooses partitions: an object with partition(topic, key, serialized_key, value, "
+        "serialized_value, cluster), a function of (key, all_partitions, available_partitions), or "
+        "round_robin. Unset: by the key's hash; without a key, one partition per batch.",
+    )
+    partitioner_ignore_keys: bool = option(
+        "partitioner.ignore.keys",
+        "boolean",
+        default=False,
+        doc="Whether records with a key go where those without one go.",
+    )
+    partitioner_adaptive_partitioning_enable: bool = option(
+        "partitioner.adaptive.partitioning.enable",
+        "boolean",
+        default=True,
+        doc="Whether records without a key prefer partitions with short queues.",
+    )
+    partitioner_availability_timeout_ms: int = option(
+        "partitioner.availability.timeout.ms",
+        "long",
+        default=0,
+        at_least=0,
+        doc="Leaders that took nothing for this long get no record without a key; 0: no limit.",
+    )
+    interceptors: Any = option(
+        "interceptors",
+        "object",
+        default=(),
+        doc="Objects with on_send(record) and on_acknowledgement(metadata, exception).",
+    )
+    acks: str = option(
+        "acks",
+        "object",
+        default="all",
+        doc="Who must have a batch before it is acknowledged: 0 nobody, 1 the leader, all.",
+    )
+    enable_idempotence: bool = option(
+        "enable.idempotence",
+        "boolean",
+        default=True,
+        doc="Whether batches that are sent again are written once. Needs acks=all, retries and at"
+        " most 5 requests in flight; off where one of those is set otherwise and this is not.",
+    )
+    transactional_id: str | None = option(
+        "transactional.id",
+        "string",
+        default=None,
+        doc="Name under which transactions are begun, and taken over after a restart.",
+    )
+    transaction_timeout_ms: int = option(
+        "transaction.timeout.ms",
+        "int",
+        default=60_000,
+        at_least=1,
+        doc="Time after which brokers abort a transaction that was not ended.",
+    )
+    batch_size: int = option(
+        "batch.size",
+        "int",
+        default=16_384,
+        at_least=0,
+        doc="Bytes of a batch, before compression; a larger record goes alone.",
+    )
+    linger_ms: float = option(
+        "linger.ms",
+        "double",
+        default=0.0,
+        at_least=0,
+        doc="How long a batch that is not full waits for more records.",
+    )
+    buffer_memory: int = option(
+        "buffer.memory",
+        "long",
+        default=33_554_432,
+        at_least=1,
+        doc="Bytes that all waiting batches may take; beyond, send blocks.",
+    )
+    max_block_ms: int = option(
+        "max.block.ms",
+        "long",
+        default=60_000,
+        at_least=0,
+        doc="Longest that send waits for memory or for a topic's partitions.",
+    )
+    max_request_size: int = option(
+        "max.request.size",
+        "int",
+        default=1_048_576,
+        at_least=1,
+        doc="Bytes of the largest request, and so of the largest record before compression.",
+    )
+    compression_type: str | None = option(
+        "compression.type",
+        "string",
+        default=None,
+        choices=("none", "gzip", "snappy", "lz4", "zstd"),
+        doc="Codec for batches.",
+    )
+    compression_gzip_level: int = option(
+        "compression.gzip.level",
+        "int",
+        default=-1,
+        at_least=1,
+        at_most=9,
+        besides=(-1,),
+        doc="Level of gzip, -1: its default.",
+    )
+    compression_lz4_level: int = option(
+        "compression.lz4.level",
+        "int",
+        default=9,
+        at_least=1,
+        at_most=17,
+        doc="Level of lz4.",
+    )
+    compression_zstd_level: int = option(
+        "compression.zstd.level",
+        "int",
+        default=3,
+        at_least=-131_072,
+        at_most=22,
+        doc="Level of zstd.",
+    )
+    retries: Any = option(
+        "retries",
+        "object",
+        default=RETRIES_MAX,
+        doc="How often a batch is sent again after a passing failure.",
+    )
+    delivery_timeout_ms: int = option(
+        "delivery.timeout.ms",
+        "int",
+        default=120_000,
+        at_least=0,
+        doc="Longest from send to its outcome; at least linger.ms plus request.timeout.ms.",
+    )
+    metadata_max_idle_ms: int = option(
+        "metadata.max.idle.ms",
+        "long",
+        default=300_000,
+        at_least=5000,
+        doc="Topics that were not written to for this long are not asked about any more.",
+    )
+    allow_auto_create_topics: bool = option(
+        "allow.auto.create.topics",
+        "boolean",
+        default=True,
+        doc="Whether asking about a topic creates it, if brokers allow that.",
+    )
+
+    def _derive(self, attributes: dict[str, Any]) -> None:
+        super()._derive(attributes)
+        attributes["acks"] = _acks(self.acks)
+        attributes["retries"] = _retries(self.retries)
+        self._derive_idempotence(attributes)
+        shortest_ms = self.linger_ms + self.request_timeout_ms
+        if self.delivery_timeout_ms < shortest_ms:
+            if "delivery.timeout.ms" in self.given:
+                raise ConfigError(
+                    f"delivery.timeout.ms={self.delivery_timeout_ms}: must be at least linger.ms +"
+                    f" request.timeout.ms ({shortest_ms:g})"
+                )
+            attributes["delivery_timeout_ms"] = int(shortest_ms)
+
+    def _derive_idempotence(self, attributes: dict[str, Any]) -> None:
+        """Refuse what contradicts idempotence that was asked for; give way where it was not."""
+        asked_for = self.transactional_id is not None or (
+            "enable.idempotence" in self.given and self.enable_idempotence
+        )
+        if self.transactional_id is not None and not self.enable_idempotence:
+            raise ConfigError("transactional.id needs enable.idempotence=true")
+        if not self.enable_idempotence:
+            return
+        conflicts = []
+        if attributes["acks"] != -1:
+            conflicts.append(f"acks={attributes['acks']}: must be all")
+        if attributes["retries"] == 0:
+            conflicts.append("retries=0: must be at least 1")
+        if self.max_in_flight_requests_per_connection > IN_FLIGHT_MAX_IDEMPOTENT:
+            conflicts.append(
+                "max.in.flight.requests.per.connection="
+                f"{self.max_in_flight_requests_per_connection}: must be at most"
+                f" {IN_FLIGHT_MAX_IDEMPOTENT}"
+            )
+        if conflicts and asked_for:
+            raise ConfigError(f"{'; '.join(conflicts)} for an idempotent producer")
+        if conflicts:
+            attributes["enable_idempotence"] = False
+
+
+def _acks(given: object) -> int:
+    acks = {"0": 0, "1": 1, "-1": -1, "all": -1}.get(str(given))
+    if acks is None or isinstance(given, bool):
+        raise ConfigError(f"acks={given}: must be 0, 1 or all")
+    return acks
+
+
+def _retries(given: object) -> int:
+    """Read a number; kafka-python says float("inf") for "until the time is up"."""
+    if given == float("inf"):
+        return RETRIES_MAX
+    text = str(given)
+    if isinstance(given, bool) or not text.isdecimal() or int(text) > RETRIES_MAX:
+        raise ConfigError(f"retries={given}: must be a whole number of at least 0")
+    return int(text)

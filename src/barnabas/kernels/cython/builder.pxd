@@ -1,0 +1,1 @@
+cdef bytearray encode_headers(tuple headers)

@@ -1,0 +1,832 @@
+"""Where a producer's records wait, encoded, until they are sent; see `accumulator_contract`."""
+
+from __future__ import annotations
+
+import struct
+import threading
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from barnabas.kernels.accumulator_contract import Detour, Outcome, Refusal, wrong_memory
+from barnabas.kernels.contract import (
+    CODEC_MASK,
+    HEADER_SIZE,
+    NO_TIMESTAMP,
+    PREFIX_SIZE,
+    SIZE_MAX,
+    Buffer,
+    Column,
+    Row,
+    column_range,
+)
+from barnabas.kernels.python.builder import _cell, _put_field, _timestamp_delta
+from barnabas.kernels.python.crc32c import crc32c
+from barnabas.kernels.python.murmur2 import murmur2
+from barnabas.kernels.python.varint import encode_varint
+from barnabas.model.ids import TopicPartition
+
+_SEALED = struct.Struct(">hiqqqhii")  # what the CRC covers of the header
+_OPEN = struct.Struct(">qiibI")  # what comes before
+_BYTES = (bytes, bytearray, memoryview)
+
+
+class Segment:
+    """Some records of one call that follow each other in a batch."""
+
+    __slots__ = ("batch", "count", "first")
+
+    def __init__(self, batch: PendingBatch, first: int) -> None:
+        self.batch = batch
+        self.first = first
+        self.count = 1
+
+
+class RecordFuture:
+    """What became of one record; asks its batch whenever it is asked."""
+
+    __slots__ = ("_batch", "_header_size", "_index", "_key_size", "_timestamp", "_value_size")
+
+    def __init__(
+        self,
+        batch: PendingBatch,
+        index: int,
+        timestamp: int,
+        key_size: int,
+        value_size: int,
+        header_size: int,
+    ) -> None:
+        self._batch = batch
+        self._index = index
+        self._timestamp = timestamp
+        self._key_size = key_size
+        self._value_size = value_size
+        self._header_size = header_size
+
+    @property
+    def batch(self) -> PendingBatch:
+        """The batch that the record was put into."""
+        return self._batch
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the outcome is known."""
+        return self._batch.done
+
+    @property
+    def exception(self) -> BaseException | None:
+        """What went wrong, if something did."""
+        batch, index = self._batch.find(self._index)
+        return batch.failure_of(index) if batch.done else None
+
+    @property
+    def value(self) -> Any:
+        """Where the record was written, once that is known."""
+        batch, index = self._batch.find(self._index)
+        if not batch.done or batch.failure_of(index) is not None:
+            return None
+        return batch.metadata_of(
+            index, self._timestamp, self._key_size, self._value_size, self._header_size
+        )
+
+    def succeeded(self) -> bool:
+        """Tell whether the record was written."""
+        return self._batch.done and self.exception is None
+
+    def failed(self) -> bool:
+        """Tell whether the record was given up."""
+        return self._batch.done and self.exception is not None
+
+    def retriable(self) -> bool:
+        """Tell whether sending the record again may succeed."""
+        return bool(getattr(self.exception, "retriable", False))
+
+    def get(self, timeout: float | None = None) -> Any:
+        """Wait for the outcome, at most `timeout` seconds; return it or raise."""
+        if not self._batch.done:
+            self._batch.owner.wait(self._batch, timeout)
+        failure = self.exception
+        if failure is not None:
+            raise failure
+        return self.value
+
+    def add_callback(self, callback: Callable[..., object], *args: Any, **named: Any) -> Any:
+        """Call with the metadata (after `args`) when the record is written."""
+        return self._watch(Outcome.SUCCESS, callback, args, named)
+
+    def add_errback(self, callback: Callable[..., object], *args: Any, **named: Any) -> Any:
+        """Call with the exception (after `args`) when the record is given up."""
+        return self._watch(Outcome.FAILURE, callback, args, named)
+
+    def add_both(self, callback: Callable[..., object], *args: Any, **named: Any) -> Any:
+        """Call with the metadata or with the exception."""
+        self._watch(Outcome.SUCCESS, callback, args, named)
+        return self._watch(Outcome.FAILURE, callback, args, named)
+
+    def resolve(self, future: Any) -> Any:
+        """Set an asyncio future when the outcome is known; return that future."""
+        self._batch.add(Outcome.FUTURE, future, self)
+        return future
+
+    def _watch(
+        self,
+        outcome: Outcome,
+        callback: Callable[..., object],
+        args: tuple[Any, ...],
+        named: dict[str, Any],
+    ) -> RecordFuture:
+        if args or named:
+            callback = partial(callback, *args, **named)
+        self._batch.add(outcome, callback, self)
+        return self
+
+
+class PendingBatch:
+    """Records of one partition that are sent together, and what became of them."""
+
+    __slots__ = (
+        "_buffer",
+        "_call",
+        "_charge",
+        "_failure",
+        "_failures",
+        "_parent",
+        "_parts",
+        "_segment",
+        "_unfinished_parts",
+        "_used",
+        "_watchers",
+        "append_time_ms",
+        "base_offset",
+        "base_timestamp",
+        "count",
+        "done",
+        "log_start_offset",
+        "max_timestamp",
+        "owner",
+        "partition",
+    )
+
+    def __init__(
+        self, owner: Accumulator, partition: TopicPartition, records: Buffer | None = None
+    ) -> None:
+        """Begin an empty batch, or take over a whole one that was built elsewhere."""
+        self.owner = owner
+        self.partition = partition
+        self.count = 0
+        self.base_timestamp = NO_TIMESTAMP
+        self.max_timestamp = NO_TIMESTAMP
+        self.done = False
+        self.base_offset = -1
+        self.append_time_ms = -1
+        self.log_start_offset = -1
+        self._buffer: bytearray | None = None
+        self._used = HEADER_SIZE
+        self._charge = 0
+        self._failure: BaseException | None = None
+        self._failures: dict[int, BaseException] | None = None
+        self._watchers: list[tuple[int, Any, RecordFuture | None]] | None = []
+        self._parts: list[PendingBatch] = []
+        self._parent: PendingBatch | None = None
+        self._unfinished_parts = 0
+        self._call: object = None
+        self._segment: Segment | None = None
+        if records is not None:
+            self._buffer = bytearray(records)
+            self._used = len(self._buffer)
+            _, _, base, largest, _, _, _, count = _SEALED.unpack_from(self._buffer, 21)
+            self.base_timestamp, self.max_timestamp, self.count = base, largest, count
+
+    @property
+    def exception(self) -> BaseException | None:
+        """Why the batch as a whole was given up."""
+        return self._failure
+
+    @property
+    def size(self) -> int:
+        """Bytes of the batch so far, before compression."""
+        return self._used
+
+    def view(self) -> memoryview:
+        """Return the batch as it was encoded; its header is there once `finish` was called."""
+        assert self._buffer is not None, "the memory of this batch was given back"
+        return memoryview(self._buffer)[: self._used]
+
+    def finish(
+        self,
+        codec: int = 0,
+        packed: Buffer | None = None,
+        producer_id: int = -1,
+        producer_epoch: int = -1,
+        base_sequence: int = -1,
+        attributes: int = 0,
+    ) -> memoryview:
+        """Write the header, and return the batch: with `packed` in the place of its records."""
+        if packed is None:
+            batch = self.view()
+        else:
+            batch = memoryview(bytearray(HEADER_SIZE + len(packed)))
+            batch[HEADER_SIZE:] = packed
+        _SEALED.pack_into(
+            batch,
+            21,
+            attributes & ~CODEC_MASK | codec,
+            self.count - 1,
+            self.base_timestamp,
+            self.max_timestamp,
+            producer_id,
+            producer_epoch,
+            base_sequence,
+            self.count,
+        )
+        crc = crc32c(batch[21:])
+        _OPEN.pack_into(batch, 0, 0, len(batch) - PREFIX_SIZE, -1, 2, crc)
+        return batch
+
+    def complete(
+        self, base_offset: int, append_time_ms: int = -1, log_start_offset: int = -1
+    ) -> None:
+        """Note that the broker has the records, from this offset on."""
+        if not self.done:
+            self.base_offset = base_offset
+            self.append_time_ms = append_time_ms
+            self.log_start_offset = log_start_offset
+            self._end()
+
+    def fail(
+        self, failure: BaseException, by_record: dict[int, BaseException] | None = None
+    ) -> None:
+        """Note that the records were given up; `by_record` has what is said of single ones."""
+        if not self.done:
+            self._failure = failure
+            self._failures = by_record
+            self._end()
+
+    def become(self, parts: Sequence[PendingBatch]) -> None:
+        """Let smaller batches, which have the same records in order, stand for this one."""
+        self._parts = list(parts)
+        self._unfinished_parts = len(self._parts)
+        for part in self._parts:
+            part._parent = self
+
+    def future(self) -> RecordFuture:
+        """Return a future of the batch's first record, for a batch that was built elsewhere."""
+        return RecordFuture(self, 0, self.base_timestamp, -1, -1, -1)
+
+    def watch(self, callback: Callable[[], object]) -> None:
+        """Call when the batch is done, or now if it is."""
+        self.add(Outcome.EITHER, callback, None)
+
+    def add(self, outcome: int, callback: Any, future: RecordFuture | None) -> None:
+        """Note whom to tell of the outcome, or tell now."""
+        with self.owner.lock:
+            if self._watchers is not None:
+                self._watchers.append((outcome, callback, future))
+                return
+        self._tell(outcome, callback, future)
+
+    def find(self, index: int) -> tuple[PendingBatch, int]:
+        """Return the batch that the record ended up in, and its place there."""
+        batch = self
+        while batch._parts:
+            for part in batch._parts:
+                if index < part.count:
+                    batch = part
+                    break
+                index -= part.count
+        return batch, index
+
+    def failure_of(self, index: int) -> BaseException | None:
+        """Return what went wrong with one record of a batch that is done."""
+        if self._failures is None:
+            return self._failure
+        return self._failures.get(index, self._failure)
+
+    def metadata_of(
+        self, index: int, timestamp: int, key_size: int, value_size: int, header_size: int
+    ) -> Any:
+        """Return where one record of a batch that is done was written."""
+        by_broker = self.append_time_ms >= 0
+        fields = (
+            self.partition.topic,
+            self.partition.partition,
+            self.partition,
+            self.base_offset + index if self.base_offset >= 0 else -1,
+            self.append_time_ms if by_broker else timestamp,
+            1 if by_broker else 0,
+            self.log_start_offset,
+            None,
+            key_size,
+            value_size,
+            header_size,
+        )
+        return tuple.__new__(self.owner.metadata, fields)
+
+    def _end(self) -> None:
+        with self.owner.lock:
+            watchers, self._watchers = self._watchers, None
+            self.done = True
+        self.owner.free(self)
+        for outcome, callback, future in watchers or ():
+            self._tell(outcome, callback, future)
+        parent = self._parent
+        if parent is not None:
+            parent._unfinished_parts -= 1
+            if parent._unfinished_parts == 0:
+                parent._end()
+
+    def _tell(self, outcome: int, callback: Any, future: RecordFuture | None) -> None:
+        try:
+            if outcome == Outcome.EITHER:
+                callback()
+                return
+            assert future is not None
+            failure = future.exception
+            if outcome == Outcome.FUTURE:
+                if callback.done():
+                    return
+                if failure is None:
+                    callback.set_result(future.value)
+                else:
+                    callback.set_exception(failure)
+            elif outcome == Outcome.SUCCESS:
+                if failure is None:
+                    callback(future.value)
+            elif failure is not None:
+                callback(failure)
+        except Exception as failure:  # noqa: BLE001  of the user's callback, which is told of it
+            self.owner.report(failure)
+
+    def put(
+        self,
+        timestamp: int,
+        key: Buffer | None,
+        value: Buffer | None,
+        headers: tuple[tuple[str, Buffer | None], ...],
+    ) -> int:
+        """Encode a record and return its place, or -1 if it does not fit."""
+        assert self._buffer is not None
+        base_timestamp = self.base_timestamp if self.count else timestamp
+        record = encode_record(timestamp, base_timestamp, self.count, key, value, headers)
+        if self._used + len(record) > len(self._buffer):
+            return -1
+        self._buffer[self._used : self._used + len(record)] = record
+        self._used += len(record)
+        self.base_timestamp = base_timestamp
+        self.max_timestamp = max(self.max_timestamp, timestamp)
+        self.count += 1
+        return self.count - 1
+
+
+class PendingPartition:
+    """The batch of a partition that is being filled, and those that are full."""
+
+    __slots__ = ("closed", "noted", "open", "partition")
+
+    def __init__(self, partition: TopicPartition) -> None:
+        self.partition = partition
+        self.open: PendingBatch | None = None
+        self.closed: list[PendingBatch] = []
+        self.noted = False
+
+
+class _Topic:
+    """The partitions of a topic, and the one where records without a key go for now."""
+
+    __slots__ = ("count", "name", "slots", "sticky", "sticky_bytes")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.count = 0
+        self.slots: list[PendingPartition] = []
+        self.sticky = -1
+        self.sticky_bytes = 0
+
+
+class Accumulator:
+    """The open batches of all partitions, within a bounded memory."""
+
+    def __init__(
+        self,
+        batch_size: int,
+        memory: int,
+        *,
+        wake: Callable[[], object],
+        detour: Detour,
+        choose: Callable[[str], int],
+        wait: Callable[[Any, float | None], object],
+        report: Callable[[BaseException], object],
+        metadata: type[tuple[Any, ...]],
+        record_size_max: int = SIZE_MAX,
+        ignore_keys: bool = False,
+        clock: Callable[[], int] | None = None,
+    ) -> None:
+        """Prepare to take records.
+
+        `wake` is called when there is something new for the sender, `choose` names the partition
+        for the next records without a key, `wait` blocks until a batch is done, `report` hears of
+        callbacks that fail, `metadata` is the class of the value of a record's future, `clock`
+        tells the time in milliseconds (default: the system's).
+        """
+        if memory < batch_size:
+            raise wrong_memory(memory, batch_size)
+        self.batch_size = max(batch_size, HEADER_SIZE)
+        self.memory = memory
+        self.in_use = 0
+        self.closed = False
+        self.wake = wake
+        self.detour = detour
+        self.choose = choose
+        self.wait = wait
+        self.report = report
+        self.metadata = metadata
+        self.record_size_max = record_size_max
+        self.ignore_keys = ignore_keys
+        self.lock = threading.RLock()
+        self.on_room: Callable[[], object] | None = None
+        self._clock = clock or _system_clock
+        self._topics: dict[str, _Topic] = {}
+        self._pool: list[bytearray] = []
+        self._changed: list[PendingPartition] = []
+        self._signalled = False
+
+    def add_topic(self, name: str, count: int) -> None:
+        """Take records for the partitions 0 to count - 1 of a topic from now on."""
+        topic = self._topics.get(name) or _Topic(name)
+        for index in range(len(topic.slots), count):
+            topic.slots.append(PendingPartition(TopicPartition(name, index)))
+        topic.count = count
+        if topic.sticky >= count:
+            topic.sticky = -1
+        self._topics[name] = topic
+
+    def forget_topic(self, name: str) -> None:
+        """Refuse records for a topic until it is added again."""
+        topic = self._topics.get(name)
+        if topic is not None:
+            topic.count = 0
+
+    def unstick(self, name: str) -> None:
+        """Choose anew where records without a key go."""
+        topic = self._topics.get(name)
+        if topic is not None:
+            topic.sticky = -1
+
+    def partition_count(self, name: str) -> int:
+        """Return how many partitions of a topic are known; 0 for none."""
+        topic = self._topics.get(name)
+        return 0 if topic is None else topic.count
+
+    def slot(self, partition: TopicPartition) -> PendingPartition:
+        """Return what waits for a partition that was added."""
+        return self._topics[partition.topic].slots[partition.partition]
+
+    def send(
+        self,
+        topic: str,
+        value: Any = None,
+        key: Any = None,
+        headers: Any = None,
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+    ) -> Any:
+        """Take a record and return its future; where that is refused, leave it to the detour."""
+        taken = self.append(topic, value, key, headers, partition, timestamp_ms)
+        if isinstance(taken, RecordFuture):
+            return taken
+        return self.detour(taken, topic, value, key, headers, partition, timestamp_ms)
+
+    def append(
+        self,
+        topic: str,
+        value: Any = None,
+        key: Any = None,
+        headers: Any = None,
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+    ) -> RecordFuture | int:
+        """Take a record and return its future, or say why not."""
+        if not isinstance(topic, str) or not _is_plain(key) or not _is_plain(value):
+            return Refusal.TYPE
+        pairs = _pairs(headers)
+        if pairs is None or not isinstance(partition, int | None):
+            return Refusal.TYPE
+        if not isinstance(timestamp_ms, int | None):
+            return Refusal.TYPE
+        with self.lock:
+            placed = self._place(topic, value, key, pairs, partition, timestamp_ms)
+            if isinstance(placed, int):
+                return self._woken(placed)
+            batch, index, timestamp = placed
+            future = RecordFuture(
+                batch, index, timestamp, _size(key), _size(value), _header_size(pairs)
+            )
+        self._woken(0)
+        return future
+
+    def append_many(
+        self,
+        topic: str,
+        rows: Sequence[Row],
+        start: int,
+        segments: list[Segment],
+        partition: int | None = None,
+    ) -> tuple[int, int]:
+        """Take rows from `start` on: values, or (key, value[, headers[, timestamp[, partition]]]).
+
+        Return the first row that was not taken, and why (0 if all were). Where the rows ended up
+        is added to `segments`.
+        """
+        refusal = 0
+        index = start
+        while index < len(rows):
+            row = rows[index]
+            if isinstance(row, tuple | list):
+                if not 2 <= len(row) <= 5:
+                    refusal = Refusal.TYPE
+                    break
+                key, value, headers, time_ms, target = (*row, None, None, None)[:5]
+            else:
+                key, value, headers, time_ms, target = None, row, None, None, None
+            target = partition if target is None else target
+            pairs = _pairs(headers)
+            if pairs is None or not (_is_plain(key) and _is_plain(value)):
+                refusal = Refusal.TYPE
+                break
+            if not isinstance(target, int | None) or not isinstance(time_ms, int | None):
+                refusal = Refusal.TYPE
+                break
+            with self.lock:
+                placed = self._place(topic, value, key, pairs, target, time_ms)
+                if isinstance(placed, int):
+                    refusal = placed
+                    break
+                _note_segment(segments, placed[0], placed[1])
+            index += 1
+        self._woken(refusal)
+        return index, refusal
+
+    def append_columns(
+        self,
+        topic: str,
+        timestamps: Buffer | None,
+        keys: Column | None,
+        values: Column | None,
+        partitions: Buffer | None,
+        start: int,
+        stop: int,
+        segments: list[Segment],
+        partition: int | None = None,
+    ) -> tuple[int, int]:
+        """Take the rows start..stop of Arrow's buffers, as `append_many` does.
+
+        `timestamps` holds int64 values and `partitions` int32 ones; a negative one is for the
+        accumulator to choose. A column is validity bits (or None), int32 offsets and data.
+        """
+        if start < 0:
+            raise column_range()
+        times = None if timestamps is None else memoryview(timestamps).cast("B").cast("q")
+        targets = None if partitions is None else memoryview(partitions).cast("B").cast("i")
+        for column in (times, targets):
+            if column is not None and stop > len(column):
+                raise column_range()
+        refusal = 0
+        index = start
+        while index < stop:
+            key = None if keys is None else _cell(keys, index)
+            value = None if values is None else _cell(values, index)
+            target = partition if targets is None or targets[index] < 0 else targets[index]
+            time_ms = None if times is None or times[index] < 0 else times[index]
+            with self.lock:
+                placed = self._place(topic, value, key, (), target, time_ms)
+                if isinstance(placed, int):
+                    refusal = placed
+                    break
+                _note_segment(segments, placed[0], placed[1])
+            index += 1
+        self._woken(refusal)
+        return index, refusal
+
+    def adopt(self, partition: TopicPartition, records: Buffer) -> PendingBatch | int:
+        """Take a whole batch that was built elsewhere, or say why not."""
+        with self.lock:
+            if self.closed:
+                return Refusal.CLOSED
+            topic = self._topics.get(partition.topic)
+            if topic is None or topic.count == 0:
+                return Refusal.TOPIC
+            if not 0 <= partition.partition < topic.count:
+                return Refusal.PARTITION
+            if len(records) > self.record_size_max:
+                return Refusal.SIZE
+            if not self._reserve(len(records)):
+                return self._woken(Refusal.MEMORY)
+            batch = PendingBatch(self, partition, records)
+            batch._charge = len(records)
+            slot = topic.slots[partition.partition]
+            self._close(slot)
+            slot.closed.append(batch)
+            self._note(slot)
+        self._woken(0)
+        return batch
+
+    def collect(self) -> list[PendingPartition]:
+        """Return the partitions with a new batch, open or closed, since this was last asked."""
+        with self.lock:
+            changed, self._changed = self._changed, []
+            for slot in changed:
+                slot.noted = False
+            self._signalled = False
+        return changed
+
+    def take(self, slot: PendingPartition, with_open: bool = False) -> list[PendingBatch]:
+        """Return the full batches of a partition, and the open one if asked, and keep none."""
+        with self.lock:
+            if with_open:
+                self._close(slot)
+            taken, slot.closed = slot.closed, []
+        return taken
+
+    def has_room(self, size: int) -> bool:
+        """Tell whether a batch of this size could be begun."""
+        return self.in_use + max(size, self.batch_size) <= self.memory
+
+    def free(self, batch: PendingBatch) -> None:
+        """Take back the memory of a batch that is done."""
+        with self.lock:
+            buffer, batch._buffer = batch._buffer, None
+            self.in_use -= batch._charge
+            if batch._charge == self.batch_size and buffer is not None:
+                self._pool.append(buffer)
+            batch._charge = 0
+        if self.on_room is not None:
+            self.on_room()
+
+    # All that follows is called with the lock held.
+
+    def _place(
+        self,
+        name: str,
+        value: Buffer | None,
+        key: Buffer | None,
+        headers: tuple[tuple[str, Buffer | None], ...],
+        partition: int | None,
+        timestamp_ms: int | None,
+    ) -> tuple[PendingBatch, int, int] | int:
+        if self.closed:
+            return Refusal.CLOSED
+        if value is None and key is None:
+            return Refusal.EMPTY
+        topic = self._topics.get(name)
+        if topic is None or topic.count == 0:
+            return Refusal.TOPIC
+        timestamp = self._clock() if timestamp_ms is None else timestamp_ms
+        size = len(encode_record(timestamp, timestamp, 0, key, value, headers))
+        if HEADER_SIZE + size > self.record_size_max:
+            return Refusal.SIZE
+        by_stickiness = partition is None and (key is None or self.ignore_keys)
+        if by_stickiness:
+            slot = self._sticky_slot(topic, timestamp, key, value, headers)
+        elif partition is None:
+            assert key is not None
+            slot = topic.slots[(murmur2(key) & 0x7FFFFFFF) % topic.count]
+        elif 0 <= partition < topic.count:
+            slot = topic.slots[partition]
+        else:
+            return Refusal.PARTITION
+        batch = slot.open
+        index = -1 if batch is None else batch.put(timestamp, key, value, headers)
+        if index < 0:
+            self._close(slot)
+            batch = self._begin(slot, HEADER_SIZE + size)
+            if batch is None:
+                return Refusal.MEMORY
+            index = batch.put(timestamp, key, value, headers)
+        assert batch is not None
+        if by_stickiness:
+            topic.sticky_bytes += size
+        return batch, index, timestamp
+
+    def _sticky_slot(
+        self,
+        topic: _Topic,
+        timestamp: int,
+        key: Buffer | None,
+        value: Buffer | None,
+        headers: tuple[tuple[str, Buffer | None], ...],
+    ) -> PendingPartition:
+        """Stay with a partition for a batch's bytes, and at most for two (KIP-794)."""
+        if topic.sticky >= 0 and topic.sticky_bytes >= self.batch_size - HEADER_SIZE:
+            open_batch = topic.slots[topic.sticky].open
+            if open_batch is None or topic.sticky_bytes >= 2 * self.batch_size:
+                topic.sticky = -1
+            else:
+                record = encode_record(timestamp, timestamp, 0, key, value, headers)
+                if open_batch.size + len(record) + 16 > self.batch_size:
+                    topic.sticky = -1
+        if topic.sticky < 0:
+            topic.sticky = self.choose(topic.name) % topic.count
+            topic.sticky_bytes = 0
+        return topic.slots[topic.sticky]
+
+    def _begin(self, slot: PendingPartition, size: int) -> PendingBatch | None:
+        charge = max(size, self.batch_size)
+        if not self._reserve(charge):
+            return None
+        batch = PendingBatch(self, slot.partition)
+        batch._charge = charge
+        pooled = charge == self.batch_size and self._pool
+        batch._buffer = self._pool.pop() if pooled else bytearray(charge)
+        slot.open = batch
+        self._note(slot)
+        return batch
+
+    def _reserve(self, size: int) -> bool:
+        if self.in_use + size > self.memory and self.in_use > 0:
+            return False  # a single batch may be larger than all memory: it would never fit
+        self.in_use += size
+        while self._pool and self.in_use + len(self._pool) * self.batch_size > self.memory:
+            self._pool.pop()
+        return True
+
+    def _close(self, slot: PendingPartition) -> None:
+        if slot.open is not None:
+            slot.closed.append(slot.open)
+            slot.open = None
+            self._note(slot)
+
+    def _note(self, slot: PendingPartition) -> None:
+        if not slot.noted:
+            slot.noted = True
+            self._changed.append(slot)
+
+    def _woken(self, refusal: int) -> int:
+        """Wake the sender once for all that it has not yet collected."""
+        if self._changed and not self._signalled:
+            self._signalled = True
+            self.wake()
+        return refusal
+
+
+def encode_record(
+    timestamp: int,
+    base_timestamp: int,
+    offset_delta: int,
+    key: Buffer | None,
+    value: Buffer | None,
+    headers: Sequence[tuple[str, Buffer | None]],
+) -> bytes:
+    """Return a record as it stands in a batch."""
+    body = bytearray(b"\0")
+    body += _timestamp_delta(timestamp, base_timestamp)
+    body += encode_varint(offset_delta)
+    _put_field(body, key)
+    _put_field(body, value)
+    body += encode_varint(len(headers))
+    for name, content in headers:
+        _put_field(body, name.encode("utf-8"))
+        _put_field(body, content)
+    return encode_varint(len(body)) + bytes(body)
+
+
+def _note_segment(segments: list[Segment], batch: PendingBatch, index: int) -> None:
+    segment = batch._segment
+    if batch._call is segments and segment is not None and segment.first + segment.count == index:
+        segment.count += 1
+        return
+    batch._call = segments
+    batch._segment = Segment(batch, index)
+    segments.append(batch._segment)
+
+
+def _is_plain(field: object) -> bool:
+    return field is None or isinstance(field, _BYTES)
+
+
+def _pairs(headers: Any) -> tuple[tuple[str, Buffer | None], ...] | None:
+    """Return headers as a tuple, or None if they are not pairs of a text and bytes."""
+    if headers is None:
+        return ()
+    if not isinstance(headers, list | tuple):
+        return None
+    for pair in headers:
+        if not (isinstance(pair, tuple | list) and len(pair) == 2):
+            return None
+        if not isinstance(pair[0], str) or not _is_plain(pair[1]):
+            return None
+    return tuple((name, content) for name, content in headers)
+
+
+def _size(field: Buffer | None) -> int:
+    return -1 if field is None else memoryview(field).nbytes
+
+
+def _header_size(headers: tuple[tuple[str, Buffer | None], ...]) -> int:
+    if not headers:
+        return -1
+    return sum(len(name.encode("utf-8")) + max(_size(content), 0) for name, content in headers)
+
+
+def _system_clock() -> int:
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,106 @@
+"""What a producer counts, per batch; `metrics` shows it under the names of Kafka's clients."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from barnabas.producer.batch import SendingBatch
+
+
+class TopicCounts:
+    """The outcome of a topic's records."""
+
+    __slots__ = ("bytes", "errors", "records", "retries")
+
+    def __init__(self) -> None:
+        self.records = self.bytes = self.errors = self.retries = 0
+
+
+class Counts:
+    """Totals since the start; times are in milliseconds."""
+
+    def __init__(self) -> None:
+        self.topics: dict[str, TopicCounts] = {}
+        self.batches = 0
+        self.batch_bytes = 0
+        self.raw_bytes = 0
+        self.batch_bytes_max = 0
+        self.records_max = 0
+        self.requests = 0
+        self.splits = 0
+        self.queue_ms = 0.0
+        self.queue_ms_max = 0.0
+
+    def topic(self, name: str) -> TopicCounts:
+        """Return the counts of a topic."""
+        found = self.topics.get(name)
+        if found is None:
+            found = self.topics[name] = TopicCounts()
+        return found
+
+    def packed(self, batch: SendingBatch, size: int, now_ms: float) -> None:
+        """Count a batch that leaves for the first time."""
+        waited_ms = now_ms - batch.created_ms
+        self.batches += 1
+        self.batch_bytes += size
+        self.raw_bytes += batch.records.size
+        self.queue_ms += waited_ms
+        self.queue_ms_max = max(self.queue_ms_max, waited_ms)
+        self.batch_bytes_max = max(self.batch_bytes_max, size)
+        self.records_max = max(self.records_max, batch.records.count)
+
+    def acknowledged(self, batch: SendingBatch, now_ms: float) -> None:
+        """Count a batch that was written."""
+        topic = self.topic(batch.partition.topic)
+        topic.records += batch.records.count
+        topic.bytes += batch.records.size
+
+    def failed(self, batch: SendingBatch) -> None:
+        """Count a batch that was given up."""
+        self.topic(batch.partition.topic).errors += batch.records.count
+
+    def retried(self, batch: SendingBatch) -> None:
+        """Count a batch that is sent again."""
+        self.topic(batch.partition.topic).retries += batch.records.count
+
+    def metrics(
+        self, elapsed_s: float, memory: int, in_use: int
+    ) -> Mapping[str, Mapping[str, float]]:
+        """Return groups of metrics: the producer's, then those of each topic."""
+        seconds = max(elapsed_s, 1e-9)
+        records = sum(topic.records for topic in self.topics.values())
+        errors = sum(topic.errors for topic in self.topics.values())
+        retries = sum(topic.retries for topic in self.topics.values())
+        batches = max(self.batches, 1)
+        groups: dict[str, Mapping[str, float]] = {
+            "producer-metrics": {
+                "record-send-total": records,
+                "record-send-rate": records / seconds,
+                "record-error-total": errors,
+                "record-error-rate": errors / seconds,
+                "record-retry-total": retries,
+                "record-retry-rate": retries / seconds,
+                "batch-size-avg": self.batch_bytes / batches,
+                "batch-size-max": self.batch_bytes_max,
+                "batch-split-total": self.splits,
+                "batch-split-rate": self.splits / seconds,
+                "compression-rate-avg": self.batch_bytes / self.raw_bytes if self.raw_bytes else 1,
+                "records-per-request-avg": records / self.requests if self.requests else 0.0,
+                "record-queue-time-avg": self.queue_ms / batches,
+                "record-queue-time-max": self.queue_ms_max,
+                "buffer-total-bytes": memory,
+                "buffer-available-bytes": memory - in_use,
+            }
+        }
+        for name, topic in self.topics.items():
+            groups[f"producer-topic-metrics.{name}"] = {
+                "record-send-total": topic.records,
+                "record-send-rate": topic.records / seconds,
+                "byte-total": topic.bytes,
+                "byte-rate": topic.bytes / seconds,
+                "record-error-total": topic.errors,
+                "record-retry-total": topic.retries,
+            }
+        return groups

@@ -1,0 +1,150 @@
+"""What happens to a record before it is encoded: interceptors, serializers, the user's partitioner.
+
+Where a producer has none of them, records go straight to the accumulator and this is not called.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from barnabas.client.cluster import ClusterView
+from barnabas.config.clients.producer import ProducerOptions
+from barnabas.kernels import RecordFuture
+from barnabas.producer.partitioner import partitioner_of
+from barnabas.structs import RecordMetadata
+
+log = logging.getLogger(__name__)
+
+Arguments = tuple[str, Any, Any, Any, int | None, int | None]
+"""Topic, value, key, headers, partition and timestamp: the arguments of `send`."""
+
+
+@dataclass(frozen=True)
+class ProducerRecord:
+    """A record as interceptors see it, before it is serialized."""
+
+    topic: str
+    value: Any = None
+    key: Any = None
+    headers: Any = None
+    partition: int | None = None
+    timestamp_ms: int | None = None
+
+    def replace(self, **changes: Any) -> ProducerRecord:
+        """Return a changed copy."""
+        return replace(self, **changes)
+
+
+class Preparation:
+    """The interceptors, serializers and partitioner of one producer."""
+
+    def __init__(self, options: ProducerOptions, view: ClusterView) -> None:
+        self._serialize_key = serializer_of(options.key_serializer)
+        self._serialize_value = serializer_of(options.value_serializer)
+        self._ask = partitioner_of(options.partitioner, view)
+        self._interceptors = _interceptors(options.interceptors)
+
+    @property
+    def asks_partitioner(self) -> bool:
+        """Tell whether partitions must be known before a record is prepared."""
+        return self._ask is not None
+
+    @property
+    def trivial(self) -> bool:
+        """Tell whether records are left as they are."""
+        return (
+            self._serialize_key is None
+            and self._serialize_value is None
+            and self._ask is None
+            and not self._interceptors
+        )
+
+    def intercept(self, arguments: Arguments) -> Arguments:
+        """Let interceptors change a record; one that fails is logged and passed over."""
+        if not self._interceptors:
+            return arguments
+        record = ProducerRecord(*arguments)
+        for interceptor in self._interceptors:
+            try:
+                changed = interceptor.on_send(record)
+            except Exception:  # a hook of the user's must not stop his records
+                log.exception("%r failed in on_send", interceptor)
+            else:
+                record = record if changed is None else changed
+        return (
+            record.topic,
+            record.value,
+            record.key,
+            record.headers,
+            record.partition,
+            record.timestamp_ms,
+        )
+
+    def serialize(self, arguments: Arguments) -> Arguments:
+        """Turn key and value to bytes and choose a partition."""
+        topic, value, key, headers, partition, timestamp_ms = arguments
+        packed_key, packed_value = key, value
+        if self._serialize_key is not None:
+            packed_key = self._serialize_key(topic, headers, key)
+        if self._serialize_value is not None:
+            packed_value = self._serialize_value(topic, headers, value)
+        if self._ask is not None and partition is None:
+            partition = self._ask(topic, key, packed_key, value, packed_value)
+        return topic, packed_value, packed_key, headers, partition, timestamp_ms
+
+    def follow(self, future: RecordFuture) -> None:
+        """Let interceptors hear of a record's outcome, before anybody else does."""
+        if self._interceptors:
+            future.add_callback(self._acknowledged)
+            future.add_errback(self._failed)
+
+    def refused(self, failure: BaseException) -> None:
+        """Tell interceptors of a record that could not even be queued."""
+        if self._interceptors:
+            self._failed(failure)
+
+    def close(self) -> None:
+        """Close interceptors."""
+        for interceptor in self._interceptors:
+            close = getattr(interceptor, "close", None)
+            if close is not None:
+                try:
+                    close()
+                except Exception:  # the others must be closed, too
+                    log.exception("%r failed in close", interceptor)
+
+    def _acknowledged(self, metadata: RecordMetadata) -> None:
+        self._tell(metadata, None)
+
+    def _failed(self, failure: BaseException) -> None:
+        self._tell(None, failure)
+
+    def _tell(self, metadata: RecordMetadata | None, failure: BaseException | None) -> None:
+        for interceptor in self._interceptors:
+            acknowledged = getattr(interceptor, "on_acknowledgement", None)
+            if acknowledged is not None:
+                try:
+                    acknowledged(metadata, failure)
+                except Exception:  # a hook of the user's must not stop his callbacks
+                    log.exception("%r failed in on_acknowledgement", interceptor)
+
+
+def serializer_of(given: Any) -> Callable[[str, Any, Any], Any] | None:
+    """Return how to call f(data), or an object with serialize(topic, headers, data)."""
+    if given is None:
+        return None
+    if isinstance(given, type):
+        given = given()
+    method = getattr(given, "serialize", None)
+    if callable(method):
+        serialize: Callable[[str, Any, Any], Any] = method
+        return serialize
+    function: Callable[[Any], Any] = given
+    return lambda topic, headers, data: function(data)
+
+
+def _interceptors(given: Iterable[Any]) -> list[Any]:
+    return [each() if isinstance(each, type) else each for each in given or ()]

@@ -1,0 +1,63 @@
+"""What waits for one partition: closed batches in order, and the one that is being filled."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+
+from barnabas.kernels import PendingBatch, PendingPartition
+from barnabas.model.ids import TopicPartition
+from barnabas.producer.batch import SendingBatch
+from barnabas.producer.identity import Sequences
+
+
+class PartitionQueue:
+    """The batches of one partition, as the sender sees them."""
+
+    __slots__ = (
+        "batches",
+        "count",
+        "flying",
+        "open_batch",
+        "open_since_ms",
+        "sequences",
+        "slot",
+    )
+
+    def __init__(self, slot: PendingPartition) -> None:
+        self.slot = slot
+        self.batches: deque[SendingBatch] = deque()
+        self.count = 0
+        self.flying: list[SendingBatch] = []
+        self.sequences = Sequences()
+        self.open_batch: PendingBatch | None = None
+        self.open_since_ms = 0.0
+
+    @property
+    def partition(self) -> TopicPartition:
+        """The partition that this is for."""
+        return self.slot.partition  # type: ignore[no-any-return]
+
+    @property
+    def idle(self) -> bool:
+        """Tell whether nothing waits and nothing is on its way."""
+        return not self.batches and not self.flying and self.slot.open is None
+
+    def notice(self, closed: Iterable[PendingBatch], now_ms: float) -> None:
+        """Take over batches that were closed, and note when an open one was first seen."""
+        for records in closed:
+            since_ms = self.open_since_ms if records is self.open_batch else now_ms
+            self.batches.append(SendingBatch(records, since_ms, (self.count,)))
+            self.count += 1
+        if self.slot.open is not self.open_batch:
+            self.open_batch = self.slot.open
+            self.open_since_ms = now_ms
+
+    def put_back(self, batch: SendingBatch) -> None:
+        """Queue a batch again, before all that came after it."""
+        place = 0
+        for waiting in self.batches:
+            if waiting.order > batch.order:
+                break
+            place += 1
+        self.batches.insert(place, batch)

@@ -1,0 +1,382 @@
+"""Decides which batches go to which brokers and when, and what their answers mean.
+
+A plain object that is told the time. The core calls, whenever something has happened:
+
+    collect   take over what was appended since
+    ready     which leaders there is something for, and when to look again
+    drain     the batches of the next request to one leader
+    settle    what the broker said of one batch
+    lost      a request was not answered: its batches may or may not have been written
+    expire    give up what is older than delivery.timeout.ms
+
+One request carries one batch of a partition at most. Order is kept by the queue: a batch that
+failed is put back before all that came after it. Without idempotence and with more than one request
+in flight a later batch may still overtake one that is sent again, as in every Kafka client.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from barnabas.client.errors import KafkaTimeoutError
+from barnabas.client.retry import Backoff
+from barnabas.kernels import Accumulator
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import BarnabasError
+from barnabas.model.ids import TopicPartition
+from barnabas.model.request_errors import request_error
+from barnabas.producer.batch import SendingBatch
+from barnabas.producer.counts import Counts
+from barnabas.producer.identity import NOBODY, Identity
+from barnabas.producer.packing import split
+from barnabas.producer.queue import PartitionQueue
+
+NEVER_MS = float("inf")
+
+
+class TransactionView(Protocol):
+    """What the sender must know of a transaction."""
+
+    def may_send(self, partition: TopicPartition) -> bool:
+        """Tell whether a partition is part of the transaction; if not, it is going to be."""
+
+    def failed(self, batch: SendingBatch, failure: BarnabasError, gap: bool) -> None:
+        """Hear that a batch of the transaction was given up; a gap needs a new epoch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The options that the sender acts on."""
+
+    linger_ms: float = 0.0
+    delivery_timeout_ms: float = 120_000
+    request_size_max: int = 1_048_576
+    retries_max: int = 2_147_483_647
+    idempotent: bool = True
+    in_order: bool = False
+    """One batch of a partition at a time (max.in.flight.requests.per.connection=1)."""
+
+
+@dataclass(slots=True)
+class Ready:
+    """What `ready` found: queues by leader, when to look again, and whether leaders are missing."""
+
+    nodes: dict[int, list[PartitionQueue]] = field(default_factory=dict)
+    next_ms: float = NEVER_MS
+    leaderless: bool = False
+
+
+class Sender:
+    """The batches of all partitions, from the accumulator to their outcome."""
+
+    def __init__(
+        self,
+        accumulator: Accumulator,
+        rules: Rules,
+        leader: Callable[[TopicPartition], int | None],
+        backoff: Backoff,
+        transaction: TransactionView | None = None,
+    ) -> None:
+        self.accumulator = accumulator
+        self.rules = rules
+        self.identity = NOBODY
+        """Who the producer is; without an id nothing is sent by an idempotent one."""
+        self.identity_wanted = False
+        """Whether a (new) producer id must be asked for."""
+        self.queues: dict[TopicPartition, PartitionQueue] = {}
+        self.hurried = 0
+        """Callers that wait for everything to be sent: batches do not linger then."""
+        self.counts = Counts()
+        self._active: dict[TopicPartition, PartitionQueue] = {}
+        self._leader = leader
+        self.backoff = backoff
+        self._transaction = transaction
+        self._turns: dict[int, int] = {}
+
+    @property
+    def active(self) -> bool:
+        """Tell whether something waits or is on its way."""
+        return bool(self._active)
+
+    # Before a request.
+
+    def collect(self, now_ms: float) -> None:
+        """Take over the batches that were opened or closed since the last time."""
+        accumulator = self.accumulator
+        for slot in accumulator.collect():
+            queue = self.queues.get(slot.partition)
+            if queue is None or queue.slot is not slot:
+                queue = self.queues[slot.partition] = PartitionQueue(slot)
+            queue.notice(accumulator.take(slot), now_ms)
+            self._active[slot.partition] = queue
+
+    def ready(self, now_ms: float) -> Ready:
+        """Return the leaders with something to send now, and when that changes by itself."""
+        found = Ready()
+        done = []
+        for partition, queue in self._active.items():
+            if queue.idle and not queue.sequences.stuck:
+                done.append(partition)
+                continue
+            due_ms = self._due_ms(queue, now_ms)
+            if due_ms > now_ms:
+                found.next_ms = min(found.next_ms, due_ms)
+                continue
+            leader = self._leader(partition)
+            if leader is None:
+                found.leaderless = True
+            elif self._transaction is None or self._transaction.may_send(partition):
+                found.nodes.setdefault(leader, []).append(queue)
+        for partition in done:
+            del self._active[partition]
+        return found
+
+    def drain(
+        self, node_id: int, queues: list[PartitionQueue], now_ms: float
+    ) -> list[SendingBatch]:
+        """Return the batches of one request to a leader; they count as in flight from now on."""
+        rules = self.rules
+        taken: list[SendingBatch] = []
+        size = 0
+        # Begin with another partition each time, so that a full request starves none of them.
+        turn = self._turns.get(node_id, 0) % len(queues)
+        self._turns[node_id] = turn + 1
+        for place in range(len(queues)):
+            queue = queues[(turn + place) % len(queues)]
+            if self._due_ms(queue, now_ms) > now_ms:
+                continue
+            if not queue.batches:
+                queue.notice(self.accumulator.take(queue.slot, True), now_ms)
+            batch = queue.batches[0]
+            if taken and size + batch.size > rules.request_size_max:
+                break
+            if rules.idempotent and batch.sequence < 0:
+                if not queue.sequences.may_start(self.identity):
+                    continue
+                queue.sequences.assign(batch, self.identity)
+                batch.stamped = False
+            queue.batches.popleft()
+            queue.flying.append(batch)
+            batch.attempts += 1
+            size += batch.size
+            taken.append(batch)
+        return taken
+
+    def _due_ms(self, queue: PartitionQueue, now_ms: float) -> float:
+        """Return from when on the first batch of a queue can be sent."""
+        rules = self.rules
+        if rules.in_order and queue.flying:
+            return NEVER_MS
+        if rules.idempotent and (self.identity is NOBODY or queue.sequences.stuck):
+            return NEVER_MS
+        if queue.batches:
+            return queue.batches[0].not_before_ms
+        if queue.slot.open is None:
+            return NEVER_MS
+        if self.hurried or self.accumulator.closed:
+            return now_ms
+        if queue.open_batch is not queue.slot.open:
+            return now_ms + rules.linger_ms  # it is noticed with the next look
+        return queue.open_since_ms + rules.linger_ms
+
+    # After a request.
+
+    def settle(
+        self,
+        batch: SendingBatch,
+        now_ms: float,
+        code: int,
+        base_offset: int = -1,
+        append_time_ms: int = -1,
+        log_start_offset: int = -1,
+        reason: str | None = None,
+        by_record: Iterable[tuple[int, str | None]] = (),
+        place: str = "",
+    ) -> ErrorCode:
+        """Act on a broker's answer to a batch; return its code."""
+        queue = self._landed(batch)
+        if code in (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER):
+            if self.rules.idempotent:
+                queue.sequences.settle(batch)
+            self.counts.acknowledged(batch, now_ms)
+            batch.records.complete(base_offset, append_time_ms, log_start_offset)
+            self._maybe_restart(queue)
+            return ErrorCode.NONE
+        known = ErrorCode.of(code)
+        text = f"{batch.partition}{place}: {reason or known.meaning}"
+        failure = request_error(code, f"{text} ({now_ms - batch.created_ms:.0f} ms after send)")
+        batch.failure = failure
+        if batch.records.done:  # it expired while it was on its way
+            self._maybe_restart(queue)
+        elif known is ErrorCode.MESSAGE_TOO_LARGE and batch.records.count > 1:
+            self._split(queue, batch)
+        elif self._worth_retrying(queue, batch, known):
+            self._retry(queue, batch, now_ms)
+        else:
+            errors = {
+                index: request_error(code, f"{text}: record {index}: {why or known.meaning}")
+                for index, why in by_record
+            }
+            self._give_up(queue, batch, failure, errors or None, refused=True)
+        return known
+
+    def lost(self, batch: SendingBatch, failure: BarnabasError, now_ms: float) -> None:
+        """Act on a request that was not answered."""
+        queue = self._landed(batch)
+        batch.failure = failure
+        if batch.records.done:
+            self._maybe_restart(queue)
+        elif failure.retriable and batch.attempts <= self.rules.retries_max:
+            self._retry(queue, batch, now_ms)
+        else:
+            self._give_up(queue, batch, failure, refused=False)
+
+    def expire(self, now_ms: float) -> float:
+        """Give up batches that are too old, also those on their way; return the next such time."""
+        limit_ms = self.rules.delivery_timeout_ms
+        next_ms = NEVER_MS
+        for queue in list(self._active.values()):
+            for batch in [*queue.flying, *queue.batches]:
+                if batch.records.done:
+                    continue
+                expires_ms = batch.created_ms + limit_ms
+                if expires_ms > now_ms:
+                    next_ms = min(next_ms, expires_ms)
+                    continue
+                self._expire(queue, batch, now_ms)
+            if queue.open_batch is not None and queue.slot.open is queue.open_batch:
+                next_ms = min(next_ms, queue.open_since_ms + limit_ms)
+                if queue.open_since_ms + limit_ms <= now_ms:
+                    queue.notice(self.accumulator.take(queue.slot, True), now_ms)
+                    self._expire(queue, queue.batches[-1], now_ms)
+        return next_ms
+
+    def unfinished(self) -> list[SendingBatch]:
+        """Return all batches without an outcome; open ones are closed for that."""
+        found: list[SendingBatch] = []
+        for queue in self._active.values():
+            queue.notice(self.accumulator.take(queue.slot, True), queue.open_since_ms)
+            found += queue.flying
+            found += queue.batches
+        return [batch for batch in found if not batch.records.done]
+
+    def abandon(self, failure: BarnabasError, *, flying: bool) -> bool:
+        """Give up the batches that wait, and those on their way if asked.
+
+        Tell whether one of them may have been written all the same.
+        """
+        doubt = False
+        for queue in list(self._active.values()):
+            queue.notice(self.accumulator.take(queue.slot, True), queue.open_since_ms)
+            batches = [*queue.batches, *queue.flying] if flying else list(queue.batches)
+            queue.batches.clear()
+            for batch in batches:
+                if batch.sequence >= 0:
+                    queue.sequences.doubt(batch)
+                    doubt = True
+                self.counts.failed(batch)
+                batch.records.fail(failure)
+        return doubt
+
+    def become(self, identity: Identity) -> None:
+        """Take over a producer id and epoch from a broker; all partitions count from 0."""
+        self.identity = identity
+        self.identity_wanted = False
+        for queue in self.queues.values():
+            if not queue.flying and (queue.sequences.stuck or not queue.sequences.unresolved):
+                queue.sequences.restart(identity)
+
+    # Inside.
+
+    def _landed(self, batch: SendingBatch) -> PartitionQueue:
+        queue = self.queues[batch.partition]
+        queue.flying.remove(batch)
+        return queue
+
+    def _retry(self, queue: PartitionQueue, batch: SendingBatch, now_ms: float) -> None:
+        self.counts.retried(batch)
+        batch.not_before_ms = now_ms + self.backoff.delay_ms(batch.attempts)
+        queue.put_back(batch)
+        self._active[batch.partition] = queue
+        self._maybe_restart(queue)
+
+    def _split(self, queue: PartitionQueue, batch: SendingBatch) -> None:
+        self.counts.splits += 1
+        parts = split(batch)
+        if self.rules.idempotent:
+            queue.sequences.replace(batch, parts)
+        for part in parts:
+            queue.put_back(part)
+        self._active[batch.partition] = queue
+
+    def _worth_retrying(self, queue: PartitionQueue, batch: SendingBatch, code: ErrorCode) -> bool:
+        if self.rules.idempotent and self._repaired(queue, batch, code):
+            return True
+        return code.retriable and batch.attempts <= self.rules.retries_max
+
+    def _repaired(self, queue: PartitionQueue, batch: SendingBatch, code: ErrorCode) -> bool:
+        """Tell whether a number that the broker refuses can be put right by a new epoch."""
+        if code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
+            if not queue.sequences.is_first(batch):
+                return True  # an earlier batch is sent again first
+            if self._transaction is None and (queue.sequences.doubtful or queue.sequences.stuck):
+                queue.sequences.stuck = True
+                return True
+            return False
+        if self._transaction is None and code in (
+            ErrorCode.UNKNOWN_PRODUCER_ID,
+            ErrorCode.INVALID_PRODUCER_EPOCH,
+        ):
+            queue.sequences.stuck = True
+            return True
+        return False
+
+    def _give_up(
+        self,
+        queue: PartitionQueue,
+        batch: SendingBatch,
+        failure: BarnabasError,
+        by_record: dict[int, BaseException] | None = None,
+        *,
+        refused: bool,
+    ) -> None:
+        sequences = queue.sequences
+        if batch.sequence >= 0:
+            if refused:
+                sequences.refuse(batch)
+            else:
+                sequences.doubt(batch)
+        self.counts.failed(batch)
+        if self._transaction is not None:
+            gap = sequences.stuck or sequences.doubtful
+            self._transaction.failed(batch, failure, gap)
+        batch.records.fail(failure, by_record)
+        self._maybe_restart(queue)
+
+    def _expire(self, queue: PartitionQueue, batch: SendingBatch, now_ms: float) -> None:
+        if batch in queue.batches:
+            queue.batches.remove(batch)
+        why = f": {batch.failure}" if batch.failure is not None else ""
+        tries = f"{batch.attempts} attempt{'s' if batch.attempts != 1 else ''}"
+        failure = KafkaTimeoutError(
+            f"{batch.records.count} records for {batch.partition} were not delivered within "
+            f"delivery.timeout.ms={self.rules.delivery_timeout_ms:g} "
+            f"({now_ms - batch.created_ms:.0f} ms, {tries}){why}"
+        )
+        failure.__cause__ = batch.failure
+        self._give_up(queue, batch, failure, refused=False)
+
+    def _maybe_restart(self, queue: PartitionQueue) -> None:
+        """Begin a new epoch for a partition that needs one, once nothing of it is on its way."""
+        if not queue.sequences.stuck or queue.flying or self._transaction is not None:
+            return
+        identity = self.identity
+        if queue.sequences.identity == identity:
+            following = identity.next_epoch()
+            if following is None:
+                self.identity, self.identity_wanted = NOBODY, True
+                return
+            identity = self.identity = following
+        queue.sequences.restart(identity)

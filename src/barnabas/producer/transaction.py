@@ -1,0 +1,155 @@
+"""A producer's transactions: where it is, which partitions take part, what an error means.
+
+    UNINITIALIZED ──▶ INITIALIZING ──▶ READY ◀──────────────┐
+                                        │ begin             │ ended
+                                        ▼                   │
+                                  IN_TRANSACTION ──▶ COMMITTING, ABORTING
+                                        │ failed            ▲
+                                        ▼                   │ abort alone
+                                  ABORTABLE_ERROR ──────────┘
+    any ──▶ FATAL_ERROR  (another producer took over, or what was asked is not allowed)
+
+A plain object; `coordinator.py` does the talking.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from enum import Enum
+
+from barnabas.client.errors import IllegalStateError
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import BarnabasError, RequestError
+from barnabas.model.ids import TopicPartition
+from barnabas.producer.batch import SendingBatch
+
+
+class State(Enum):
+    """Where a transactional producer is."""
+
+    UNINITIALIZED = "not initialized: call init_transactions() first"
+    INITIALIZING = "being initialized"
+    READY = "outside of a transaction: call begin_transaction() first"
+    IN_TRANSACTION = "in a transaction"
+    COMMITTING = "committing"
+    ABORTING = "aborting"
+    ABORTABLE_ERROR = "in a transaction that failed: call abort_transaction()"
+    FATAL_ERROR = "of no use any more: close it"
+
+
+_NEXT = {
+    State.UNINITIALIZED: (State.INITIALIZING,),
+    State.INITIALIZING: (State.READY, State.UNINITIALIZED),
+    State.READY: (State.IN_TRANSACTION,),
+    State.IN_TRANSACTION: (State.COMMITTING, State.ABORTING, State.ABORTABLE_ERROR),
+    State.COMMITTING: (State.READY, State.ABORTABLE_ERROR),
+    State.ABORTING: (State.READY,),
+    State.ABORTABLE_ERROR: (State.ABORTING, State.ABORTABLE_ERROR),
+    State.FATAL_ERROR: (State.FATAL_ERROR,),
+}
+
+FATAL = frozenset(
+    {
+        ErrorCode.PRODUCER_FENCED,
+        ErrorCode.INVALID_PRODUCER_ID_MAPPING,
+        ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+        ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+        ErrorCode.UNSUPPORTED_VERSION,
+        ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT,
+        ErrorCode.INVALID_TXN_STATE,
+    }
+)
+"""Errors after which the producer cannot go on at all."""
+
+
+class Transaction:
+    """The transactions of one producer, one after the other."""
+
+    def __init__(self, transactional_id: str, changed: Callable[[], object]) -> None:
+        """`changed` is called when records may be sent from now on, or may not any more."""
+        self.transactional_id = transactional_id
+        self.state = State.UNINITIALIZED
+        self.error: BarnabasError | None = None
+        self.enlisted: set[TopicPartition] = set()
+        self.wanted: dict[TopicPartition, None] = {}
+        """Partitions that the coordinator must be told of before they are written to."""
+        self.begun = False
+        """Whether the coordinator knows of the present transaction."""
+        self.epoch_spent = False
+        """Whether the next transaction needs a new epoch: sequence numbers were lost."""
+        self._changed = changed
+
+    @property
+    def accepts(self) -> bool:
+        """Tell whether records may be sent."""
+        return self.state is State.IN_TRANSACTION
+
+    def become(self, state: State) -> None:
+        """Go to a state, or raise IllegalStateError with the reason why not."""
+        if self.state is State.FATAL_ERROR and state is not State.FATAL_ERROR:
+            assert self.error is not None
+            raise self.error
+        if state is not State.FATAL_ERROR and state not in _NEXT[self.state]:
+            raise self.illegal(state.name.lower().replace("_", " "))
+        self.state = state
+        self._changed()
+
+    def illegal(self, wish: str) -> BarnabasError:
+        """Return the error for something that cannot be done now."""
+        failure = IllegalStateError(
+            f"{wish}: the producer {self.transactional_id!r} is {self.state.value}"
+        )
+        failure.__cause__ = self.error
+        return failure
+
+    def check_usable(self, wish: str) -> None:
+        """Raise what stands against going on within a transaction."""
+        if self.state is State.FATAL_ERROR or self.state is State.ABORTABLE_ERROR:
+            assert self.error is not None
+            raise self.error
+        if self.state is not State.IN_TRANSACTION:
+            raise self.illegal(wish)
+
+    def begin(self) -> None:
+        """Begin a transaction; its coordinator hears of it with the first record."""
+        self.become(State.IN_TRANSACTION)
+        self.begun = False
+        self.enlisted.clear()
+        self.wanted.clear()
+
+    def ended(self) -> None:
+        """Note that the transaction was committed or aborted."""
+        self.error = None
+        self.enlisted.clear()
+        self.wanted.clear()
+        self.begun = False
+        self.become(State.READY)
+
+    def may_send(self, partition: TopicPartition) -> bool:
+        """Tell whether a partition takes part; if not, note that it is going to."""
+        if partition in self.enlisted:
+            return self.state in (State.IN_TRANSACTION, State.COMMITTING)
+        if self.state in (State.IN_TRANSACTION, State.COMMITTING):
+            self.wanted[partition] = None
+        return False
+
+    def enlist(self, partitions: Iterable[TopicPartition]) -> None:
+        """Note that the coordinator knows of partitions."""
+        self.begun = True
+        for partition in partitions:
+            self.wanted.pop(partition, None)
+            self.enlisted.add(partition)
+
+    def failed(self, batch: SendingBatch, failure: BarnabasError, gap: bool) -> None:
+        """Note that a batch was given up: the transaction cannot be committed any more."""
+        self.epoch_spent = self.epoch_spent or gap
+        self.fail(failure)
+
+    def fail(self, failure: BarnabasError) -> None:
+        """Note an error: fatal, or one that a new transaction may not meet."""
+        if isinstance(failure, RequestError) and failure.code in FATAL:
+            self.error = failure
+            self.become(State.FATAL_ERROR)
+        elif self.state in (State.IN_TRANSACTION, State.COMMITTING):
+            self.error = failure
+            self.become(State.ABORTABLE_ERROR)
