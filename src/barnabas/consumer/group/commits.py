@@ -111,6 +111,7 @@ class Commits:
 
     def commit_soon(self, offsets: Offsets, callback: CommitCallback | None = None) -> None:
         """Commit; the callback is run by `run_callbacks`."""
+        callback = callback or self._settings.commit_callback
         done = self._enqueue(dict(offsets), self._settings.default_timeout_ms)
 
         def note(done: asyncio.Future[None]) -> None:
@@ -180,8 +181,10 @@ class Commits:
             _log.warning(
                 "auto-commit of %s failed; it is tried again: %s", _shown(offsets), failure
             )
-        elif self._subscription.interceptors:
-            self._callbacks.append((None, offsets, None))
+        callback = self._settings.commit_callback
+        if callback is not None or (failure is None and self._subscription.interceptors):
+            assert failure is None or isinstance(failure, Exception)
+            self._callbacks.append((callback, offsets, failure))
             self._wake()
 
     def restart_interval(self, now_ms: float) -> None:

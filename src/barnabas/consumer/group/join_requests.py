@@ -52,7 +52,7 @@ def join_request(
     return JoinGroupRequest(
         group_id=settings.group_id,
         session_timeout_ms=settings.session_timeout_ms,
-        rebalance_timeout_ms=settings.max_poll_interval_ms,
+        rebalance_timeout_ms=settings.rebalance_ms_max,
         member_id=member_id,
         group_instance_id=settings.instance_id,
         protocol_type=PROTOCOL_TYPE,

@@ -119,8 +119,7 @@ CONSUMER_HEARTBEAT: Final[Table] = MappingProxyType(
         **_REFUSED,
         ErrorCode.UNKNOWN_MEMBER_ID: Remedy.FORGET,
         ErrorCode.FENCED_MEMBER_EPOCH: Remedy.RESET,
-        # The former holder of the instance id has not left yet; it may in a moment.
-        ErrorCode.UNRELEASED_INSTANCE_ID: Remedy.RETRY,
+        ErrorCode.UNRELEASED_INSTANCE_ID: Remedy.FAIL,
         ErrorCode.GROUP_MAX_SIZE_REACHED: Remedy.FAIL,
         ErrorCode.UNSUPPORTED_ASSIGNOR: Remedy.FAIL,
         ErrorCode.INVALID_REGULAR_EXPRESSION: Remedy.FAIL,

@@ -87,8 +87,7 @@ class Round:
         )
         timeout_ms = max(
             self._settings.request_timeout_ms,
-            max(self._settings.max_poll_interval_ms, self._settings.session_timeout_ms)
-            + JOIN_GRACE_MS,
+            max(self._settings.rebalance_ms_max, self._settings.session_timeout_ms) + JOIN_GRACE_MS,
         )
         response: JoinGroupResponse = await connection.send(
             request, version=version, timeout_ms=timeout_ms

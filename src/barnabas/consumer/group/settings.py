@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from barnabas.config.clients.consumer import READ_COMMITTED, ConsumerOptions
+from barnabas.consumer.group.contract import CommitCallback
 from barnabas.model.errors import ConfigError
 
 _INSTANCE_ID_LENGTH_MAX = 249
@@ -24,8 +26,12 @@ class GroupSettings:
     session_timeout_ms: int = 45_000
     heartbeat_interval_ms: int = 3_000
     max_poll_interval_ms: int = 300_000
+    rebalance_timeout_ms: int | None = None
+    """How long a rebalance waits for this member; None: as long as it may go without a poll."""
     auto_commit_interval_ms: int | None = 5_000
     """None: the user commits."""
+    commit_callback: CommitCallback | None = None
+    """Told of the commits that nobody else is told of."""
     require_stable: bool = False
     """Read offsets only when no transaction can still change them (read_committed)."""
     exclude_internal_topics: bool = True
@@ -37,6 +43,35 @@ class GroupSettings:
     request_timeout_ms: float = 30_000
     default_timeout_ms: float = 60_000
     """How long a call that waits may take if its caller does not say."""
+
+    @classmethod
+    def from_options(cls, options: ConsumerOptions) -> GroupSettings:
+        """Take the settings out of a consumer's options, which name a group."""
+        return cls(
+            group_id=options.group_id or "",
+            instance_id=options.group_instance_id,
+            session_timeout_ms=options.session_timeout_ms,
+            heartbeat_interval_ms=options.heartbeat_interval_ms,
+            max_poll_interval_ms=options.max_poll_interval_ms,
+            rebalance_timeout_ms=options.rebalance_timeout_ms,
+            auto_commit_interval_ms=(
+                options.auto_commit_interval_ms if options.enable_auto_commit else None
+            ),
+            commit_callback=options.default_offset_commit_callback,
+            require_stable=options.isolation_level == READ_COMMITTED,
+            exclude_internal_topics=options.exclude_internal_topics,
+            rack_id=options.client_rack or None,
+            remote_assignor=options.group_remote_assignor,
+            retry_backoff_ms=options.retry_backoff_ms,
+            retry_backoff_ms_max=options.retry_backoff_max_ms,
+            request_timeout_ms=options.request_timeout_ms,
+            default_timeout_ms=options.default_api_timeout_ms,
+        )
+
+    @property
+    def rebalance_ms_max(self) -> int:
+        """How long a rebalance waits for this member."""
+        return self.rebalance_timeout_ms or self.max_poll_interval_ms
 
     def __post_init__(self) -> None:
         if not self.group_id:

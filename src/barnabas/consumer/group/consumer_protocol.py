@@ -1,0 +1,342 @@
+"""Membership in a group of KIP-848: one heartbeat does everything, and the broker assigns.
+
+Decisions are in `epoch_state`. The heart tells the broker what changed and hears of a target; the
+user's poll makes the target true, callbacks included, and the next heartbeat acknowledges it. A
+partition reaches its next owner only after its last one has acknowledged that it is gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections.abc import Coroutine, Iterable
+from typing import Any, Final
+
+from barnabas.client.errors import NetworkError, UnsupportedApiError
+from barnabas.consumer.group.epoch_state import (
+    REGEX_VERSION,
+    Change,
+    EpochState,
+    Subscribed,
+    leave_epoch,
+)
+from barnabas.consumer.group.member import GroupMember
+from barnabas.consumer.group.offset_requests import Identity
+from barnabas.consumer.group.refusals import refusal
+from barnabas.consumer.group.remedies import CONSUMER_HEARTBEAT, Remedy, remedy
+from barnabas.consumer.group.surroundings import Surroundings, now_ms
+from barnabas.consumer.subscription import Mode
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import BarnabasError
+from barnabas.model.ids import ZERO_UUID, Uuid, new_uuid, uuid_text
+from barnabas.wire.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
+
+_log = logging.getLogger(__name__)
+
+INTERNAL_TOPICS: Final = ("__consumer_offsets", "__transaction_state", "__share_group_state")
+
+
+class ConsumerProtocolMembership(GroupMember):
+    """One consumer's part in a group of KIP-848."""
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        self._state = EpochState(uuid_text(new_uuid(surroundings.random.randbytes)))
+        super().__init__(surroundings, self._state)
+        self._heard = asyncio.Event()
+        self._target_is_new = False
+        self._broker_matches = True
+        """Whether patterns go to the broker; else they are matched with the topics seen here."""
+
+    # -- what is asked of it
+
+    @property
+    def needs_attention(self) -> bool:
+        """Tell whether `ensure_active` would do something."""
+        if self._fatal is not None or self._commits.has_callbacks:
+            return True
+        if not self._subscription.by_group:
+            return False
+        state = self._state
+        if state.is_lost or self._metadata_is_new or self._target_is_new:
+            return True
+        if state.is_out:
+            return bool(self._subscribed())
+        return not state.is_joined and not self._subscription.assigned
+
+    def topics_followed(self) -> Iterable[str] | None:
+        """Return nothing beside the user's topics; all topics for a pattern."""
+        return None if self._subscription.mode is Mode.PATTERN else ()
+
+    def health(self) -> dict[str, Any]:
+        """Return what an operator wants to know."""
+        target = self._state.target
+        return {
+            **super().health(),
+            "protocol": "consumer",
+            "target": None if target is None else len(target),
+            "heartbeat_interval_ms": self._pulse.interval_ms,
+        }
+
+    # -- in the user's poll
+
+    async def _step(self, deadline: float) -> bool:
+        while not self._closed:
+            self._raise_fatal()
+            if not self._subscription.by_group:
+                return True
+            self._pulse.poll(now_ms())  # the user is in poll as long as this goes on
+            if self._state.is_lost:
+                await self._tell_lost()
+            if self._metadata_is_new and not await self._look_at_topics(deadline):
+                return False
+            if self._state.is_out:
+                if not self._subscribed():
+                    return True  # a pattern that matches nothing yet
+                self._join()
+            if self._target_is_new and await self._reconcile(deadline):
+                continue
+            if self._state.is_joined or self._subscription.assigned:
+                return True
+            if not await self._hear(deadline):
+                return False
+        return False
+
+    async def _hear(self, deadline: float) -> bool:
+        """Wait until the heart has something new; False if there was no time."""
+        self._heard.clear()
+        try:
+            async with asyncio.timeout_at(deadline):
+                await self._heard.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    async def _tell_lost(self) -> None:
+        lost = self._subscription.assigned_partitions()
+        _log.info(
+            "group %r: lost %d partitions, because %s",
+            self._settings.group_id,
+            len(lost),
+            self._state.reason,
+        )
+        await self._callbacks.lost(lost)
+        self._subscription.revoke(lost)
+        self._state.gave_back_all()
+        self._callbacks.raise_failure()
+
+    async def _look_at_topics(self, deadline: float) -> bool:
+        """Follow a subscription or a pattern; False if there was no time to see the topics."""
+        if not await self._match_topics(deadline):
+            return False
+        self._metadata_is_new = False
+        self._target_is_new = not self._state.is_out  # topics may have got their names
+        subscribed = self._subscribed()
+        if self._state.is_in and subscribed and subscribed != self._state.subscribed:
+            self._state.subscribed = subscribed
+            self._beat_now()
+        return True
+
+    def _subscribed(self) -> Subscribed:
+        subscription = self._subscription
+        if subscription.pattern is not None and self._broker_matches:
+            regex = broker_regex(subscription.pattern)
+            hides = self._settings.exclude_internal_topics
+            # The broker would match its own topics too; only we can leave them out.
+            if not (hides and any(subscription.pattern.match(name) for name in INTERNAL_TOPICS)):
+                return Subscribed(regex=regex)
+        return Subscribed(topics=tuple(subscription.topics))
+
+    def _join(self) -> None:
+        reason = self._state.reason or ""
+        _log.info("group %r: joining, because %s", self._settings.group_id, reason)
+        self._last_reason = reason
+        self._state.join(self._subscribed())
+        self._pulse.begin(now_ms())
+        self._beat_now()
+
+    async def _reconcile(self, deadline: float) -> bool:
+        """Take the next step to the target; tell whether anything changed."""
+        change = self._change()
+        if change.unknown:
+            topics = None if self._subscription.mode is Mode.PATTERN else self._subscription.topics
+            try:
+                async with asyncio.timeout_at(deadline):
+                    await self._around.switchboard.refresh(topics)
+            except (TimeoutError, NetworkError):
+                return False
+            change = self._change()
+        if change.unknown:
+            self._around.switchboard.request_refresh()
+        self._target_is_new = False  # topics without a name come with new metadata
+        if not change:
+            return False
+        await self._take_over(change)
+        return True
+
+    def _change(self) -> Change:
+        names: dict[Uuid, str] = {
+            topic.topic_id: name
+            for name, topic in self._around.switchboard.cluster.topics.items()
+            if topic.topic_id != ZERO_UUID
+        }
+        return self._state.change(names)
+
+    async def _take_over(self, change: Change) -> None:
+        state, subscription = self._state, self._subscription
+        if change.revoked:
+            await self._commit_before("before partitions were given up")
+            if state.is_lost:
+                return
+            await self._callbacks.revoked(set(change.revoked))
+            subscription.revoke(change.revoked)
+        state.took_over(change)
+        if state.is_lost:  # while the callback ran; the next step tells of the rest
+            for name in change.added:
+                del state.owned[name]
+            return
+        subscription.assign_from_group(state.owned)
+        self._rebalances += 1
+        self._commits.restart_interval(now_ms())
+        _log.info(
+            "group %r: epoch %d, %d partitions, %d came and %d went",
+            self._settings.group_id,
+            state.generation,
+            len(state.owned),
+            len(change.added),
+            len(change.revoked),
+        )
+        await self._callbacks.assigned(set(change.added))
+        self._beat_now()
+        self._callbacks.raise_failure()
+
+    # -- the heart
+
+    def _beat_now(self) -> None:
+        self._pulse.beat_now(now_ms())
+        self._heart_woken.set()
+
+    async def _heartbeat(self) -> None:
+        state, settings = self._state, self._settings
+        epoch = state.generation
+        try:
+            connection = await self._coordinator.connection()
+            version = connection.version_of(ConsumerGroupHeartbeatRequest)
+            if version < REGEX_VERSION and state.subscribed.regex is not None:
+                self._match_here(f"the broker knows ConsumerGroupHeartbeat up to {version}")
+                return
+            response: ConsumerGroupHeartbeatResponse = await connection.send(
+                state.request(settings, version),
+                version=version,
+                timeout_ms=settings.request_timeout_ms,
+            )
+        except UnsupportedApiError as failure:
+            told = f"group.protocol=consumer: {failure}; use group.protocol=classic"
+            self._fail(refusal(ErrorCode.UNSUPPORTED_VERSION, settings, told=told))
+            return
+        except BarnabasError as failure:
+            self._coordinator.lost(str(failure))
+            state.forget_told()
+            self._heartbeat_failed(str(failure))
+            return
+        if state.concerns(epoch):
+            self._hear_answer(response)
+
+    def _hear_answer(self, response: ConsumerGroupHeartbeatResponse) -> None:
+        """Take notice of an answer to a heartbeat of this epoch."""
+        state = self._state
+        code = ErrorCode.of(response.error_code)
+        cure = remedy(CONSUMER_HEARTBEAT, code)
+        if cure is Remedy.NONE:
+            state.answered(response)
+            self._pulse.interval_ms = response.heartbeat_interval_ms
+            self._pulse.answer(now_ms())
+            self._pulse.begin(now_ms())
+            if state.has_news:
+                self._pulse.beat_now(now_ms())
+            if response.assignment is not None:
+                self._target_is_new = True
+                self._tell_poll()
+            return
+        if cure in (Remedy.RETRY, Remedy.FIND):
+            if cure is Remedy.FIND:
+                self._coordinator.lost(f"it answered {code.name}")
+            state.forget_told()
+            self._heartbeat_failed(f"it was answered {code.name}")
+        elif code is ErrorCode.INVALID_REGULAR_EXPRESSION and state.subscribed.regex is not None:
+            self._match_here(response.error_message or code.meaning)
+        elif cure is Remedy.FAIL:
+            self._fail(refusal(code, self._settings, told=response.error_message))
+        else:
+            _log.info("group %r: a heartbeat was answered %s", self._settings.group_id, code.name)
+            state.apply(cure, code, "a heartbeat")
+            self._tell_poll()
+
+    def _match_here(self, why: str) -> None:
+        """Match the pattern with the topics seen here, since the broker cannot."""
+        _log.info("group %r: the pattern is matched here: %s", self._settings.group_id, why)
+        self._broker_matches = False
+        self._metadata_is_new = True
+        if self._state.may_commit:
+            self._state.subscribed = self._subscribed()
+            self._state.forget_told()
+        else:
+            self._state.leave()  # the poll joins again, with topics
+        self._tell_poll()
+
+    def _fail(self, failure: Exception) -> None:
+        self._fatal = failure
+        self._state.lose(str(failure), forget=False)
+        self._tell_poll()
+
+    def _tell_poll(self) -> None:
+        self._heard.set()
+        self._around.wake()
+
+    def _heart_stopped(self, task: asyncio.Task[None]) -> None:
+        super()._heart_stopped(task)
+        self._heard.set()
+
+    # -- offsets
+
+    def _identity(self) -> Identity:
+        return super()._identity()._replace(by_epoch=True)
+
+    def reader(self) -> Identity:
+        """Return who reads committed offsets: a member shows its epoch."""
+        return self._identity() if self._state.may_commit else super().reader()
+
+    # -- the end
+
+    def _forget_group(self, reason: str) -> Coroutine[Any, Any, None]:
+        """Be no member any more, at once; the coroutine tells the group."""
+        was_in = self._state.may_commit
+        self._state.leave()
+        if not self._subscription.assigned:
+            self._state.gave_back_all()
+        self._heard.set()
+        return self._say_farewell(was_in)
+
+    async def _say_farewell(self, was_in: bool) -> None:
+        if not was_in:
+            return
+        request = ConsumerGroupHeartbeatRequest(
+            group_id=self._settings.group_id,
+            member_id=self._state.member_id,
+            member_epoch=leave_epoch(self._settings),
+            instance_id=self._settings.instance_id,
+        )
+        connection = await self._coordinator.connection()
+        response: ConsumerGroupHeartbeatResponse = await connection.send(request)
+        code = ErrorCode.of(response.error_code)
+        if code is not ErrorCode.NONE:
+            _log.info("group %r: leaving was answered %s", self._settings.group_id, code.name)
+
+
+def broker_regex(pattern: re.Pattern[str]) -> str:
+    """Return what the broker shall match: it matches whole names, Python's `match` their start."""
+    flags = "i" if pattern.flags & re.IGNORECASE else ""
+    return f"(?{flags}:{pattern.pattern}).*"

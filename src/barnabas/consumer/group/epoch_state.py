@@ -1,0 +1,231 @@
+"""A member of a KIP-848 group, as decisions without waiting: who it is, what it tells, what it has.
+
+The broker names a target; the member makes it true in the user's poll and tells the broker what it
+has from then on. Heartbeats mention only what changed since the last one that was answered; after
+one that came to nothing everything is told again, because nobody knows what was heard.
+
+Partitions go by topic ids here: a topic that was deleted and made again is another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple, TypeAlias
+
+from barnabas.consumer.group.contract import MemberState
+from barnabas.consumer.group.remedies import Remedy
+from barnabas.consumer.group.settings import GroupSettings
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.ids import TopicPartition, Uuid
+from barnabas.wire.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    TopicPartitions,
+)
+
+JOINING: Final = 0
+LEAVING: Final = -1
+LEAVING_FOR_A_WHILE: Final = -2
+"""Epochs by which a member says that it comes, goes, or goes and comes back as the same one."""
+
+REGEX_VERSION: Final = 1
+OWN_ID_VERSION: Final = 1
+"""Before, the broker made the ids of members (KIP-1082)."""
+
+IdPartitions: TypeAlias = frozenset[tuple[Uuid, int]]
+
+NOTHING: Final[IdPartitions] = frozenset()
+
+
+class Subscribed(NamedTuple):
+    """What a member wants to read: topics, or an expression that the broker matches."""
+
+    topics: tuple[str, ...] = ()
+    regex: str | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self.topics or self.regex)
+
+
+class Told(NamedTuple):
+    """What the broker was told last."""
+
+    subscribed: Subscribed
+    owned: IdPartitions
+
+
+class Change(NamedTuple):
+    """What the target changes, as far as its topics are known by name."""
+
+    revoked: dict[TopicPartition, tuple[Uuid, int]]
+    added: dict[TopicPartition, tuple[Uuid, int]]
+    unknown: bool
+    """Whether the target has topics that cannot be named yet."""
+
+    def __bool__(self) -> bool:
+        return bool(self.revoked or self.added)
+
+
+class EpochState:
+    """One member; `generation` is its epoch, -1 outside the group."""
+
+    def __init__(self, member_id: str) -> None:
+        self.member_id = member_id
+        self.generation = -1
+        self.reason: str | None = "it has not joined yet"
+        self.is_lost = False
+        self.target: IdPartitions | None = None
+        """What the broker wants this member to have; None until it has said."""
+        self.owned: dict[TopicPartition, tuple[Uuid, int]] = {}
+        self.subscribed = Subscribed()
+        self._is_named = False  # whether the broker has answered under this id
+        self._told: Told | None = None
+        self._telling: Told | None = None
+
+    # -- what is asked of it
+
+    @property
+    def is_in(self) -> bool:
+        """Tell whether the group counts on heartbeats, or shall hear the first one."""
+        return self.generation >= JOINING
+
+    @property
+    def is_out(self) -> bool:
+        """Tell whether the group knows nothing of this member."""
+        return self.generation < JOINING
+
+    @property
+    def may_commit(self) -> bool:
+        """Tell whether the group would take this member's commits."""
+        return self.generation > JOINING
+
+    @property
+    def is_joined(self) -> bool:
+        """Tell whether the broker has said what this member shall have."""
+        return self.may_commit and self.target is not None
+
+    @property
+    def state(self) -> str:
+        """Return the state in the words of users."""
+        if self.is_out:
+            return MemberState.UNJOINED
+        is_settled = self.target is not None and self.target == frozenset(self.owned.values())
+        return MemberState.STABLE if is_settled else MemberState.REBALANCING
+
+    @property
+    def has_news(self) -> bool:
+        """Tell whether the broker should hear something before its next heartbeat is due."""
+        now = Told(self.subscribed, frozenset(self.owned.values()))
+        return self.is_in and (self._told or now) != now
+
+    def concerns(self, generation: int) -> bool:
+        """Tell whether an answer to a request of that epoch is still about this member."""
+        return self.is_in and generation == self.generation
+
+    def change(self, names: Mapping[Uuid, str]) -> Change:
+        """Say what the target changes; topics without a name have to wait."""
+        target = self.target if self.target is not None else frozenset(self.owned.values())
+        named = {
+            TopicPartition(names[topic_id], number): (topic_id, number)
+            for topic_id, number in sorted(target)
+            if topic_id in names
+        }
+        return Change(
+            revoked={name: each for name, each in self.owned.items() if each not in target},
+            added={name: each for name, each in named.items() if self.owned.get(name) != each},
+            unknown=len(named) < len(target),
+        )
+
+    # -- what happens
+
+    def join(self, subscribed: Subscribed) -> None:
+        """The next heartbeat is the first."""
+        self.generation = JOINING
+        self.reason = None
+        self.target = None
+        self.subscribed = subscribed
+        self.forget_told()
+
+    def request(self, settings: GroupSettings, version: int) -> ConsumerGroupHeartbeatRequest:
+        """Return the next heartbeat: all of it, or what changed."""
+        now = Told(self.subscribed, frozenset(self.owned.values()))
+        told, self._telling = self._told, now
+        request = ConsumerGroupHeartbeatRequest(
+            group_id=settings.group_id,
+            member_id=self.member_id if self._is_named or version >= OWN_ID_VERSION else "",
+            member_epoch=self.generation,
+            instance_id=settings.instance_id,
+        )
+        if told is None:
+            request.rack_id = settings.rack_id
+            request.rebalance_timeout_ms = settings.rebalance_ms_max
+            request.server_assignor = settings.remote_assignor
+        if told is None or told.subscribed != now.subscribed:
+            request.subscribed_topic_names = sorted(now.subscribed.topics)
+            if version >= REGEX_VERSION:
+                # Empty takes back an expression that was told before.
+                request.subscribed_topic_regex = now.subscribed.regex or (
+                    None if told is None else ""
+                )
+        if told is None or told.owned != now.owned:
+            request.topic_partitions = by_topic(now.owned)
+        return request
+
+    def answered(self, response: ConsumerGroupHeartbeatResponse) -> None:
+        """The broker heard the last heartbeat."""
+        self._told = self._telling
+        self.generation = response.member_epoch
+        if response.member_id:
+            self.member_id, self._is_named = response.member_id, True
+        if response.assignment is not None:
+            self.target = frozenset(
+                (topic.topic_id, number)
+                for topic in response.assignment.topic_partitions
+                for number in topic.partitions
+            )
+
+    def forget_told(self) -> None:
+        """Nobody knows what the broker heard: tell everything again."""
+        self._told = None
+
+    def took_over(self, change: Change) -> None:
+        """The user has been told of a change."""
+        for name in change.revoked:
+            del self.owned[name]
+        self.owned.update(change.added)
+
+    def gave_back_all(self) -> None:
+        """Nothing is owned any more, and the user knows."""
+        self.owned = {}
+        self.is_lost = False
+
+    def lose(self, reason: str, *, forget: bool) -> None:
+        """The group goes on without this member; its id was its own and stays."""
+        self.generation = -1
+        self.target = None
+        self.is_lost = True
+        self.reason = reason
+
+    def leave(self) -> None:
+        """The member leaves by itself."""
+        self.generation = -1
+        self.target = None
+        self.reason = "it has left"
+
+    def apply(self, remedy: Remedy, code: ErrorCode, request: str) -> None:
+        """Do to this member what an answer calls for."""
+        if remedy in (Remedy.RESET, Remedy.FORGET):
+            self.lose(f"{request} was answered with {code.name} ({code.meaning})", forget=False)
+
+
+def leave_epoch(settings: GroupSettings) -> int:
+    """Return the epoch by which a member leaves: static ones keep their place for a while."""
+    return LEAVING if settings.instance_id is None else LEAVING_FOR_A_WHILE
+
+
+def by_topic(partitions: Iterable[tuple[Uuid, int]]) -> list[TopicPartitions]:
+    """Return partitions as the wire has them."""
+    topics: dict[Uuid, list[int]] = {}
+    for topic_id, number in sorted(partitions):
+        topics.setdefault(topic_id, []).append(number)
+    return [TopicPartitions(topic_id=each, partitions=numbers) for each, numbers in topics.items()]

@@ -1,0 +1,147 @@
+"""A consumer without a group: it reads everything that it subscribes to, and commits nothing.
+
+As kafka-python and aiokafka have it: `subscribe` without a group id means all partitions of the
+topics, followed as topics and partitions come and go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any, NoReturn
+
+from barnabas.client.errors import IllegalStateError, NetworkError
+from barnabas.client.switchboard import Switchboard
+from barnabas.consumer.group.callbacks import Callbacks
+from barnabas.consumer.group.contract import (
+    CommitCallback,
+    ConsumerGroupMetadata,
+    Invoke,
+    MemberState,
+    Offsets,
+)
+from barnabas.consumer.subscription import Mode, Subscription
+from barnabas.model.ids import TopicPartition
+from barnabas.structs import OffsetAndMetadata
+
+
+class NoMembership:
+    """Stands where a membership would stand."""
+
+    generation = -1
+    member_id = ""
+    state = MemberState.UNJOINED
+
+    def __init__(
+        self,
+        switchboard: Switchboard,
+        subscription: Subscription,
+        *,
+        invoke: Invoke,
+        exclude_internal_topics: bool = True,
+    ) -> None:
+        self._switchboard = switchboard
+        self._subscription = subscription
+        self._callbacks = Callbacks(subscription, invoke)
+        self._exclude_internal_topics = exclude_internal_topics
+        self._is_new = True
+
+    @property
+    def needs_attention(self) -> bool:
+        """Tell whether subscription or topics changed."""
+        return self._is_new and self._subscription.by_group
+
+    def group_metadata(self) -> ConsumerGroupMetadata:
+        """Return that there is no group."""
+        return ConsumerGroupMetadata()
+
+    async def start(self) -> None:
+        """Nothing has to run."""
+
+    async def close(
+        self, *, commit: bool = True, leave: bool = True, timeout_ms: float | None = None
+    ) -> None:
+        """Nothing has to end."""
+
+    def note_poll(self, now_ms: float) -> None:
+        """Nobody waits for polls."""
+
+    def subscription_changed(self) -> None:
+        """Look at the topics in the next poll."""
+        self._is_new = True
+
+    def metadata_changed(self) -> None:
+        """Look at the topics in the next poll."""
+        self._is_new = True
+
+    def topics_followed(self) -> Iterable[str] | None:
+        """Return nothing beside the user's topics; all topics for a pattern."""
+        return None if self._subscription.mode is Mode.PATTERN else ()
+
+    async def leave(self, reason: str) -> None:
+        """There is nothing to leave."""
+
+    async def ensure_active(self, timeout_ms: float) -> bool:
+        """Have all partitions of the topics; False as long as none of the topics is known."""
+        if not self.needs_attention:
+            return True
+        deadline = asyncio.get_running_loop().time() + timeout_ms / 1000
+        subscription, board = self._subscription, self._switchboard
+        topics = None if subscription.mode is Mode.PATTERN else subscription.topics
+        if not any(name in board.cluster.topics for name in topics or ()):
+            try:
+                async with asyncio.timeout_at(deadline):
+                    await board.refresh(topics)
+            except (TimeoutError, NetworkError):
+                return False
+        self._is_new = False
+        if subscription.mode is Mode.PATTERN:
+            subscription.match(
+                name
+                for name, topic in board.cluster.topics.items()
+                if topic.partitions and not (topic.internal and self._exclude_internal_topics)
+            )
+        await self._assign_all()
+        return True
+
+    async def _assign_all(self) -> None:
+        subscription = self._subscription
+        views = self._switchboard.cluster.topics
+        everything = [
+            TopicPartition(topic, number)
+            for topic in subscription.topics
+            if topic in views
+            for number in sorted(views[topic].partitions)
+        ]
+        owned = subscription.assigned_partitions()
+        if owned == set(everything):
+            return
+        await self._callbacks.revoked(owned - set(everything))
+        added = subscription.assign_from_group(everything)
+        await self._callbacks.assigned(set(added))
+        self._callbacks.raise_failure()
+
+    async def commit(self, offsets: Offsets, timeout_ms: float | None = None) -> None:
+        """Refuse: there is no group to commit for."""
+        _refuse("commit")
+
+    def commit_soon(self, offsets: Offsets, callback: CommitCallback | None = None) -> None:
+        """Refuse: there is no group to commit for."""
+        _refuse("commit")
+
+    async def committed(
+        self, partitions: Iterable[TopicPartition], timeout_ms: float | None = None
+    ) -> dict[TopicPartition, OffsetAndMetadata]:
+        """Refuse: there is no group that could have committed."""
+        _refuse("committed")
+
+    def maybe_auto_commit(self, now_ms: float) -> None:
+        """Nothing is committed."""
+
+    def health(self) -> dict[str, Any]:
+        """Return what an operator wants to know."""
+        return {"group": None, "state": self.state, "assigned": len(self._subscription.assigned)}
+
+
+def _refuse(call: str) -> NoReturn:
+    raise IllegalStateError(f"{call} needs a group: set group.id (group_id=...)")
