@@ -40,6 +40,16 @@ class OffsetTimestamp(int):
     """A time in milliseconds since 1970, where a plain number would be an offset."""
 
 
+@dataclass(frozen=True)
+class RecordsToDelete:
+    """What to delete of a partition: all records before an offset.
+
+    RecordsToDelete(before_offset=5000)
+    """
+
+    before_offset: int
+
+
 EARLIEST: int = OffsetSpec.EARLIEST
 LATEST: int = OffsetSpec.LATEST
 MAX_TIMESTAMP: int = OffsetSpec.MAX_TIMESTAMP
@@ -134,9 +144,16 @@ async def find_offsets(
 
 
 async def delete_records(
-    board: Switchboard, before: Mapping[TopicPartition, int], *, timeout_ms: int = 30_000
+    board: Switchboard,
+    before: Mapping[TopicPartition, int],
+    *,
+    timeout_ms: int = 30_000,
+    broker_id: int | None = None,
 ) -> dict[TopicPartition, int | RequestError]:
-    """Delete the records before an offset (or HIGH_WATERMARK); return the new start of each log."""
+    """Delete the records before an offset (or HIGH_WATERMARK); return the new start of each log.
+
+    The leaders are asked, or a broker that the caller knows to be one.
+    """
 
     async def ask(
         leader: int, partitions: list[TopicPartition]
@@ -168,4 +185,6 @@ async def delete_records(
                 )
         return outcomes
 
+    if broker_id is not None:
+        return await ask(broker_id, list(before))
     return await ask_leaders(board, before, ask, timeout_ms=timeout_ms)

@@ -1,0 +1,183 @@
+"""The plain admin client: each call runs on a loop in a thread of its own, and waits for it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Coroutine
+from types import TracebackType
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from barnabas.admin import cluster as typed_cluster
+from barnabas.admin import configs as typed_configs
+from barnabas.admin import groups as typed_groups
+from barnabas.admin import offsets as typed_offsets
+from barnabas.admin import producers, quotas, tokens
+from barnabas.admin.core import open_board, within
+from barnabas.blocking.admin import (
+    cluster,
+    configs,
+    groups,
+    partitions,
+    security,
+    topics,
+    transactions,
+)
+from barnabas.blocking.loop_thread import LoopThread
+from barnabas.client.errors import IllegalStateError
+from barnabas.client.switchboard import Switchboard
+from barnabas.config.clients.admin import AdminOptions
+from barnabas.config.clients.options import parse_client_options
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def call(
+    function: Callable[Concatenate[Switchboard, P], Coroutine[Any, Any, R]],
+) -> Callable[Concatenate[KafkaAdminClient, P], R]:
+    """Make a method of a function of a switchboard."""
+
+    @functools.wraps(function)
+    def method(self: KafkaAdminClient, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self.run(functools.partial(function, self.board, *args, **kwargs))
+
+    return method
+
+
+class KafkaAdminClient:
+    """Administer a cluster; the options are those of kafka-python, or Kafka's dotted ones.
+
+        with KafkaAdminClient(bootstrap_servers="broker:9092") as admin:
+            admin.create_topics([NewTopic("orders", num_partitions=6)])
+            print(admin.list_topics())
+
+    A broker is reached while the object is made: `NoBrokersAvailable` tells that there is none
+    within `bootstrap_timeout_ms`. Calls may come from any thread. A call is repeated where the
+    failure is a passing one, for `request_timeout_ms`, and takes `default_api_timeout_ms` at most.
+    """
+
+    def __init__(self, **configs: Any) -> None:
+        self.options = parse_client_options(AdminOptions, configs)
+        self._thread = LoopThread("barnabas-admin")
+        try:
+            self._board: Switchboard | None = self._thread.call(open_board(self.options))
+        except BaseException:
+            self._thread.stop()
+            raise
+
+    @property
+    def board(self) -> Switchboard:
+        """The way to the brokers, for the functions of `barnabas.admin`; see `run`."""
+        if self._board is None:
+            raise IllegalStateError("the admin client is closed")
+        return self._board
+
+    def run(self, work: Callable[[], Coroutine[Any, Any, R]]) -> R:
+        """Run something on the client's loop and return what it does.
+
+        admin.run(lambda: describe_features(admin.board))
+        """
+        return self._thread.call(within(self.options.default_api_timeout_ms, work()))
+
+    def metrics(self, raw: bool = False) -> dict[str, dict[str, float]]:
+        """Return groups of metrics; `raw` makes no difference, it is kafka-python's."""
+        board = self.board
+
+        async def read() -> dict[str, dict[str, float]]:
+            return board.metrics("admin-client")
+
+        return self._thread.call(read())
+
+    def close(self) -> None:
+        """Close the connections and end the thread; a second call does nothing."""
+        if self._board is None:
+            return
+        board, self._board = self._board, None
+        try:
+            self._thread.call(board.close())
+        finally:
+            self._thread.stop()
+
+    def __enter__(self) -> KafkaAdminClient:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # Topics and partitions.
+    create_topics = call(topics.create_topics)
+    delete_topics = call(topics.delete_topics)
+    list_topics = call(topics.list_topics)
+    describe_topics = call(topics.describe_topics)
+    describe_topic_partitions = call(topics.describe_topic_partitions)
+    wait_for_topics = call(topics.wait_for_topics)
+    create_partitions = call(topics.create_partitions)
+    delete_records = call(partitions.delete_records)
+    elect_leaders = call(partitions.elect_leaders)
+    perform_leader_election = call(partitions.elect_leaders)
+    alter_partition_reassignments = call(partitions.alter_partition_reassignments)
+    list_partition_reassignments = call(partitions.list_partition_reassignments)
+    list_partition_offsets = call(partitions.list_partition_offsets)
+    list_offsets = call(typed_offsets.find_offsets)
+
+    # Options.
+    describe_configs = call(configs.describe_configs)
+    alter_configs = call(configs.alter_configs)
+    incremental_alter_configs = call(configs.incremental_alter_configs)
+    reset_configs = call(configs.reset_configs)
+    list_config_resources = call(configs.list_config_resources)
+    list_client_metrics_resources = call(typed_configs.list_client_metrics_resources)
+
+    # The cluster.
+    describe_cluster = call(cluster.describe_cluster)
+    describe_log_dirs = call(cluster.describe_log_dirs)
+    alter_replica_log_dirs = call(cluster.alter_replica_log_dirs)
+    describe_metadata_quorum = call(cluster.describe_metadata_quorum)
+    describe_features = call(cluster.describe_features)
+    update_features = call(cluster.update_features)
+    get_broker_version_data = call(cluster.get_broker_version_data)
+    api_versions = call(cluster.api_versions)
+    unregister_broker = call(typed_cluster.unregister_broker)
+
+    # Groups.
+    list_groups = call(groups.list_groups)
+    list_consumer_groups = call(groups.list_consumer_groups)
+    describe_groups = call(groups.describe_groups)
+    describe_consumer_groups = call(groups.describe_consumer_groups)
+    list_group_offsets = call(groups.list_group_offsets)
+    list_consumer_group_offsets = call(groups.list_consumer_group_offsets)
+    alter_group_offsets = call(groups.alter_group_offsets)
+    alter_consumer_group_offsets = call(groups.alter_group_offsets)
+    reset_group_offsets = call(groups.reset_group_offsets)
+    delete_group_offsets = call(groups.delete_group_offsets)
+    delete_consumer_group_offsets = call(groups.delete_group_offsets)
+    delete_groups = call(groups.delete_groups)
+    delete_consumer_groups = call(groups.delete_consumer_groups)
+    remove_group_members = call(groups.remove_group_members)
+    remove_members_from_consumer_group = call(typed_groups.remove_members)
+
+    # Transactions and producers.
+    list_transactions = call(transactions.list_transactions)
+    describe_transactions = call(transactions.describe_transactions)
+    describe_producers = call(transactions.describe_producers)
+    abort_transaction = call(transactions.abort_transaction)
+    find_hanging_transactions = call(transactions.find_hanging_transactions)
+    fence_producers = call(producers.fence_producers)
+
+    # Who may do what, and how much.
+    describe_acls = call(security.describe_acls)
+    create_acls = call(security.create_acls)
+    delete_acls = call(security.delete_acls)
+    describe_user_scram_credentials = call(security.describe_user_scram_credentials)
+    alter_user_scram_credentials = call(security.alter_user_scram_credentials)
+    create_delegation_token = call(tokens.create_delegation_token)
+    renew_delegation_token = call(tokens.renew_delegation_token)
+    expire_delegation_token = call(tokens.expire_delegation_token)
+    describe_delegation_token = call(tokens.describe_delegation_token)
+    describe_client_quotas = call(quotas.describe_client_quotas)
+    alter_client_quotas = call(quotas.alter_client_quotas)
