@@ -1,6 +1,6 @@
-"""Which partitions of an offset commit may be committed; the others are answered beside it.
+"""Which offsets a request may commit or delete; the others are answered beside it.
 
-A coordinator stores offsets of any partition. That a partition exists, and that the caller may
+A coordinator keeps offsets of any partition. That a partition exists, and that the caller may
 read it, is for the broker to know.
 """
 
@@ -20,12 +20,14 @@ Errors = dict[tuple[int, int], ErrorCode]
 """What is wrong with partitions, by the positions of topic and partition in the request."""
 
 
-def committable(broker: Broker, request: Request[Any]) -> Request[Any] | Committable:
-    """Leave in a request only what may be committed; return who is to be given the response."""
+def committable(
+    broker: Broker, request: Request[Any], *, by_id: bool = False
+) -> Request[Any] | Committable:
+    """Leave in a request only what may be touched; return who is to be given the response."""
     errors: Errors = {}
     cluster, session = broker.cluster, request.session
     for position, topic in enumerate(request.body.topics):
-        name = topic.name or broker.topic_name(topic.topic_id)
+        name = broker.topic_name(topic.topic_id) if by_id else topic.name
         if name is None:
             continue  # an id that nobody knows has an error of its own
         if not broker.allows(session, Operation.READ, ResourceType.TOPIC, name):
@@ -41,10 +43,10 @@ def committable(broker: Broker, request: Request[Any]) -> Request[Any] | Committ
 
 
 class Committable:
-    """Takes partitions that cannot be committed out of a request, and puts them into its answer.
+    """Takes partitions that cannot be touched out of a request, and puts them into its answer.
 
-    It stands for the request as a reply's token. Requests and responses of OffsetCommit and of
-    TxnOffsetCommit are alike in what is used here.
+    It stands for the request as a reply's token. Requests and responses of OffsetCommit,
+    TxnOffsetCommit and OffsetDelete are alike in what is used here.
     """
 
     def __init__(self, request: Request[Any], errors: Errors) -> None:
@@ -57,6 +59,9 @@ class Committable:
 
     def answer(self, response: Any) -> None:
         """Send the response, with every partition where it was in the request."""
+        if not response.topics:  # the request was refused as a whole
+            self._request.answer(response)
+            return
         for position, (asked, told) in enumerate(zip(self._topics, response.topics, strict=True)):
             self._put_back(position, asked, told)
         self._request.answer(response)

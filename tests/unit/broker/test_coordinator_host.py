@@ -123,7 +123,7 @@ def test_what_cannot_be_read_stays_unavailable(tmp_path: Path) -> None:
 def test_answers_wait_until_their_records_are_safe_and_keep_their_order(tmp_path: Path) -> None:
     """A commit is answered after its flush, and a fetch behind it does not overtake it."""
     with Serving(tmp_path, FLUSHED) as serving:
-        wires = [serving.connect() for _ in range(3)]
+        wires = [serving.connect() for _ in range(5)]
         create_topic(wires[0], "t")
         find(wires[0], "g")
         assert commit(wires[0], "g", {("t", 0): 1}) == [0]
@@ -137,8 +137,10 @@ def test_answers_wait_until_their_records_are_safe_and_keep_their_order(tmp_path
             asked = OffsetFetchRequest(group_id="g", topics=None)
             wires[1].send(asked, 7)
             wires[2].send(HeartbeatRequest(group_id="g", member_id="stranger"), 3)
+            wires[3].send(DescribeGroupsRequest(groups=["g"]), 5)
+            wires[4].send(ListGroupsRequest(), 4)
             serving.wait_inside(
-                lambda: len(serving.broker.produce_purgatory) >= 3, "three answers wait"
+                lambda: len(serving.broker.produce_purgatory) >= 5, "five answers wait"
             )
             for wire in wires:
                 assert_silent(wire)
@@ -148,6 +150,10 @@ def test_answers_wait_until_their_records_are_safe_and_keep_their_order(tmp_path
         assert fetched.topics[0].partitions[0].committed_offset == 2
         _, beat = wires[2].receive(HeartbeatRequest, 3)
         assert beat.error_code == ErrorCode.UNKNOWN_MEMBER_ID
+        _, described = wires[3].receive(DescribeGroupsRequest, 5)
+        assert described.groups[0].group_state == "Empty"
+        _, listed = wires[4].receive(ListGroupsRequest, 4)
+        assert [group.group_id for group in listed.groups] == ["g"]
 
 
 def assert_silent(wire: Wire) -> None:
@@ -186,6 +192,9 @@ def test_a_wait_that_takes_too_long_is_undone(tmp_path: Path) -> None:
             assert ErrorCode.of(code).retriable, ErrorCode.of(code)
             response = wire.ask(OffsetFetchRequest(group_id="g", topics=None), 7)
             assert ErrorCode.of(response.error_code).retriable
+            (described,) = wire.ask(DescribeGroupsRequest(groups=["g"]), 5).groups
+            assert ErrorCode.of(described.error_code).retriable
+            assert ErrorCode.of(wire.ask(ListGroupsRequest(), 4).error_code).retriable
 
 
 def test_resigning_answers_who_waits(tmp_path: Path) -> None:

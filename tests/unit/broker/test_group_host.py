@@ -19,6 +19,8 @@ from tests.unit.broker.coordinated import (
 from tests.unit.broker.serving import Serving, Wire, create_topic
 
 from barnabas.model.error_codes import ErrorCode
+from barnabas.security.authorizer import Operation, ResourceType
+from barnabas.security.principal import Principal
 from barnabas.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from barnabas.wire.messages.delete_groups import DeleteGroupsRequest
 from barnabas.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
@@ -32,13 +34,23 @@ from barnabas.wire.messages.offset_delete import (
     OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,
 )
-from barnabas.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
+from barnabas.wire.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    OffsetFetchRequestTopics,
+)
 from barnabas.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from barnabas.wire.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
 
 OPTIONS = {
     **COORDINATED,
     "offset.metadata.max.bytes": "10",
-    "group.coordinator.rebalance.protocols": "classic,consumer",
+    "transaction.partition.verification.enable": "false",
 }
 
 
@@ -47,6 +59,7 @@ def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
     with Serving(tmp_path_factory.mktemp("groups"), OPTIONS) as running:
         with running.connect() as wire:
             create_topic(wire, "t", 2)
+            create_topic(wire, "u")
             find(wire, "any")
         yield running
 
@@ -195,7 +208,7 @@ def test_offsets_in_use_are_not_deleted(wire: Wire, group: str) -> None:
 
 
 def test_the_wrong_type_of_group(wire: Wire, group: str) -> None:
-    join(wire, group)
+    join(wire, group, protocol_type="connect")
     request = ConsumerGroupHeartbeatRequest(
         group_id=group,
         member_id="AAAAAAAAAAAAAAAAAAAAAA",
@@ -207,9 +220,8 @@ def test_the_wrong_type_of_group(wire: Wire, group: str) -> None:
     assert wire.ask(request, 1).error_code == ErrorCode.GROUP_ID_NOT_FOUND
     request.group_id = f"{group}-consumer"
     assert wire.ask(request, 1).error_code == 0
-    assert wire.ask(join_request(request.group_id), 3).error_code == (
-        ErrorCode.INCONSISTENT_GROUP_PROTOCOL
-    )
+    other = join_request(request.group_id, protocol_type="connect")
+    assert wire.ask(other, 3).error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     listed = wire.ask(ListGroupsRequest(types_filter=["consumer"]), 5).groups
     assert request.group_id in [each.group_id for each in listed]
     assert group not in [each.group_id for each in listed]
@@ -257,3 +269,115 @@ def test_offsets_expire(tmp_path: Path) -> None:
         serving.start()
         with serving.connect() as wire:
             assert wire.ask(ListGroupsRequest(), 4).groups == []
+
+
+class Denying:
+    """Lets everything pass but one operation on one topic."""
+
+    def __init__(self, operation: Operation, topic: str) -> None:
+        self._denied = (operation, ResourceType.TOPIC, topic)
+
+    def allows(
+        self,
+        principal: Principal,
+        host: str,
+        operation: Operation,
+        resource: ResourceType,
+        name: str,
+    ) -> bool:
+        return (operation, resource, name) != self._denied
+
+
+@pytest.fixture
+def deny(serving: Serving) -> Iterator[Any]:
+    """Deny an operation on topic "t"; "u" stays open."""
+    allowing = serving.broker.authorizer
+
+    def deny(operation: Operation) -> None:
+        serving.broker.authorizer = Denying(operation, "t")
+
+    yield deny
+    serving.broker.authorizer = allowing
+
+
+def fetched(wire: Wire, group: str, topics: Any, version: int) -> dict[str, list[Any]]:
+    """Fetch offsets; return those of each topic, or their error's name."""
+    if version >= 8:
+        asked = None
+        if topics is not None:
+            asked = [OffsetFetchRequestTopics(name=t, partition_indexes=[0]) for t in topics]
+        request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id=group, topics=asked)])
+        answer = wire.ask(request, version).groups[0]
+    else:
+        old = None
+        if topics is not None:
+            old = [OffsetFetchRequestTopic(name=t, partition_indexes=[0]) for t in topics]
+        answer = wire.ask(OffsetFetchRequest(group_id=group, topics=old), version)
+    return {
+        topic.name: [
+            ErrorCode.of(p.error_code).name if p.error_code else p.committed_offset
+            for p in topic.partitions
+        ]
+        for topic in answer.topics
+    }
+
+
+@pytest.mark.parametrize("version", [1, 2, 7, 8, 9])
+def test_offsets_of_topics_that_may_not_be_seen_are_not_shown(
+    serving: Serving, group: str, deny: Any, version: int
+) -> None:
+    with serving.connect() as wire:
+        assert commit(wire, group, {("t", 0): 4, ("u", 0): 5}) == [0, 0]
+        deny(Operation.DESCRIBE)
+        assert fetched(wire, group, ["t", "u"], version) == {
+            "t": ["TOPIC_AUTHORIZATION_FAILED"],
+            "u": [5],
+        }
+        if version >= 2:
+            assert fetched(wire, group, None, version) == {"u": [5]}
+
+
+def test_offsets_of_topics_that_may_not_be_read_are_neither_committed_nor_deleted(
+    serving: Serving, group: str, deny: Any
+) -> None:
+    denied = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    with serving.connect() as wire:
+        assert commit(wire, group, {("t", 0): 4, ("u", 0): 5}) == [0, 0]
+        deny(Operation.READ)
+        for version in (1, 7, 9):
+            assert commit(wire, group, {("t", 0): 9, ("u", 0): 6}, version) == [denied, 0]
+        request = TxnOffsetCommitRequest(
+            transactional_id="x",
+            group_id=group,
+            producer_id=1,
+            producer_epoch=0,
+            topics=[
+                TxnOffsetCommitRequestTopic(
+                    name=name,
+                    partitions=[
+                        TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=1)
+                    ],
+                )
+                for name in ("t", "t")
+            ],
+        )
+        answer = wire.ask(request, 3)
+        assert [topic.partitions[0].error_code for topic in answer.topics] == [denied, denied]
+        delete = OffsetDeleteRequest(
+            group_id=group,
+            topics=[
+                OffsetDeleteRequestTopic(
+                    name=name, partitions=[OffsetDeleteRequestPartition(partition_index=0)]
+                )
+                for name in ("t", "u", "")
+            ],
+        )
+        answer = wire.ask(delete, 0)
+        codes = [topic.partitions[0].error_code for topic in answer.topics]
+        assert codes == [denied, 0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+        assert fetch_offsets(wire, group, [("t", 0), ("u", 0)]) == [4, -1]
+
+
+def test_a_topic_without_a_name_is_unknown(serving: Serving, group: str) -> None:
+    with serving.connect() as wire:
+        assert commit(wire, group, {("", 0): 4}) == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from barnabas.broker.gathering import Gathering, Place
+from barnabas.groups.store_errors import offset_error
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
+from barnabas.model.outcome import Outcome, Reply
 from barnabas.security.authorizer import Operation, ResourceType, authorized_bits
 from barnabas.wire.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
@@ -18,13 +21,14 @@ if TYPE_CHECKING:
     from barnabas.broker.request import Request
 
 
-def handle(
-    broker: Broker, request: Request[ConsumerGroupDescribeRequest]
-) -> ConsumerGroupDescribeResponse:
-    """Describe each group."""
-    return ConsumerGroupDescribeResponse(
-        groups=[_describe(broker, request, group_id) for group_id in request.body.group_ids]
+def handle(broker: Broker, request: Request[ConsumerGroupDescribeRequest]) -> None:
+    """Describe each group; nothing is shown that a new coordinator would not know."""
+    names = request.body.group_ids
+    gathering = Gathering[DescribedGroup](
+        request, len(names), lambda groups: ConsumerGroupDescribeResponse(groups=groups)
     )
+    for number, group_id in enumerate(names):
+        _describe(broker, request, group_id, gathering.place(number))
 
 
 def refuse(
@@ -40,18 +44,29 @@ def refuse(
 
 
 def _describe(
-    broker: Broker, request: Request[ConsumerGroupDescribeRequest], group_id: str
-) -> DescribedGroup:
-    session = request.session
+    broker: Broker,
+    request: Request[ConsumerGroupDescribeRequest],
+    group_id: str,
+    place: Place[DescribedGroup],
+) -> None:
+    session, groups = request.session, broker.groups
     try:
-        broker.groups.authorize(request, group_id, Operation.DESCRIBE)
-        described = broker.groups.shard(group_id).machine.administration.describe_consumer(group_id)
+        groups.authorize(request, group_id, Operation.DESCRIBE)
+        shard = groups.shard(group_id)
     except RequestError as refusal:
-        return DescribedGroup(
-            group_id=group_id, error_code=refusal.code, error_message=refusal.message
+        place.answer(
+            DescribedGroup(
+                group_id=group_id, error_code=refusal.code, error_message=refusal.message
+            )
         )
-    if request.body.include_authorized_operations:
+        return
+    described = shard.machine.administration.describe_consumer(group_id)
+    if request.body.include_authorized_operations and not described.error_code:
         described.authorized_operations = authorized_bits(
             broker.authorizer, session.principal, session.client_host, ResourceType.GROUP, group_id
         )
-    return described
+
+    def undo(code: ErrorCode) -> list[Reply]:
+        return [Reply(place, DescribedGroup(group_id=group_id, error_code=offset_error(code)))]
+
+    groups.apply(shard, Outcome([Reply(place, described)], undo=undo))

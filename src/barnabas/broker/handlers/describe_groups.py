@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from barnabas.broker.gathering import Gathering, Place
+from barnabas.groups.store_errors import offset_error
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
+from barnabas.model.outcome import Outcome, Reply
 from barnabas.security.authorizer import Operation, ResourceType, authorized_bits
 from barnabas.wire.messages.describe_groups import (
     DescribedGroup,
@@ -18,11 +21,14 @@ if TYPE_CHECKING:
     from barnabas.broker.request import Request
 
 
-def handle(broker: Broker, request: Request[DescribeGroupsRequest]) -> DescribeGroupsResponse:
-    """Describe each group."""
-    return DescribeGroupsResponse(
-        groups=[_describe(broker, request, group_id) for group_id in request.body.groups]
+def handle(broker: Broker, request: Request[DescribeGroupsRequest]) -> None:
+    """Describe each group; nothing is shown that a new coordinator would not know."""
+    names = request.body.groups
+    gathering = Gathering[DescribedGroup](
+        request, len(names), lambda groups: DescribeGroupsResponse(groups=groups)
     )
+    for number, group_id in enumerate(names):
+        _describe(broker, request, group_id, gathering.place(number))
 
 
 def refuse(
@@ -35,18 +41,25 @@ def refuse(
 
 
 def _describe(
-    broker: Broker, request: Request[DescribeGroupsRequest], group_id: str
-) -> DescribedGroup:
-    session = request.session
+    broker: Broker,
+    request: Request[DescribeGroupsRequest],
+    group_id: str,
+    place: Place[DescribedGroup],
+) -> None:
+    session, groups = request.session, broker.groups
     try:
-        broker.groups.authorize(request, group_id, Operation.DESCRIBE)
-        described = broker.groups.shard(group_id).machine.administration.describe(
-            group_id, request.version
-        )
+        groups.authorize(request, group_id, Operation.DESCRIBE)
+        shard = groups.shard(group_id)
     except RequestError as refusal:
-        return DescribedGroup(group_id=group_id, error_code=refusal.code)
-    if request.body.include_authorized_operations:
+        place.answer(DescribedGroup(group_id=group_id, error_code=refusal.code))
+        return
+    described = shard.machine.administration.describe(group_id, request.version)
+    if request.body.include_authorized_operations and not described.error_code:
         described.authorized_operations = authorized_bits(
             broker.authorizer, session.principal, session.client_host, ResourceType.GROUP, group_id
         )
-    return described
+
+    def undo(code: ErrorCode) -> list[Reply]:
+        return [Reply(place, DescribedGroup(group_id=group_id, error_code=offset_error(code)))]
+
+    groups.apply(shard, Outcome([Reply(place, described)], undo=undo))

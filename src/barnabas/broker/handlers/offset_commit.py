@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from barnabas.broker.committable import committable
-from barnabas.groups.offset_table import refused_commit
+from barnabas.groups.offset_table import TOPIC_IDS_SINCE, refused_commit
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.security.authorizer import Operation, ResourceType
@@ -39,7 +39,8 @@ def handle(
     if request.version == 0:
         return _commit_to_tree(broker, request)
     shard = groups.shard(group_id)
-    call = groups.call(request, committable(broker, request))
+    by_id = request.version >= TOPIC_IDS_SINCE
+    call = groups.call(request, committable(broker, request, by_id=by_id))
     groups.apply(shard, shard.machine.offset_requests.handle_commit(request.body, call))
     return None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from barnabas.broker.committable import committable
 from barnabas.model.error_codes import ErrorCode
 from barnabas.security.authorizer import Operation
 from barnabas.wire.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
@@ -14,13 +15,12 @@ if TYPE_CHECKING:
 
 
 def handle(broker: Broker, request: Request[OffsetDeleteRequest]) -> None:
-    """Let the group's machine decide."""
+    """Delete what may be deleted; partitions that may not are answered beside it."""
     groups, group_id = broker.groups, request.body.group_id
     groups.authorize(request, group_id, Operation.DELETE)
     shard = groups.shard(group_id)
-    groups.apply(
-        shard, shard.machine.offset_requests.handle_delete(request.body, groups.call(request))
-    )
+    call = groups.call(request, committable(broker, request))
+    groups.apply(shard, shard.machine.offset_requests.handle_delete(request.body, call))
 
 
 def refuse(

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 from barnabas.broker.gathering import Gathering, Place
 from barnabas.groups.fetching import fetched, groups_asked, no_offset, refused
+from barnabas.groups.offset_table import TOPIC_IDS_SINCE
 from barnabas.groups.store_errors import offset_error
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.model.outcome import Outcome, Reply
-from barnabas.security.authorizer import Operation
+from barnabas.security.authorizer import Operation, ResourceType
 from barnabas.wire.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
@@ -71,12 +72,37 @@ def _fetch(
         place.answer(refused(asked, request.version, refusal.code))
         return
     found = shard.machine.offset_requests.fetch(asked, request.version, request.body.require_stable)
+    _hide(broker, request, asked, found)
 
     def undo(code: ErrorCode) -> list[Reply]:
         return [Reply(place, refused(asked, request.version, offset_error(code)))]
 
     # Applied, not just sent: an offset that is not safe yet must not be shown, or it could go back.
     groups.apply(shard, Outcome([Reply(place, found)], undo=undo))
+
+
+def _hide(
+    broker: Broker,
+    request: Request[OffsetFetchRequest],
+    asked: OffsetFetchRequestGroup,
+    found: OffsetFetchResponseGroup,
+) -> None:
+    """Take out what the caller may not see: with an error if it was asked for by name."""
+    shown = []
+    for topic in found.topics:
+        by_id = request.version >= TOPIC_IDS_SINCE
+        name = broker.topic_name(topic.topic_id) if by_id else topic.name
+        if name is None or _may_see(broker, request, name):
+            shown.append(topic)
+        elif asked.topics is not None:
+            code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            topic.partitions = [no_offset(each.partition_index, code) for each in topic.partitions]
+            shown.append(topic)
+    found.topics = shown
+
+
+def _may_see(broker: Broker, request: Request[OffsetFetchRequest], topic: str) -> bool:
+    return broker.allows(request.session, Operation.DESCRIBE, ResourceType.TOPIC, topic)
 
 
 async def _fetch_from_tree(
@@ -87,7 +113,11 @@ async def _fetch_from_tree(
     topics = []
     for topic in asked.topics or ():
         results = []
+        may_see = _may_see(broker, request, topic.name)
         for index in topic.partition_indexes:
+            if not may_see:
+                results.append(no_offset(index, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+                continue
             offset = await broker.tree_offsets.fetch(asked.group_id, topic.name, index)
             missing = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if offset is None else ErrorCode.NONE
             result = no_offset(index, missing)
