@@ -114,3 +114,29 @@ def test_a_group_is_described_and_changes_its_type_when_it_is_empty(
     crowd.join([name])
     crowd.settle(wanted, "a classic member has both partitions")
     crowd.read(wanted, 6, "only what is new is read, and committed")
+
+
+@pytest.mark.parametrize("strategy", ["range", "cooperative-sticky"])
+def test_a_group_rolls_from_one_protocol_to_the_other_and_back(
+    crowd: Crowd, name: str, strategy: str
+) -> None:
+    """Members are replaced one by one; the ledger sees that nothing is owned twice or lost."""
+    wanted = create(crowd.bootstrap, name, 6)
+    classic = {"partition_assignment_strategy": strategy}
+    admin = AdminClient({"bootstrap.servers": crowd.bootstrap})
+    crowd.join([name], 3, **classic)
+    crowd.settle(wanted, "three classic members share")
+    count = 0
+    for protocol, kind in ((CONSUMER, ConsumerGroupType.CONSUMER), (classic, None)):
+        for _ in range(3):
+            count += 5
+            produce(crowd.bootstrap, wanted, 5)
+            crowd.join([name], **protocol)
+            crowd.settle(wanted, "one more has its share")
+            crowd.leave(crowd.members[0])
+            crowd.settle(wanted, "the others share what one left")
+            crowd.read(wanted, count, "all records are processed, and committed")
+        described = admin.describe_consumer_groups([crowd.group])[crowd.group].result(30)
+        assert described.state is ConsumerGroupState.STABLE
+        assert len(described.members) == 3
+        assert described.type is (kind or ConsumerGroupType.CLASSIC)
