@@ -362,8 +362,10 @@ class Switchboard:
         topics = self._topics()
         try:
             await self.refresh(topics, auto_create=self._auto_create)
-        except NetworkError:
-            self._start_over_if_silent()
+        except BarnabasError as failure:
+            if isinstance(failure, NetworkError):
+                self._start_over_if_silent()
+            self._stir()
             raise
 
     def _start_over_if_silent(self) -> None:

@@ -104,3 +104,52 @@ def test_the_view_grows_stale() -> None:
     cluster.apply(metadata(), 500)
     assert not cluster.is_stale(1500, 1000)
     assert cluster.is_stale(1501, 1000)
+
+
+def test_the_generation_grows_with_news_alone() -> None:
+    cluster = view(metadata())
+    assert cluster.generation == 1
+    cluster.apply(metadata(), 1)
+    assert cluster.generation == 1
+    cluster.apply(metadata(leader=2, epoch=6), 2)
+    assert cluster.generation == 2
+    cluster.apply(metadata(leader=1, epoch=5), 3)
+    assert cluster.generation == 2
+
+
+def test_partitions_epochs_errors_and_racks_can_be_asked_for() -> None:
+    response = metadata()
+    response.brokers[0].rack = "r1"
+    response.topics.append(MetadataResponseTopic(name="gone", error_code=3))
+    cluster = view(response)
+    assert cluster.partitions_for("t") == (0,)
+    assert cluster.partitions_for("gone") is None
+    assert cluster.partitions_for("never heard of") is None
+    assert (cluster.leader_epoch(T0), cluster.leader_epoch(TopicPartition("t", 9))) == (5, -1)
+    assert cluster.error_of("gone") is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert cluster.error_of("never heard of") is ErrorCode.NONE
+    assert (cluster.rack(1), cluster.rack(2), cluster.rack(3)) == ("r1", None, None)
+
+
+def test_news_of_a_leader_in_other_answers_counts_if_it_is_newer() -> None:
+    cluster = view(metadata(leader=1, epoch=5))
+    assert not cluster.hear_leader(T0, 2, 5)
+    assert cluster.leader(T0) == 1
+    assert cluster.hear_leader(T0, 2, 6)
+    assert (cluster.leader(T0), cluster.leader_epoch(T0), cluster.generation) == (2, 6, 2)
+    assert not cluster.hear_leader(TopicPartition("other", 0), 2, 6)
+
+
+def test_news_of_a_leader_that_is_not_known_needs_its_address() -> None:
+    cluster = view(metadata(leader=1, epoch=5))
+    assert not cluster.hear_leader(T0, 7, 6)
+    assert cluster.hear_leader(T0, 7, 6, BrokerAddress(7, "h7", 9007))
+    assert cluster.leader(T0) == 7
+
+
+def test_forgetting_brokers_keeps_the_topics() -> None:
+    cluster = view(metadata())
+    cluster.forget_brokers()
+    assert (cluster.brokers, cluster.controller_id, cluster.generation) == ({}, None, 2)
+    assert cluster.leader(T0) is None
+    assert cluster.partitions_for("t") == (0,)

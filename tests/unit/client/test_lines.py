@@ -1,0 +1,64 @@
+"""Lines: patience grows with failures, attempts are shared, closing gives up what is under way."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from barnabas.client.addresses import Address
+from barnabas.client.errors import ConnectError
+from barnabas.client.lines import Lines
+from barnabas.client.retry import Backoff
+from barnabas.client.traffic import Traffic
+from barnabas.simulation.world import World
+
+A = Address("a", 1)
+
+
+def backoff(first: float, longest: float) -> Backoff:
+    return Backoff(lambda: 0.5, initial_ms=first, max_ms=longest, jitter=0.0)
+
+
+def lines(opened: Any, settled: Any = lambda failure: None) -> Lines:
+    return Lines(opened, backoff(50, 1000), backoff(10_000, 30_000), settled)
+
+
+def test_a_broker_that_is_slow_to_accept_is_given_more_time() -> None:
+    patience: list[float] = []
+
+    async def refused(address: Address, traffic: Traffic, timeout_ms: float) -> Any:
+        patience.append(timeout_ms)
+        raise ConnectError("refused")
+
+    async def scenario() -> None:
+        outcomes: list[Any] = []
+        board = lines(refused, outcomes.append)
+        for _ in range(4):
+            with pytest.raises(ConnectError):
+                await board.connect(A)
+        assert [type(outcome) for outcome in outcomes] == [ConnectError] * 4
+        assert isinstance(board.failure(A), ConnectError)
+        assert board.traffic[A].failed == 4
+        assert board.usable(A) is None
+
+    with World(seed=1) as world:
+        world.run(scenario(), until=600)
+    assert patience == [10_000, 20_000, 30_000, 30_000]
+
+
+def test_closing_gives_up_attempts_under_way() -> None:
+    async def never(address: Address, traffic: Traffic, timeout_ms: float) -> Any:
+        await asyncio.Event().wait()
+
+    async def scenario() -> None:
+        board = lines(never)
+        attempt = board.attempt(A)
+        assert board.attempt(A) is attempt
+        await asyncio.sleep(0)
+        await board.close()
+        assert attempt.cancelled()
+
+    with World(seed=1) as world:
+        world.run(scenario(), until=60)

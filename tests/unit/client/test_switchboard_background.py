@@ -1,0 +1,405 @@
+"""What machines use of the switchboard: connections now or later, watching, refreshes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from random import Random
+from typing import Any
+
+import pytest
+
+from barnabas.client.addresses import Address
+from barnabas.client.errors import ConnectError, NoBrokersAvailable
+from barnabas.client.switchboard import Switchboard
+from barnabas.model.ids import TopicPartition
+from barnabas.model.request_errors import RebootstrapRequiredError
+from barnabas.simulation.world import Host, World
+from barnabas.testing.scripted_broker import ScriptedBroker
+from barnabas.wire.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
+from barnabas.wire.messages.metadata import (
+    MetadataRequest,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+
+T0 = TopicPartition("t", 0)
+
+
+class Story:
+    """What simulated brokers 1 to 3 (hosts b1 to b3) tell of the cluster, and what they heard."""
+
+    def __init__(self) -> None:
+        self.members = [1, 2, 3]
+        self.leader = 1
+        self.epoch = 1
+        self.error_code = 0
+        self.asked: list[tuple[float, list[str] | None, bool]] = []
+
+    def metadata(self, request: MetadataRequest, version: int) -> MetadataResponse:
+        names = None if request.topics is None else [topic.name for topic in request.topics]
+        now = asyncio.get_running_loop().time()
+        self.asked.append((round(now, 3), names, request.allow_auto_topic_creation))
+        return MetadataResponse(
+            error_code=self.error_code if version >= 13 else 0,
+            brokers=[
+                MetadataResponseBroker(node_id=n, host=f"b{n}", port=9092) for n in self.members
+            ],
+            topics=[
+                MetadataResponseTopic(
+                    name="t",
+                    partitions=[
+                        MetadataResponsePartition(
+                            partition_index=0, leader_id=self.leader, leader_epoch=self.epoch
+                        )
+                    ],
+                )
+            ],
+        )
+
+    def serve(self, n: int) -> Callable[[Host], Awaitable[None]]:
+        async def run(host: Host) -> None:
+            script: Any = {
+                MetadataRequest: self.metadata,
+                DescribeClusterRequest: lambda r, v: DescribeClusterResponse(controller_id=n),
+            }
+            async with ScriptedBroker(script, address=Address(f"b{n}", 9092)):
+                await asyncio.Event().wait()
+
+        return run
+
+
+@contextmanager
+def running(story: Story) -> Iterator[World]:
+    with World(seed=7) as world:
+        for n in (1, 2, 3):
+            world.start(f"b{n}", story.serve(n))
+        yield world
+
+
+def board(**options: Any) -> Switchboard:
+    return Switchboard([Address("b1", 9092)], random=Random(1), **options)
+
+
+class Watch:
+    """Waits for what a watcher is told of."""
+
+    def __init__(self, switchboard: Switchboard) -> None:
+        self.calls = 0
+        self._news = asyncio.Event()
+        self.end = switchboard.watch(self._told)
+
+    def _told(self) -> None:
+        self.calls += 1
+        self._news.set()
+
+    async def until(self, condition: Callable[[], Any]) -> Any:
+        while not (outcome := condition()):
+            self._news.clear()
+            await self._news.wait()
+        return outcome
+
+
+def test_ready_gives_a_connection_once_it_is_open() -> None:
+    story = Story()
+
+    async def scenario() -> int:
+        async with board() as switchboard:
+            await switchboard.refresh()
+            watch = Watch(switchboard)
+            assert switchboard.ready(2) is None
+            connection = await watch.until(lambda: switchboard.ready(2))
+            answer = await connection.send(DescribeClusterRequest())
+            controller: int = answer.controller_id
+            return controller
+
+    with running(story) as world:
+        assert world.run(scenario(), until=60) == 2
+
+
+def test_ready_asks_for_metadata_about_a_broker_that_is_not_known() -> None:
+    story = Story()
+
+    async def scenario() -> None:
+        async with board() as switchboard:
+            switchboard.start()
+            watch = Watch(switchboard)
+            assert switchboard.ready(3) is None
+            await watch.until(lambda: switchboard.ready(3))
+
+    with running(story) as world:
+        world.run(scenario(), until=60)
+    assert story.asked
+
+
+def test_attempts_to_reach_a_broker_that_is_gone_are_spaced_and_their_failure_is_told() -> None:
+    story = Story()
+
+    async def scenario() -> tuple[list[float], ConnectError]:
+        loop = asyncio.get_running_loop()
+        async with board(reconnect_backoff_ms=(50, 400)) as switchboard:
+            await switchboard.refresh()
+            world.kill("b2")
+            failed: list[float] = []
+            watch = Watch(switchboard)
+            traffic = switchboard._lines.traffic
+            while len(failed) < 6:
+                assert switchboard.ready(2) is None
+                count = len(failed)
+                await watch.until(lambda: traffic[Address("b2", 9092)].failed > count)  # noqa: B023
+                failed.append(loop.time())
+            failure = switchboard.failure(2)
+            assert isinstance(failure, ConnectError)
+            world.restart("b2")
+            await watch.until(lambda: switchboard.ready(2))
+            assert switchboard.failure(2) is None
+            return failed, failure
+
+    with running(story) as world:
+        failed, failure = world.run(scenario(), until=60)
+    gaps = [later - sooner for sooner, later in pairwise(failed)]
+    for gap, expected in zip(gaps, [0.05, 0.1, 0.2, 0.4, 0.4], strict=True):
+        assert expected * 0.8 <= gap <= expected * 1.2 + 0.01
+    assert "b2:9092" in str(failure)
+
+
+def test_a_lost_connection_is_told_to_those_who_watch_until_they_stop() -> None:
+    story = Story()
+
+    async def scenario() -> None:
+        async with board() as switchboard:
+            await switchboard.refresh()
+            watch, other = Watch(switchboard), Watch(switchboard)
+            connection = await switchboard.connection(2)
+            await watch.until(lambda: watch.calls)
+            other.end()
+            calls = other.calls
+            world.kill("b2")
+            await watch.until(lambda: connection.closed)
+            assert other.calls == calls
+
+    with running(story) as world:
+        world.run(scenario(), until=60)
+
+
+def test_requested_refreshes_are_one_and_spaced() -> None:
+    story = Story()
+
+    async def scenario() -> None:
+        async with board(retry_backoff_ms=(100, 1000)) as switchboard:
+            switchboard.track(lambda: ["t"], auto_create=True)
+            switchboard.start()
+            for _ in range(50):
+                switchboard.request_refresh()
+                await asyncio.sleep(0.01)
+
+    with running(story) as world:
+        world.run(scenario(), until=60)
+    times = [time for time, *_ in story.asked]
+    assert 2 <= len(times) <= 6
+    assert all(later - sooner >= 0.08 for sooner, later in pairwise(times))
+    assert {(tuple(names or ()), auto) for _, names, auto in story.asked} == {(("t",), True)}
+
+
+def test_old_metadata_is_refreshed_by_a_timer() -> None:
+    story = Story()
+
+    async def scenario() -> None:
+        async with board(metadata_max_age_ms=60_000) as switchboard:
+            switchboard.track(lambda: None)
+            switchboard.start()
+            await asyncio.sleep(200)
+
+    with running(story) as world:
+        world.run(scenario(), until=600)
+    assert len(story.asked) == 3
+    assert {names for _, names, _ in story.asked} == {None}
+
+
+def test_a_new_leader_reaches_those_who_watch() -> None:
+    story = Story()
+
+    async def scenario() -> tuple[int, int, int]:
+        async with board() as switchboard:
+            switchboard.track(lambda: ["t"])
+            switchboard.start()
+            watch = Watch(switchboard)
+            switchboard.request_refresh()
+            await watch.until(lambda: switchboard.cluster.leader(T0) == 1)
+            generation = switchboard.cluster.generation
+            story.leader, story.epoch = 3, 2
+            switchboard.request_refresh()
+            await watch.until(lambda: switchboard.cluster.leader(T0) == 3)
+            later = switchboard.cluster.generation
+            await switchboard.refresh(["t"])
+            return generation, later, switchboard.cluster.generation
+
+    with running(story) as world:
+        generation, later, unchanged = world.run(scenario(), until=60)
+    assert generation < later == unchanged
+
+
+def test_a_failed_refresh_is_remembered_and_tried_again() -> None:
+    story = Story()
+
+    async def scenario() -> None:
+        world.kill("b1")
+        async with board() as switchboard:
+            switchboard.start()
+            watch = Watch(switchboard)
+            switchboard.request_refresh()
+            failure = await watch.until(lambda: switchboard.refresh_failure)
+            assert isinstance(failure, NoBrokersAvailable)
+            assert "b1:9092" in str(failure)
+            world.restart("b1")
+            await watch.until(lambda: switchboard.cluster.brokers)
+            await asyncio.sleep(1)
+            assert switchboard.refresh_failure is None
+
+    with running(story) as world:
+        world.run(scenario(), until=60)
+
+
+def test_lanes_are_connections_of_their_own() -> None:
+    story = Story()
+
+    async def scenario() -> None:
+        async with board() as switchboard:
+            await switchboard.refresh()
+            shared = await switchboard.connection(1)
+            own = await switchboard.connection(1, lane="coordinator")
+            assert own is not shared
+            assert switchboard.ready(1) is shared
+            assert switchboard.ready(1, lane="coordinator") is own
+
+    with running(story) as world:
+        world.run(scenario(), until=60)
+
+
+def test_any_broker_is_the_one_with_the_least_to_do() -> None:
+    story = Story()
+
+    async def scenario() -> None:
+        async with board() as switchboard:
+            await switchboard.refresh()
+            first, second = [await switchboard.connection(n) for n in (1, 2)]
+            for busy, idle in ((first, second), (second, first)):
+                waiting = asyncio.ensure_future(busy.send(DescribeClusterRequest()))
+                await asyncio.sleep(0)
+                assert await switchboard.connection() is idle
+                await waiting
+
+    with running(story) as world:
+        world.run(scenario(), until=60)
+
+
+def test_connections_that_nobody_uses_are_closed() -> None:
+    story = Story()
+
+    async def scenario() -> None:
+        async with board(idle_ms_max=10_000, metadata_max_age_ms=1e9) as switchboard:
+            switchboard.start()
+            await switchboard.refresh()
+            idle, busy = [await switchboard.connection(n) for n in (2, 3)]
+            for _ in range(4):
+                await asyncio.sleep(4)
+                await busy.send(DescribeClusterRequest())
+            assert idle.closed
+            assert not busy.closed
+            assert await switchboard.connection(2) is not idle
+
+    with running(story) as world:
+        world.run(scenario(), until=60)
+
+
+@pytest.mark.parametrize("rebootstrap", [True, False])
+def test_bootstrap_addresses_help_when_all_known_brokers_are_gone(rebootstrap: bool) -> None:
+    story = Story()
+    story.members = [2, 3]
+
+    async def scenario() -> list[int]:
+        async with board(rebootstrap=rebootstrap, retry_backoff_ms=(10, 20)) as switchboard:
+            await switchboard.refresh()
+            await switchboard.connection(2)
+            await switchboard.connection(3)
+            for name in ("b1", "b2", "b3"):
+                world.kill(name)
+            world.restart("b1")
+            story.members = [1]
+            await switchboard.retrying(switchboard.refresh, timeout_ms=5000)
+            return sorted(switchboard.cluster.brokers)
+
+    with running(story) as world:
+        if rebootstrap:
+            assert world.run(scenario(), until=600) == [1]
+        else:
+            with pytest.raises(NoBrokersAvailable):
+                world.run(scenario(), until=600)
+
+
+def test_a_broker_can_ask_the_client_to_start_over() -> None:
+    story = Story()
+
+    async def scenario() -> None:
+        async with board() as switchboard:
+            await switchboard.refresh()
+            story.error_code = 129
+            with pytest.raises(RebootstrapRequiredError):
+                await switchboard.refresh()
+            assert switchboard.cluster.brokers == {}
+
+    with running(story) as world:
+        world.run(scenario(), until=60)
+
+
+def test_brokers_that_are_silent_for_long_are_forgotten() -> None:
+    story = Story()
+    story.members = [2]
+
+    async def scenario() -> None:
+        options: dict[str, Any] = {"rebootstrap_trigger_ms": 3000, "metadata_max_age_ms": 500}
+        async with board(**options) as switchboard:
+            switchboard.start()
+            await switchboard.refresh()
+            world.kill("b1")
+            world.kill("b2")
+            await asyncio.sleep(60)
+            assert switchboard.cluster.brokers == {}
+            story.members = [1]
+            world.restart("b1")
+            await asyncio.sleep(10)
+            assert list(switchboard.cluster.brokers) == [1]
+
+    with running(story) as world:
+        world.run(scenario(), until=600)
+
+
+def test_metrics_tell_of_all_brokers_and_of_each() -> None:
+    story = Story()
+
+    async def scenario() -> dict[str, dict[str, float]]:
+        async with board() as switchboard:
+            switchboard.start()
+            await switchboard.refresh()
+            connection = await switchboard.connection(2)
+            await connection.send(DescribeClusterRequest())
+            await asyncio.sleep(1)
+            return switchboard.metrics("producer")
+
+    with running(story) as world:
+        metrics = world.run(scenario(), until=60)
+    assert set(metrics) == {
+        "producer-metrics",
+        "producer-node-metrics.node-1",
+        "producer-node-metrics.node-2",
+    }
+    total, second = metrics["producer-metrics"], metrics["producer-node-metrics.node-2"]
+    assert total["connection-count"] == 2
+    assert total["request-total"] == total["response-total"] == 4
+    assert second["request-total"] == 2
+    assert 0 < second["outgoing-byte-rate"] <= second["outgoing-byte-total"]
+    assert total["request-latency-avg"] <= total["request-latency-max"] * 1.04

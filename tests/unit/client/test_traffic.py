@@ -1,0 +1,41 @@
+"""What is counted about connections, under the names of Kafka's clients."""
+
+from __future__ import annotations
+
+from barnabas.client.traffic import Traffic, client_metrics, connection_metrics
+
+
+def busy(latency_s: float, *sizes: int) -> Traffic:
+    traffic = Traffic()
+    traffic.opened = 1
+    for size in sizes:
+        traffic.sent(size)
+        traffic.answered(latency_s)
+    return traffic
+
+
+def test_several_brokers_add_up() -> None:
+    metrics = connection_metrics([busy(0.010, 100, 300), busy(0.040, 200)], elapsed_s=2.0)
+    assert metrics["request-total"] == metrics["response-total"] == 3
+    assert metrics["request-rate"] == 1.5
+    assert metrics["request-size-avg"] == 200
+    assert metrics["request-size-max"] == 300
+    assert metrics["outgoing-byte-rate"] == 300
+    assert metrics["connection-count"] == 2
+    assert metrics["request-latency-avg"] == 20
+    assert 38 < metrics["request-latency-max"] < 42
+
+
+def test_nothing_counted_is_all_zeros() -> None:
+    assert set(connection_metrics([], elapsed_s=0.0).values()) == {0}
+
+
+def test_groups_are_named_after_the_client_and_its_brokers() -> None:
+    groups = client_metrics("consumer", {"1": busy(0.01, 10), "2": Traffic()}, 1.0)
+    assert [*groups] == [
+        "consumer-metrics",
+        "consumer-node-metrics.node-1",
+        "consumer-node-metrics.node-2",
+    ]
+    assert groups["consumer-node-metrics.node-1"]["request-total"] == 1
+    assert groups["consumer-node-metrics.node-2"]["request-total"] == 0
