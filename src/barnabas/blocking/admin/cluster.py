@@ -8,12 +8,12 @@ from typing import Any
 
 from barnabas.admin import cluster as calls
 from barnabas.admin import features, log_dirs
+from barnabas.admin.answers import class_of, code_of, names_of
 from barnabas.admin.cluster import METADATA_TOPIC, QuorumReplica
 from barnabas.admin.features import FeatureUpdate, UpdateFeatureType
 from barnabas.admin.log_dirs import LogDirectory
 from barnabas.admin.numbered import chosen
 from barnabas.admin.settling import settled_or_raise
-from barnabas.blocking.admin.answers import class_of, code_of, names_of
 from barnabas.blocking.admin.partitions import Partitions, chosen_partitions
 from barnabas.client.negotiation import PeerVersions
 from barnabas.client.switchboard import Switchboard

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 
 from barnabas.admin import group_offsets, offsets
 from barnabas.admin import groups as calls
+from barnabas.admin.answers import class_of, names_of, raise_first
 from barnabas.admin.group_offsets import CommittedOffset
 from barnabas.admin.group_words import GroupState, GroupType, word
 from barnabas.admin.groups import DEAD, GroupDescription, GroupMember, MemberToRemove
 from barnabas.admin.offsets import EARLIEST, LATEST, OffsetSpec, OffsetTimestamp
 from barnabas.admin.settling import settled_or_raise
 from barnabas.assignment.embedded import decode_subscription
-from barnabas.blocking.admin.answers import class_of, names_of, raise_first
 from barnabas.client.switchboard import Switchboard
 from barnabas.model.errors import InvalidValueError, RemoteProtocolError, RequestError
 from barnabas.model.ids import TopicPartition

@@ -6,18 +6,18 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from barnabas.admin import offsets
 from barnabas.admin import reassignments as calls
-from barnabas.admin.numbered import chosen
-from barnabas.admin.offsets import FoundOffset, OffsetSpec
-from barnabas.admin.reassignments import ElectionType
-from barnabas.admin.settling import settled_or_raise
-from barnabas.admin.topic_descriptions import describe_topics
-from barnabas.blocking.admin.answers import (
+from barnabas.admin.answers import (
     Answer,
     code_of,
     message_of,
     partitions_of,
     raise_first,
 )
+from barnabas.admin.numbered import chosen
+from barnabas.admin.offsets import FoundOffset, OffsetSpec
+from barnabas.admin.reassignments import ElectionType
+from barnabas.admin.settling import settled_or_raise
+from barnabas.admin.topic_descriptions import describe_topics
 from barnabas.client.switchboard import Switchboard
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import InvalidValueError, RequestError

@@ -8,8 +8,8 @@ from typing import Any
 from barnabas.admin import acls as calls
 from barnabas.admin import scram
 from barnabas.admin.acls import ACL, ACLFilter
+from barnabas.admin.answers import class_of, message_of
 from barnabas.admin.scram import Alteration
-from barnabas.blocking.admin.answers import class_of, message_of
 from barnabas.client.switchboard import Switchboard
 from barnabas.errors import NoError
 from barnabas.model.errors import RequestError

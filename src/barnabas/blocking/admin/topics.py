@@ -9,10 +9,7 @@ from typing import Any
 
 from barnabas.admin import topic_descriptions
 from barnabas.admin import topics as calls
-from barnabas.admin.config_sources import ConfigSourceType
-from barnabas.admin.topic_descriptions import PageStart, PartitionDescription, TopicDescription
-from barnabas.admin.topics import CreatedTopic, NewPartitions, NewTopic
-from barnabas.blocking.admin.answers import (
+from barnabas.admin.answers import (
     Answer,
     code_of,
     id_text,
@@ -20,6 +17,9 @@ from barnabas.blocking.admin.answers import (
     names_of,
     raise_first,
 )
+from barnabas.admin.config_sources import ConfigSourceType
+from barnabas.admin.topic_descriptions import PageStart, PartitionDescription, TopicDescription
+from barnabas.admin.topics import CreatedTopic, NewPartitions, NewTopic
 from barnabas.client.errors import KafkaTimeoutError
 from barnabas.client.switchboard import Switchboard
 from barnabas.model.errors import InvalidValueError

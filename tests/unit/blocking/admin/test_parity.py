@@ -152,7 +152,7 @@ def test_options(sides: list[Side]) -> None:
             side.admin.describe_configs([resource("topic", topic)]),
             side.admin.describe_configs([resource("broker", "0")]),
         ]
-        with pytest.raises(ValueError, match="no.such"):
+        with pytest.raises(ValueError, match=r"no\.such"):
             side.admin.alter_configs([resource("TOPIC", topic, {"no.such": "7"})])
         return own(side, answers, "options")
 
