@@ -341,7 +341,7 @@ class KafkaProducer:
         place = TopicPartition(arguments[0], -1 if arguments[4] is None else arguments[4])
         batch = PendingBatch(self._core.accumulator, place)
         batch.fail(failure)
-        return batch.future()  # type: ignore[no-any-return]
+        return batch.future()
 
 
 def _detour(reference: weakref.ref[KafkaProducer], refusal: int, *arguments: Any) -> RecordFuture:
@@ -349,7 +349,7 @@ def _detour(reference: weakref.ref[KafkaProducer], refusal: int, *arguments: Any
     producer = reference()
     if producer is None:
         raise ProducerClosed("the producer is gone: nobody holds it any more")
-    return producer._sent_after_all(refusal, arguments)  # type: ignore[arg-type]
+    return producer._sent_after_all(refusal, arguments)
 
 
 def _wait(

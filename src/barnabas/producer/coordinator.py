@@ -85,7 +85,8 @@ class Coordinator:
             self._check(response.error_code, "InitProducerId")
             return Identity(response.producer_id, response.producer_epoch)
 
-        return await self._repeat(attempt, "the producer id", timeout_ms)
+        identity: Identity = await self._repeat(attempt, "the producer id", timeout_ms)
+        return identity
 
     async def add_partitions(
         self, identity: Identity, partitions: Iterable[TopicPartition], *, timeout_ms: float
@@ -137,6 +138,8 @@ class Coordinator:
         )
 
         async def enlisted() -> None:
+            # Asked for first, because a broker makes the topic of offsets when it is asked.
+            await self._find(GROUP, group_id)
             response: AddOffsetsToTxnResponse = await self._ask(enlist, at_most=3)
             self._check(response.error_code, f"AddOffsetsToTxn, group {group_id!r}")
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from barnabas.kernels import Accumulator, PendingBatch, Segment
 from barnabas.model.errors import InvalidValueError
@@ -16,7 +17,8 @@ Append = Callable[[int, list[Segment]], tuple[int, int]]
 """Takes rows from a given one on: the first that was not taken, and the refusal (0: all were)."""
 
 
-class RecordRange(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class RecordRange:
     """Records of one call that follow each other in a partition."""
 
     topic: str

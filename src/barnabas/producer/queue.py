@@ -36,7 +36,7 @@ class PartitionQueue:
     @property
     def partition(self) -> TopicPartition:
         """The partition that this is for."""
-        return self.slot.partition  # type: ignore[no-any-return]
+        return self.slot.partition
 
     @property
     def idle(self) -> bool:

@@ -215,7 +215,7 @@ class Sender:
         elif self._worth_retrying(queue, batch, known):
             self._retry(queue, batch, now_ms)
         else:
-            errors = {
+            errors: dict[int, BaseException] = {
                 index: request_error(code, f"{text}: record {index}: {why or known.meaning}")
                 for index, why in by_record
             }

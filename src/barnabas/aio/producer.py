@@ -1,0 +1,332 @@
+"""`AIOKafkaProducer`: aiokafka's names and behaviour, natively on the caller's event loop.
+
+`send` appends the record at once and awaits only what is missing (the topic's partitions, memory);
+the asyncio future that it returns is set when the record's batch has its outcome. Unlike aiokafka,
+and like every Kafka client since 3.0, the producer is idempotent unless told otherwise.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from barnabas.client.errors import IllegalOperation, KafkaTimeoutError, ProducerClosed
+from barnabas.config.clients.options import parse_client_options
+from barnabas.config.clients.producer import ProducerOptions
+from barnabas.kernels import BatchBuilder as RecordsBuilder
+from barnabas.kernels import PendingBatch, RecordFuture, Segment
+from barnabas.kernels.accumulator_contract import Refusal
+from barnabas.model.errors import InvalidValueError
+from barnabas.model.group_metadata import ConsumerGroupMetadata
+from barnabas.model.ids import TopicPartition
+from barnabas.producer.builder import BatchBuilder
+from barnabas.producer.core import ProducerCore
+from barnabas.producer.many import Append, ManyFuture, rows_appender, table_appenders
+from barnabas.producer.preparation import Arguments
+from barnabas.producer.refusals import memory_error, refusal_error
+from barnabas.producer.transacting import Transacting
+from barnabas.producer.transaction import State
+from barnabas.structs import OffsetAndMetadata, RecordMetadata
+
+if TYPE_CHECKING:
+    import pyarrow
+
+
+class AIOKafkaProducer:
+    """A producer for programs on asyncio; options in Kafka's or aiokafka's spelling."""
+
+    def __init__(self, *, loop: asyncio.AbstractEventLoop | None = None, **configs: Any) -> None:
+        """Read the options; `start` finds the cluster. `loop` is the running one, as ever."""
+        self._options = parse_client_options(ProducerOptions, configs)
+        self._client_id = self._options.client_id or f"barnabas-producer-{os.getpid()}-{id(self):x}"
+        self._core: ProducerCore | None = None
+        self._loop = loop
+        self._closed = False
+
+    async def start(self) -> None:
+        """Find the cluster, or raise NoBrokersAvailable after bootstrap_timeout_ms."""
+        if self._core is not None:
+            return
+        self._loop = asyncio.get_running_loop()
+        core = ProducerCore(
+            self._options,
+            post=self._loop.call_soon,
+            wait=_never_wait,
+            detour=_never_wait,
+            client_id=self._client_id,
+        )
+        try:
+            await core.start(self._options.bootstrap_timeout_ms)
+            if core.transacting is not None:
+                await core.transacting.initialize(self._options.max_block_ms)
+        except BaseException:
+            await core.switchboard.close()
+            raise
+        self._core = core
+
+    async def stop(self) -> None:
+        """Send what is queued, and close the connections."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._core is not None:
+            await self._core.close()
+
+    async def flush(self) -> None:
+        """Wait until everything that was sent has its outcome."""
+        await self._running().flush()
+
+    async def partitions_for(self, topic: str) -> set[int]:
+        """Return the partitions of a topic."""
+        core = self._running()
+        await core.know(topic, self._options.max_block_ms)
+        return set(core.switchboard.cluster.partitions_for(topic) or ())
+
+    def metrics(self) -> dict[str, dict[str, float]]:
+        """Return groups of metrics, under the names of Kafka's clients."""
+        return self._running().metrics()
+
+    # Records.
+
+    async def send(
+        self,
+        topic: str,
+        value: Any = None,
+        key: Any = None,
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+        headers: Iterable[tuple[str, bytes | None]] | None = None,
+    ) -> asyncio.Future[RecordMetadata]:
+        """Queue a record and return a future of its metadata.
+
+        Raise KafkaTimeoutError when partitions or memory are not to be had within max_block_ms.
+        """
+        core = self._running()
+        if headers is not None and not isinstance(headers, list | tuple):
+            headers = list(headers)
+        arguments: Arguments = (topic, value, key, headers, partition, timestamp_ms)
+        preparation = core.preparation
+        if not preparation.trivial:
+            arguments = preparation.intercept(arguments)
+            if preparation.asks_partitioner and not core.accumulator.partition_count(arguments[0]):
+                await core.know(arguments[0], self._options.max_block_ms)
+            arguments = preparation.serialize(arguments)
+        taken = core.accumulator.append(*arguments)
+        if not isinstance(taken, RecordFuture):
+            taken = await self._append_later(core, taken, arguments)
+        if not preparation.trivial:
+            preparation.follow(taken)
+        assert self._loop is not None
+        outcome: asyncio.Future[RecordMetadata] = taken.resolve(self._loop.create_future())
+        return outcome
+
+    async def send_and_wait(
+        self,
+        topic: str,
+        value: Any = None,
+        key: Any = None,
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+        headers: Iterable[tuple[str, bytes | None]] | None = None,
+    ) -> RecordMetadata:
+        """Queue a record and wait for its metadata."""
+        return await (await self.send(topic, value, key, partition, timestamp_ms, headers))
+
+    async def send_many(
+        self, topic: str, rows: Sequence[Any], *, partition: int | None = None
+    ) -> ManyFuture:
+        """Queue many records; a row is a value or (key, value[, headers[, time[, partition]]])."""
+        append = rows_appender(self._running().accumulator, topic, rows, partition)
+        segments: list[Segment] = []
+        await self._append_rows(topic, append, segments)
+        return ManyFuture(segments, _never_wait)
+
+    async def send_arrow(
+        self,
+        topic: str,
+        table: pyarrow.Table | pyarrow.RecordBatch,
+        *,
+        partition: int | None = None,
+    ) -> ManyFuture:
+        """Queue the rows of a table: value and, as wanted, key, headers, partition, timestamp."""
+        segments: list[Segment] = []
+        for append in table_appenders(self._running().accumulator, topic, table, partition):
+            await self._append_rows(topic, append, segments)
+        return ManyFuture(segments, _never_wait)
+
+    def create_batch(self) -> BatchBuilder:
+        """Return an empty batch to be filled by hand and handed to `send_batch`."""
+        preparation = self._running().preparation
+        return BatchBuilder(RecordsBuilder(self._options.batch_size), preparation)
+
+    async def send_batch(
+        self, batch: BatchBuilder, topic: str, *, partition: int
+    ) -> asyncio.Future[RecordMetadata]:
+        """Queue a batch that was filled by hand; the future has its first record's metadata."""
+        core = self._running()
+        if partition is None:
+            raise InvalidValueError("partition: a batch goes to one partition, which must be named")
+        await core.know(topic, self._options.max_block_ms)
+        records = batch.build()
+        place = TopicPartition(topic, partition)
+        taken = core.accumulator.adopt(place, records)
+        assert self._loop is not None
+        deadline_s = self._loop.time() + self._options.max_block_ms / 1000
+        while not isinstance(taken, PendingBatch):
+            await self._make_way(
+                core, taken, (topic, records, None, None, partition, None), deadline_s
+            )
+            taken = core.accumulator.adopt(place, records)
+        outcome: asyncio.Future[RecordMetadata] = taken.future().resolve(self._loop.create_future())
+        return outcome
+
+    # Transactions.
+
+    async def begin_transaction(self) -> None:
+        """Begin a transaction."""
+        self._transactions().begin()
+
+    async def commit_transaction(self) -> None:
+        """Deliver what was sent, then commit."""
+        await self._transactions().commit(self._options.max_block_ms)
+
+    async def abort_transaction(self) -> None:
+        """Give up what was not yet delivered, then abort."""
+        await self._transactions().abort(self._options.max_block_ms)
+
+    async def send_offsets_to_transaction(
+        self, offsets: Mapping[TopicPartition, Any], group_id: ConsumerGroupMetadata | str
+    ) -> None:
+        """Commit a group's offsets as part of the transaction."""
+        await self._transactions().commit_offsets(
+            {partition: _offset(given) for partition, given in offsets.items()},
+            group_id,
+            self._options.max_block_ms,
+        )
+
+    def transaction(self) -> TransactionContext:
+        """Return a context that commits at its end, and aborts when it is left by an exception."""
+        return TransactionContext(self)
+
+    async def __aenter__(self) -> AIOKafkaProducer:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.stop()
+
+    def __del__(self) -> None:
+        if getattr(self, "_core", None) is not None and not self._closed:
+            warnings.warn(f"{self!r} was not stopped", ResourceWarning, source=self, stacklevel=2)
+
+    # Inside.
+
+    def _running(self) -> ProducerCore:
+        if self._closed:
+            raise ProducerClosed("the producer was stopped")
+        if self._core is None:
+            raise ProducerClosed("the producer was not started: await start() first")
+        return self._core
+
+    def _transactions(self) -> Transacting:
+        transacting = self._running().transacting
+        if transacting is None:
+            raise IllegalOperation("transactions need the option transactional_id")
+        return transacting
+
+    async def _append_later(
+        self, core: ProducerCore, refusal: int, arguments: Arguments
+    ) -> RecordFuture:
+        assert self._loop is not None
+        deadline_s = self._loop.time() + self._options.max_block_ms / 1000
+        while True:
+            await self._make_way(core, refusal, arguments, deadline_s)
+            taken = core.accumulator.append(*arguments)
+            if isinstance(taken, RecordFuture):
+                return taken
+            refusal = taken
+
+    async def _append_rows(self, topic: str, append: Append, segments: list[Segment]) -> None:
+        core = self._running()
+        assert self._loop is not None
+        row = 0
+        while True:
+            taken, refusal = append(row, segments)
+            if not refusal:
+                return
+            row = taken
+            deadline_s = self._loop.time() + self._options.max_block_ms / 1000
+            try:
+                await self._make_way(
+                    core, refusal, (topic, None, None, None, None, None), deadline_s
+                )
+            except Exception as failure:
+                failure.add_note(f"row {row}; the rows before it are queued")
+                raise
+
+    async def _make_way(
+        self, core: ProducerCore, refusal: int, arguments: Arguments, deadline_s: float
+    ) -> None:
+        """Wait for what a record lacks, or raise what stands against it."""
+        assert self._loop is not None
+        left_s = max(deadline_s - self._loop.time(), 0.0)
+        if refusal == Refusal.TOPIC:
+            await core.know(arguments[0], left_s * 1000)
+        elif refusal == Refusal.MEMORY:
+            room = asyncio.Event()
+            core.when_room(core.accumulator.batch_size, room.set)
+            try:
+                async with asyncio.timeout(left_s):
+                    await room.wait()
+            except TimeoutError:
+                raise memory_error(
+                    self._options, arguments[0], self._options.max_block_ms
+                ) from None
+        else:
+            raise refusal_error(core, refusal, arguments)
+
+    @property
+    def _fatal(self) -> bool:
+        return self._transactions().transaction.state is State.FATAL_ERROR
+
+
+class TransactionContext:
+    """A transaction as a block."""
+
+    def __init__(self, producer: AIOKafkaProducer) -> None:
+        self._producer = producer
+
+    async def __aenter__(self) -> TransactionContext:
+        await self._producer.begin_transaction()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if kind is None:
+            await self._producer.commit_transaction()
+        elif not self._producer._fatal:  # nothing can be aborted any more: let it out
+            await self._producer.abort_transaction()
+
+
+def _never_wait(*_: object) -> Any:
+    raise KafkaTimeoutError("a producer on asyncio does not block: await the future instead")
+
+
+def _offset(given: Any) -> OffsetAndMetadata:
+    """Read an offset as aiokafka takes it: a number, a pair with a text, or the whole."""
+    if isinstance(given, int):
+        return OffsetAndMetadata(given)
+    return OffsetAndMetadata(*given)
