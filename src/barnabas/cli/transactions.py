@@ -15,6 +15,7 @@ from barnabas.admin.transactions import (
     open_transactions,
 )
 from barnabas.cli.arguments import add_action, index
+from barnabas.cli.hanging import find_hanging
 from barnabas.cli.output import print_json, print_table
 from barnabas.cli.partitions import existing_partitions
 from barnabas.cli.session import run
@@ -53,6 +54,26 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "  barnabas transactions open orders\n  barnabas transactions open orders --json",
     )
     hanging.add_argument("topic", metavar="TOPIC")
+    find = add_action(
+        actions,
+        "find-hanging",
+        "find transactions that are open on partitions and that no coordinator will end",
+        _find_hanging,
+        "  barnabas transactions find-hanging\n"
+        "  barnabas transactions find-hanging --topic orders --max-transaction-timeout 60",
+    )
+    find.add_argument("--topic", metavar="TOPIC", help="only on this topic (default: all)")
+    find.add_argument(
+        "--broker", metavar="ID", type=index, help="only on partitions that this broker leads"
+    )
+    find.add_argument(
+        "--max-transaction-timeout",
+        metavar="MINUTES",
+        type=index,
+        default=15,
+        help="the longest that a transaction may take; one that wrote something since then is not "
+        "looked at (default: 15, as transaction.max.timeout.ms)",
+    )
     abort = add_action(
         actions,
         "abort",
@@ -156,33 +177,49 @@ def _open(arguments: argparse.Namespace) -> None:
     found = run(arguments, lambda board: _find_open(board, arguments.topic, None))
     now_ms = int(time.time() * 1000)
     if arguments.json:
-        print_json(
-            [
-                {
-                    "partition": each.partition.partition,
-                    "start_offset": each.start_offset,
-                    "producer_id": each.producer_id,
-                    "producer_epoch": each.producer_epoch,
-                    "coordinator_epoch": each.coordinator_epoch,
-                    "last_timestamp_ms": each.last_timestamp_ms,
-                }
-                for each in found
-            ]
-        )
+        print_json([_document(each) for each in found])
         return
     print_table(
         ["partition", "start offset", "producer", "epoch", "idle s"],
-        [
-            [
-                each.partition.partition,
-                each.start_offset,
-                each.producer_id,
-                each.producer_epoch,
-                max(now_ms - each.last_timestamp_ms, 0) // 1000,
-            ]
-            for each in found
-        ],
+        [_row(each, now_ms) for each in found],
     )
+
+
+def _find_hanging(arguments: argparse.Namespace) -> None:
+    now_ms = int(time.time() * 1000)
+    silent_since_ms = now_ms - arguments.max_transaction_timeout * 60_000
+    found = run(
+        arguments,
+        lambda board: find_hanging(board, arguments.topic, arguments.broker, silent_since_ms),
+    )
+    if arguments.json:
+        print_json([{"topic": each.partition.topic, **_document(each)} for each in found])
+        return
+    print_table(
+        ["topic", "partition", "start offset", "producer", "epoch", "idle s"],
+        [[each.partition.topic, *_row(each, now_ms)] for each in found],
+    )
+
+
+def _document(opened: OpenTransaction) -> dict[str, int]:
+    return {
+        "partition": opened.partition.partition,
+        "start_offset": opened.start_offset,
+        "producer_id": opened.producer_id,
+        "producer_epoch": opened.producer_epoch,
+        "coordinator_epoch": opened.coordinator_epoch,
+        "last_timestamp_ms": opened.last_timestamp_ms,
+    }
+
+
+def _row(opened: OpenTransaction, now_ms: int) -> list[int]:
+    return [
+        opened.partition.partition,
+        opened.start_offset,
+        opened.producer_id,
+        opened.producer_epoch,
+        max(now_ms - opened.last_timestamp_ms, 0) // 1000,
+    ]
 
 
 def _abort(arguments: argparse.Namespace) -> None:

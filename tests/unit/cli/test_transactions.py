@@ -24,7 +24,9 @@ from barnabas.testing import Cluster
 
 @pytest.fixture(scope="module")
 def bootstrap() -> Iterator[str]:
-    with Cluster(options=COORDINATED) as cluster:
+    # Without verification a transaction can be begun that its coordinator never hears of.
+    options = {**COORDINATED, "transaction.partition.verification.enable": "false"}
+    with Cluster(options=options) as cluster:
         yield cluster.bootstrap
 
 
@@ -96,3 +98,37 @@ def test_a_hanging_transaction_is_found_and_aborted(barnabas: Any, wire: Wire) -
     assert json.loads(barnabas("transactions", "open", "hung", "--json")[1]) == []
     assert end(wire, "gone", producer, committed=False) == 0
     wait_for_state(wire, "gone", "CompleteAbort")
+
+
+def test_hanging_transactions_are_found_across_topics(barnabas: Any, wire: Wire) -> None:
+    for topic in ("stuck", "busy", "elsewhere"):
+        create_topic(wire, topic)
+    alive = init(wire, "alive")
+    assert enlist(wire, "alive", alive, "busy", 0) == [0]
+    assert produce(wire, "alive", alive, "busy", "first") == 0
+    # The id's coordinator knows a transaction of this producer, but not that it is here too.
+    assert produce(wire, "alive", alive, "elsewhere", "lost") == 0
+    ghost = (987_654, 3)
+    assert produce(wire, "ghost", ghost, "stuck", "first") == 0
+
+    def found(*more: str) -> list[tuple[str, int]]:
+        code, out, _ = barnabas("transactions", "find-hanging", "--json", *more)
+        assert code == 0
+        return [(each["topic"], each["producer_id"]) for each in json.loads(out)]
+
+    lost = [("elsewhere", alive[0]), ("stuck", ghost[0])]
+    assert found() == lost
+    assert found("--topic", "stuck") == lost[1:]
+    assert found("--broker", "0") == lost
+    assert found("--broker", "7") == []
+    assert found("--topic", "busy") == []
+    # The records are from 2023: nothing is silent for a thousand years.
+    assert found("--max-transaction-timeout", str(1000 * 365 * 24 * 60)) == []
+    code, out, _ = barnabas("transactions", "find-hanging", "--topic", "stuck")
+    assert code == 0
+    assert out.splitlines()[1].split()[:5] == ["stuck", "0", "0", "987654", "3"]
+    code, _, err = barnabas("transactions", "find-hanging", "--topic", "nowhere")
+    assert (code, "there is no topic 'nowhere'" in err) == (1, True)
+    code, _, err = barnabas("transactions", "find-hanging", "--max-transaction-timeout", "soon")
+    assert code == 2
+    assert "--max-transaction-timeout" in err

@@ -1,0 +1,66 @@
+"""Transactions that nobody will end: open on a partition, and not known to any coordinator.
+
+A leader cannot tell such a transaction from one that merely takes its time. So those that were
+silent for longer than a transaction may last are held against what coordinators know: one whose
+coordinator has the partition in an open transaction of the same producer will end by itself.
+"""
+
+from __future__ import annotations
+
+from barnabas.admin.topics import describe_topics
+from barnabas.admin.transactions import (
+    OpenTransaction,
+    TransactionDescription,
+    describe_transactions,
+    list_transactions,
+    open_transactions,
+)
+from barnabas.cli.partitions import existing_partitions
+from barnabas.client.switchboard import Switchboard
+from barnabas.model.ids import TopicPartition
+
+OPEN_STATES = ("Ongoing", "PrepareCommit", "PrepareAbort")
+
+
+async def find_hanging(
+    board: Switchboard,
+    topic: str | None,
+    broker_id: int | None,
+    silent_since_ms: int,
+) -> list[OpenTransaction]:
+    """Return the hanging transactions of a topic, or of all, on one leader, or on all."""
+    partitions = await _partitions(board, topic, broker_id)
+    silent = [
+        opened
+        for opened in await open_transactions(board, partitions)
+        if opened.last_timestamp_ms <= silent_since_ms
+    ]
+    if not silent:
+        return []
+    alive = await _known(board, {opened.producer_id for opened in silent})
+    return [opened for opened in silent if (opened.producer_id, opened.partition) not in alive]
+
+
+async def _partitions(
+    board: Switchboard, topic: str | None, broker_id: int | None
+) -> list[TopicPartition]:
+    if topic is not None:
+        await existing_partitions(board, topic, None)  # says so if there is none
+    return [
+        TopicPartition(view.name, index)
+        for view in await describe_topics(board, None if topic is None else [topic])
+        for index, partition in sorted(view.partitions.items())
+        if broker_id in (None, partition.leader_id)
+    ]
+
+
+async def _known(board: Switchboard, producer_ids: set[int]) -> set[tuple[int, TopicPartition]]:
+    """Return what coordinators will end: producers with the partitions of their transactions."""
+    listed = await list_transactions(board, OPEN_STATES, sorted(producer_ids))
+    described = await describe_transactions(board, [each.transactional_id for each in listed])
+    return {
+        (state.producer_id, partition)
+        for state in described.values()
+        if isinstance(state, TransactionDescription) and state.state in OPEN_STATES
+        for partition in state.partitions
+    }
