@@ -147,6 +147,16 @@ def test_gaps_of_compaction(kernels: Kernels) -> None:
     assert read.progressed
 
 
+def test_where_to_read_on(kernels: Kernels) -> None:
+    """The offset after the last whole batch is known before a record is read."""
+    first = build(kernels, [(b"a",)] * 3, 5, leader_epoch=1, last_offset_delta=7)
+    second = build(kernels, [(b"b",)] * 2, 13, leader_epoch=4)
+    assert cursor(kernels, first + second, 6).survey() == (15, 4)
+    assert cursor(kernels, first + second[:-1], 6).survey() == (13, 1)
+    assert cursor(kernels, first[:-1], 6).survey() == (6, -1)
+    assert cursor(kernels, b"", 6).survey() == (6, -1)
+
+
 def test_append_time(kernels: Kernels) -> None:
     """The broker's time replaces all others, and the record says so."""
     data = bytearray(build(kernels, [(b"a",), (b"b",)]))
@@ -349,8 +359,8 @@ def test_twins_agree(
     aborted = data.draw(st.lists(st.sampled_from(begun), unique=True)) if begun else []
     results = []
     for twin in twins:
-        steps: list[Any] = []
         read = cursor(twin, whole, position, aborted=aborted)
+        steps: list[Any] = [read.survey()]
         while taken := read.take(chunk):
             steps.append(([tuple(record) for record in taken], read.position, read.leader_epoch))
         steps.append((read.position, read.leader_epoch, read.exhausted, read.progressed))

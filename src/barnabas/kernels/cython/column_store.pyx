@@ -86,6 +86,8 @@ cdef class ColumnStore:
                 block.memory.used = 0
                 return block
         block = Block()
+        if reserve(&block.memory, 1):  # an empty column has an address, too
+            raise MemoryError
         if len(spares) < SPARE_MAX:
             spares.append(block)
         return block

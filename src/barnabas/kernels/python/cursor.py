@@ -32,6 +32,7 @@ from barnabas.kernels.python.crc32c import crc32c
 from barnabas.kernels.python.layout import Layout, RecordFault, read_layout, wrap64
 from barnabas.kernels.python.reader import read_headers
 
+_MAGIC_AT = 16
 _CRC_FROM = 21
 
 
@@ -87,6 +88,19 @@ class RecordCursor:
         """How many fetched bytes are not yet looked at."""
         left = len(self._buffer) - self._next
         return left if left >= HEADER_SIZE else 0
+
+    def survey(self) -> tuple[int, int]:
+        """Return where reading on begins after all whole batches: the offset, the epoch before."""
+        place, position, epoch = self._next, self.position, -1
+        while len(self._buffer) - place >= HEADER_SIZE and self._buffer[place + _MAGIC_AT] == 2:
+            size = int.from_bytes(self._buffer[place + 8 : place + 12], "big", signed=True) + 12
+            if not HEADER_SIZE <= size <= len(self._buffer) - place:
+                break
+            header = scan_batch(self._buffer, place)
+            position = max(position, header[0] + header[6] + 1)
+            epoch = header[2]
+            place += size
+        return position, epoch
 
     def prepare(self, size_max: int) -> None:
         """Decompress batches in advance, until they come to `size_max` bytes."""

@@ -1,0 +1,514 @@
+"""`KafkaConsumer`: the plain consumer, with kafka-python's names and behaviour.
+
+The network lives on a thread of its own; records that it has fetched are decoded in the caller's
+thread, so that a poll that finds something costs no change of threads. Callbacks of the user
+(rebalance listeners, commit callbacks) run in the thread that polls. A consumer is for one thread
+at a time: a call from a second one raises instead of mixing the two up. `wakeup` alone may be
+called from anywhere.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import threading
+import time
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+from concurrent.futures import Future
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from barnabas.blocking.errands import Errands
+from barnabas.blocking.loop_thread import LoopThread
+from barnabas.config.clients.consumer import ConsumerOptions
+from barnabas.config.clients.options import parse_client_options
+from barnabas.consumer.arguments import (
+    checked_count,
+    checked_offset,
+    checked_offsets,
+    checked_partition,
+    checked_partitions,
+    checked_timestamps,
+)
+from barnabas.consumer.arrow import schema, to_record_batch
+from barnabas.consumer.core import ConsumerCore
+from barnabas.consumer.errors import ConcurrentUseError, WakeupError
+from barnabas.consumer.group.contract import ConsumerGroupMetadata, ConsumerRebalanceListener
+from barnabas.consumer.interceptors import Interceptors
+from barnabas.consumer.reset import ResetPolicy, parse_reset
+from barnabas.consumer.shelf import Run
+from barnabas.consumer.subscription import Mode, Subscription
+from barnabas.errors import IllegalStateError
+from barnabas.kernels import ColumnStore, ConsumerRecord
+from barnabas.model.ids import TopicPartition
+from barnabas.structs import OffsetAndMetadata, OffsetAndTimestamp
+
+if TYPE_CHECKING:
+    import pyarrow
+
+Result = TypeVar("Result")
+
+_LOOK_S = 1.0
+"""How long a poll waits at most before it attends to its group again."""
+
+
+class KafkaConsumer:
+    """Reads records of topics, alone or as a member of a group.
+
+    Options are keywords (`group_id="g"`) or, under Kafka's names, a dict: `**{"group.id": "g"}`.
+    """
+
+    def __init__(self, *topics: str, **options: Any) -> None:
+        """Connect, and subscribe to topics if some are given."""
+        self._options = parse_client_options(ConsumerOptions, options)
+        self._subscription = Subscription(
+            parse_reset(self._options.auto_offset_reset),
+            Interceptors(self._options.interceptor_classes),
+        )
+        if topics:
+            self._subscription.subscribe(topics)
+        self._closed = False
+        self._waking = False
+        self._bell = threading.Event()
+        self._user: int | None = None
+        self._depth = 0
+        self._claim_lock = threading.Lock()
+        self._records = self._iterate()
+        self._run: Run | None = None
+        self._store: ColumnStore | None = None
+        self._schema: pyarrow.Schema | None = None
+        self._thread = LoopThread(f"KafkaConsumer {self._options.client_id}".rstrip())
+        self._errands = Errands(self._thread)
+        try:
+            self._core = self._thread.call(self._open())
+        except BaseException:
+            self._closed = True
+            self._thread.stop()
+            raise
+        self._thread.hold(self._core)
+
+    async def _open(self) -> ConsumerCore:
+        core = ConsumerCore(
+            self._options,
+            self._subscription,
+            wake=self._bell.set,
+            reach=self._thread.post,
+            invoke=self._errands.invoke,
+            wall_ms=lambda: time.time() * 1000,
+        )
+        await core.start(self._options.bootstrap_timeout_ms)
+        return core
+
+    # Whose turn it is.
+
+    def _enter(self) -> None:
+        """Claim the consumer for this thread; raise if another one is inside."""
+        me = threading.get_ident()
+        with self._claim_lock:
+            if self._user not in (None, me):
+                raise ConcurrentUseError(
+                    f"thread {me} calls a consumer that thread {self._user} is using: "
+                    "a consumer is for one thread at a time (wakeup() alone is for others)"
+                )
+            if self._closed:
+                raise IllegalStateError("this consumer is closed")
+            self._user = me
+            self._depth += 1
+
+    def _leave(self) -> None:
+        self._depth -= 1
+        if not self._depth:
+            self._user = None
+
+    def _do(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """Run a coroutine of the core while this thread waits, doing its errands."""
+        try:
+            self._enter()
+        except BaseException:
+            work.close()
+            raise
+        try:
+            return self._errands.run(work)
+        finally:
+            self._leave()
+
+    # Reading.
+
+    def poll(
+        self, timeout_ms: float = 0, max_records: int | None = None, update_offsets: bool = True
+    ) -> dict[TopicPartition, list[ConsumerRecord]]:
+        """Return records by partition, waiting up to `timeout_ms` for the first.
+
+        At most `max_records` (or max.poll.records) are returned. With `update_offsets=False` the
+        positions stay, and the same records come again.
+        """
+        if timeout_ms < 0:
+            raise ValueError(f"timeout_ms={timeout_ms}: must be at least 0")
+        count = self._count(max_records)
+        before = {}
+        if not update_offsets:
+            before = {
+                state: (state.position, state.leader_epoch)
+                for state in self._subscription.assigned.values()
+            }
+        found = self._poll(timeout_ms, lambda: self._core.collect(count))
+        if before and found:
+            self._do(self._step_back(before))
+        return found if found is not None else {}
+
+    def poll_arrow(
+        self, timeout_ms: float = 0, max_records: int | None = None
+    ) -> pyarrow.RecordBatch:
+        """Return records as one Arrow record batch, straight from the fetched bytes.
+
+        Columns: topic, partition, offset, timestamp, timestamp_type, key, value, headers. Without
+        `max_records` everything that was fetched is returned; deserializers are not used. The
+        batch may be empty.
+        """
+        if timeout_ms < 0:
+            raise ValueError(f"timeout_ms={timeout_ms}: must be at least 0")
+        count = (1 << 31) - 2 if max_records is None else checked_count(max_records, "max_records")
+        if self._store is None:
+            self._schema, self._store = schema(), ColumnStore()
+        store = self._store
+        self._poll(timeout_ms, lambda: self._core.fill(store, count))
+        return to_record_batch(store.finish(), self._schema)
+
+    def consume(self, num_messages: int = 1, timeout: float = -1) -> list[ConsumerRecord]:
+        """Return up to so many records as one list; wait `timeout` seconds for the first.
+
+        As confluent-kafka has it: -1 waits for ever.
+        """
+        count = checked_count(num_messages, "num_messages")
+        timeout_ms = float("inf") if timeout < 0 else timeout * 1000
+        found = self._poll(timeout_ms, lambda: self._core.collect(count)) or {}
+        return [record for records in found.values() for record in records]
+
+    def __iter__(self) -> Iterator[ConsumerRecord]:
+        return self._records
+
+    def __next__(self) -> ConsumerRecord:
+        try:
+            return next(self._records)
+        except StopIteration:
+            self._records = self._iterate()
+            raise
+
+    def _iterate(self) -> Iterator[ConsumerRecord]:
+        """Yield records; end when none comes for consumer.timeout.ms, or when closed."""
+        timeout_ms = self._options.consumer_timeout_ms
+        timeout_ms = float("inf") if timeout_ms is None or timeout_ms < 0 else timeout_ms
+        count = self._count(None)
+        while not self._closed:
+            run = self._poll(timeout_ms, lambda: self._core.take(count))
+            if run is None:
+                return
+            self._run = run
+            state, version = run.state, run.version
+            for record in run.records:
+                # The user may have moved, paused or lost the partition in between.
+                if state.version != version or state.paused or self._closed:
+                    break
+                state.position = record.offset + 1
+                state.leader_epoch = record.leader_epoch
+                yield record
+            else:
+                if state.version == version:
+                    run.finish()
+                self._run = None
+            self._drop_run()
+
+    def _drop_run(self) -> None:
+        """Let records that iteration took but did not give be fetched again."""
+        run, self._run = self._run, None
+        if run is None or run.state.version != run.version or run.state.position is None:
+            return
+        if run.state.position < run.position:
+            run.state.seek(run.state.position, run.state.leader_epoch)
+
+    def _poll(self, timeout_ms: float, take: Callable[[], Result]) -> Result | None:
+        """Take until there is something or the time is up; attend to the group meanwhile."""
+        self._enter()
+        try:
+            if self._run is not None:
+                self._drop_run()
+            core, bell = self._core, self._bell
+            deadline_s: float | None = None
+            while True:
+                if self._waking:
+                    self._waking = False
+                    raise WakeupError("wakeup() was called")
+                if core.needs_attention(time.monotonic() * 1000):
+                    left_ms = timeout_ms
+                    if deadline_s is not None:
+                        left_ms = max(0.0, (deadline_s - time.monotonic()) * 1000)
+                    elif timeout_ms:
+                        deadline_s = time.monotonic() + timeout_ms / 1000
+                    self._errands.run(core.attend(min(left_ms, 1000.0 * _LOOK_S)))
+                bell.clear()
+                found = take()
+                if found:
+                    return found
+                if not timeout_ms:
+                    return None
+                now_s = time.monotonic()
+                if deadline_s is None:
+                    deadline_s = now_s + timeout_ms / 1000
+                if now_s >= deadline_s:
+                    return None
+                if not self._waking:
+                    bell.wait(min(deadline_s - now_s, _LOOK_S))
+        finally:
+            self._leave()
+
+    def wakeup(self) -> None:
+        """Make the poll that waits, or the next one, raise WakeupError; for other threads."""
+        self._waking = True
+        self._bell.set()
+
+    async def _step_back(self, before: Mapping[Any, tuple[int | None, int]]) -> None:
+        for state, (offset, leader_epoch) in before.items():
+            if offset is not None and state.owned and state.position != offset:
+                state.seek(offset, leader_epoch)
+        self._core.fetcher.stir()
+
+    def _count(self, max_records: int | None) -> int:
+        if max_records is not None:
+            return checked_count(max_records, "max_records")
+        return self._options.max_poll_records or (1 << 31) - 2
+
+    # What is read.
+
+    def subscribe(
+        self,
+        topics: Iterable[str] = (),
+        pattern: str | re.Pattern[str] | None = None,
+        listener: ConsumerRebalanceListener | None = None,
+    ) -> None:
+        """Read topics, or all topics whose names match a pattern, instead of those before."""
+        self._do(self._core.subscribe(topics, pattern, listener))
+
+    def subscription(self) -> set[str] | None:
+        """Return the subscribed topics; None without a subscription."""
+        if self._subscription.mode is Mode.NONE:
+            return None
+        return set(self._subscription.topics)
+
+    def unsubscribe(self) -> None:
+        """Read nothing any more, and leave the group."""
+        self._do(self._core.unsubscribe())
+
+    def assign(self, partitions: Iterable[TopicPartition]) -> None:
+        """Read these partitions, without the help of a group."""
+        self._do(self._core.assign(checked_partitions(partitions)))
+
+    def assignment(self) -> set[TopicPartition]:
+        """Return the assigned partitions."""
+        return self._subscription.assigned_partitions()
+
+    def pause(self, *partitions: TopicPartition) -> None:
+        """Read no more of these until `resume`."""
+        self._do(self._core.pause(checked_partitions(partitions)))
+
+    def resume(self, *partitions: TopicPartition) -> None:
+        """Read these again."""
+        self._do(self._core.resume(checked_partitions(partitions)))
+
+    def paused(self) -> set[TopicPartition]:
+        """Return the paused partitions."""
+        return self._subscription.paused()
+
+    # Where.
+
+    def seek(self, partition: TopicPartition, offset: int | OffsetAndMetadata) -> None:
+        """Go on from an offset."""
+        leader_epoch = offset.leader_epoch if isinstance(offset, OffsetAndMetadata) else -1
+        offset = offset.offset if isinstance(offset, OffsetAndMetadata) else offset
+        partition = self._assigned([partition])[0]
+        self._do(self._core.seek(partition, checked_offset(offset), leader_epoch))
+
+    def seek_to_beginning(self, *partitions: TopicPartition) -> None:
+        """Go on from the first records of these partitions, or of all assigned ones."""
+        self._do(self._core.reset(self._assigned(partitions), ResetPolicy.EARLIEST))
+
+    def seek_to_end(self, *partitions: TopicPartition) -> None:
+        """Go on after the last records of these partitions, or of all assigned ones."""
+        self._do(self._core.reset(self._assigned(partitions), ResetPolicy.LATEST))
+
+    def _assigned(self, partitions: Iterable[Any]) -> list[TopicPartition]:
+        """Return these partitions, or all; each must be assigned."""
+        wanted = checked_partitions(partitions)
+        for partition in wanted:
+            if not self._subscription.is_assigned(partition):
+                raise ValueError(f"partition {partition} is not assigned")
+        wanted = wanted or list(self._subscription.assigned)
+        if not wanted:
+            raise ValueError("no partitions are assigned")
+        return wanted
+
+    def position(self, partition: TopicPartition, timeout_ms: float | None = None) -> int:
+        """Return the offset of the next record of a partition."""
+        partition = checked_partition(partition)
+        position = self._subscription.state(partition).position
+        if position is not None:
+            return position
+        return self._do(self._core.position(partition, timeout_ms))
+
+    def highwater(self, partition: TopicPartition) -> int | None:
+        """Return the end of a partition as the last fetch told it; None before the first."""
+        return self._subscription.state(checked_partition(partition)).high_watermark
+
+    def current_lag(self, partition: TopicPartition) -> int | None:
+        """Return how many records the position is behind the end; None before it is known."""
+        return self._core.lag(checked_partition(partition))
+
+    def offsets_for_times(
+        self, timestamps: Mapping[TopicPartition, int], timeout_ms: float | None = None
+    ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
+        """Return the first offsets that are not older than these times; None where none is."""
+        asked = checked_timestamps(timestamps)
+        found = self._do(self._core.offsets_for_times(asked, timeout_ms))
+        return {
+            partition: None
+            if place.offset < 0
+            else OffsetAndTimestamp(place.offset, place.timestamp, place.leader_epoch)
+            for partition, place in found.items()
+        }
+
+    def beginning_offsets(
+        self, partitions: Iterable[TopicPartition], timeout_ms: float | None = None
+    ) -> dict[TopicPartition, int]:
+        """Return the first offsets of partitions."""
+        wanted = checked_partitions(partitions)
+        return self._do(self._core.ends(wanted, beginning=True, timeout_ms=timeout_ms))
+
+    def end_offsets(
+        self, partitions: Iterable[TopicPartition], timeout_ms: float | None = None
+    ) -> dict[TopicPartition, int]:
+        """Return the offsets after the last records of partitions."""
+        wanted = checked_partitions(partitions)
+        return self._do(self._core.ends(wanted, beginning=False, timeout_ms=timeout_ms))
+
+    # Groups.
+
+    def commit(
+        self,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata] | None = None,
+        timeout_ms: float | None = None,
+    ) -> None:
+        """Commit offsets (or the positions of all partitions) and wait."""
+        self._need_group()
+        checked = None if offsets is None else checked_offsets(offsets)
+        self._do(self._core.commit(checked, timeout_ms))
+
+    def commit_async(
+        self,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata] | None = None,
+        callback: Callable[..., object] | None = None,
+    ) -> Future[None]:
+        """Commit without waiting; `callback(offsets, failure or None)` runs in a later poll."""
+        self._need_group()
+        checked = None if offsets is None else checked_offsets(offsets)
+        outcome: Future[None] = Future()
+        also = self._options.default_offset_commit_callback
+
+        def told(committed: Any, failure: Exception | None) -> None:
+            if failure is None:
+                outcome.set_result(None)
+            else:
+                outcome.set_exception(failure)
+            for function in (callback, also):
+                if function is not None:
+                    function(committed, failure)
+
+        self._do(self._commit_soon(checked, told))
+        return outcome
+
+    async def _commit_soon(
+        self, offsets: dict[TopicPartition, OffsetAndMetadata] | None, told: Callable[..., object]
+    ) -> None:
+        core = self._core
+        core.membership.commit_soon(
+            core.subscription.all_consumed() if offsets is None else offsets, told
+        )
+
+    def committed(
+        self, partition: TopicPartition, metadata: bool = False, timeout_ms: float | None = None
+    ) -> int | OffsetAndMetadata | None:
+        """Return the committed offset of a partition, with `metadata` the whole of it, or None."""
+        self._need_group()
+        partition = checked_partition(partition)
+        found = self._do(self._core.committed([partition], timeout_ms)).get(partition)
+        if found is None or found.offset < 0:
+            return None
+        return found if metadata else found.offset
+
+    def group_metadata(self) -> ConsumerGroupMetadata:
+        """Return who this consumer is in its group, for a producer's transactions."""
+        return self._core.membership.group_metadata()
+
+    def _need_group(self) -> None:
+        if self._options.group_id is None:
+            raise IllegalStateError("this call needs a group: set group_id")
+
+    # The cluster, and this consumer itself.
+
+    def topics(self) -> set[str]:
+        """Return the topics that this client may see, as the cluster has them now."""
+        return self._do(self._core.topics())
+
+    def partitions_for_topic(self, topic: str) -> set[int]:
+        """Return the partitions of a topic; none if it does not exist."""
+        return self._do(self._core.partitions_for_topic(topic))
+
+    def bootstrap_connected(self) -> bool:
+        """Tell whether the cluster is known."""
+        return bool(self._core.board.cluster.brokers)
+
+    def metrics(self, raw: bool = False) -> dict[str, dict[str, float]]:
+        """Return counters and averages, by group and name."""
+        return self._do(self._core.metrics())
+
+    def health(self) -> dict[str, Any]:
+        """Return what this consumer is doing and why: group, partitions, brokers, last errors."""
+        return self._do(self._core.health())
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The options by their names in snake case."""
+        return {
+            option.attribute: getattr(self._options, option.attribute)
+            for option in type(self._options).options.values()
+        }
+
+    def close(self, autocommit: bool = True, timeout_ms: float | None = None) -> None:
+        """Commit (with auto-commit), leave the group and end; again is nothing."""
+        if self._closed:
+            return
+        self._enter()
+        self._closed = True
+        self._bell.set()
+        try:
+            self._drop_run()
+            if timeout_ms is None:
+                timeout_ms = self._options.request_timeout_ms
+            self._errands.run(self._core.close(commit=autocommit, timeout_ms=timeout_ms))
+        finally:
+            self._leave()
+            self._thread.stop()
+            for deserializer in (self._options.key_deserializer, self._options.value_deserializer):
+                close = getattr(deserializer, "close", None)
+                if callable(close) and not inspect.isclass(deserializer):
+                    close()
+
+    def __enter__(self) -> KafkaConsumer:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        # After an exception nobody knows whether the last records were dealt with.
+        self.close(autocommit=kind is None)

@@ -1,0 +1,87 @@
+"""User code that the loop asks for, run in the thread that waits for the loop.
+
+A plain client's callbacks belong into the thread that called the client. While that thread waits
+for a coroutine (`run`), the coroutine can have functions run there (`invoke`); they may call the
+client again, which nests another `run`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable, Coroutine
+from queue import SimpleQueue
+from typing import Any, TypeVar
+
+from barnabas.blocking.loop_thread import LoopThread
+
+Result = TypeVar("Result")
+
+_Errand = Callable[[], None]
+
+
+class Errands:
+    """The way from a loop back to the thread that waits for it."""
+
+    def __init__(self, thread: LoopThread) -> None:
+        self._thread = thread
+        self._waiting: list[SimpleQueue[_Errand | None]] = []
+
+    def run(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """Run a coroutine on the loop and return what it does, doing its errands meanwhile."""
+        queue: SimpleQueue[_Errand | None] = SimpleQueue()
+        outcome: list[asyncio.Task[Result]] = []
+
+        def begin() -> None:
+            task = self._thread.loop.create_task(work)
+            outcome.append(task)
+            task.add_done_callback(lambda _: queue.put(None))
+
+        try:
+            self._thread.post(begin)
+        except BaseException:
+            work.close()
+            raise
+        self._waiting.append(queue)
+        try:
+            while (errand := queue.get()) is not None:
+                errand()
+        except BaseException:  # Ctrl-C: the coroutine must not go on without its caller
+            self._thread.post(lambda: outcome[0].cancel())
+            raise
+        finally:
+            self._waiting.remove(queue)
+        return outcome[0].result()
+
+    async def invoke(self, function: Callable[..., Any], *arguments: Any) -> object:
+        """Run a function in the waiting thread, or here if none waits; return what it does."""
+        if not self._waiting:
+            result = function(*arguments)
+        else:
+            loop = asyncio.get_running_loop()
+            done: asyncio.Future[Any] = loop.create_future()
+            self._waiting[-1].put(lambda: _carry_out(loop, done, function, arguments))
+            result = await done
+        return await result if inspect.isawaitable(result) else result
+
+
+def _carry_out(
+    loop: asyncio.AbstractEventLoop,
+    done: asyncio.Future[Any],
+    function: Callable[..., Any],
+    arguments: tuple[Any, ...],
+) -> None:
+    def settle(result: Any, failure: BaseException | None) -> None:
+        if done.cancelled():
+            return
+        if failure is None:
+            done.set_result(result)
+        else:
+            done.set_exception(failure)
+
+    try:
+        result = function(*arguments)
+    except Exception as failure:  # noqa: BLE001  # raised again where it was asked for
+        loop.call_soon_threadsafe(settle, None, failure)
+    else:
+        loop.call_soon_threadsafe(settle, result, None)

@@ -1,0 +1,103 @@
+"""One broker's memory of what this consumer fetches (KIP-227), so that only changes are sent.
+
+A plain object. A session begins with a full fetch that names every partition; when the broker opens
+a session, later fetches name what is new, what moved, and what is to be forgotten. Whenever either
+side may have lost track, the next fetch is full again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.ids import TopicPartition, Uuid
+
+_NO_SESSION = 0
+_FULL = 0
+_SESSIONLESS = -1
+_EPOCH_MAX = 2**31 - 1
+
+SESSION_ERRORS = frozenset(
+    {
+        ErrorCode.FETCH_SESSION_ID_NOT_FOUND,
+        ErrorCode.INVALID_FETCH_SESSION_EPOCH,
+        ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR,
+    }
+)
+
+
+class Wanted(NamedTuple):
+    """What to fetch of one partition."""
+
+    partition: TopicPartition
+    topic_id: Uuid
+    offset: int
+    leader_epoch: int
+
+
+class Plan(NamedTuple):
+    """What one fetch says: the session, the partitions to name, those to forget."""
+
+    session_id: int
+    epoch: int
+    named: list[Wanted]
+    forgotten: list[Wanted]
+
+    @property
+    def is_full(self) -> bool:
+        return self.epoch in (_FULL, _SESSIONLESS)
+
+
+class FetchSession:
+    """The session with one broker."""
+
+    def __init__(self, *, enabled: bool = True) -> None:
+        self._enabled = enabled
+        self._id = _NO_SESSION
+        self._epoch = _FULL
+        self._known: dict[TopicPartition, Wanted] = {}
+        self._by_id = True
+
+    @property
+    def partitions(self) -> Iterable[TopicPartition]:
+        """The partitions that the broker has in mind once the last plan has reached it."""
+        return self._known
+
+    def plan(self, wanted: Mapping[TopicPartition, Wanted], *, by_id: bool = True) -> Plan:
+        """Return what the next fetch says, so that it is about exactly these partitions."""
+        if by_id != self._by_id:  # a session speaks of topics by id or by name, not of some so
+            self._by_id = by_id
+            self._epoch = _FULL
+        if not self._enabled:
+            self._known = dict(wanted)
+            return Plan(_NO_SESSION, _SESSIONLESS, list(wanted.values()), [])
+        if self._epoch == _FULL:
+            self._known = dict(wanted)
+            return Plan(self._id, _FULL, list(wanted.values()), [])
+        known = self._known
+        named = [want for want in wanted.values() if known.get(want.partition) != want]
+        forgotten = [
+            was
+            for partition, was in known.items()
+            if partition not in wanted or wanted[partition].topic_id != was.topic_id
+        ]
+        self._known = dict(wanted)
+        return Plan(self._id, self._epoch, named, forgotten)
+
+    def answered(self, plan: Plan, code: ErrorCode, session_id: int) -> None:
+        """Take notice of an answer."""
+        if code is ErrorCode.FETCH_SESSION_ID_NOT_FOUND:
+            self._id, self._epoch = _NO_SESSION, _FULL
+        elif code is not ErrorCode.NONE:
+            self.failed()
+        elif plan.is_full:
+            # A broker without room for a session answers with the id 0.
+            self._id = session_id
+            self._epoch = 1 if session_id != _NO_SESSION else _FULL
+        else:
+            self._epoch = 1 if self._epoch == _EPOCH_MAX else self._epoch + 1
+
+    def failed(self) -> None:
+        """Take notice that an answer was lost or refused: close the session, begin another."""
+        self._epoch = _FULL

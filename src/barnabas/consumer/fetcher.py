@@ -1,0 +1,430 @@
+"""Fetch what the plan says, from all brokers side by side, and put what comes on the shelf.
+
+The edge between the plan and the network: no task and no future, only submitted requests and their
+answers. `stir` makes it look again soon; it does so by itself when an answer comes, when the
+cluster or a connection changes, and when a pause ends. Runs on the loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from barnabas.client.cluster import BrokerAddress
+from barnabas.client.connection import Connection
+from barnabas.client.retry import Backoff
+from barnabas.client.switchboard import Switchboard
+from barnabas.config.clients.consumer import READ_COMMITTED, ConsumerOptions
+from barnabas.consumer.fetch_counts import FetchCounts
+from barnabas.consumer.fetch_plan import FetchPlan, Intent, Node
+from barnabas.consumer.fetch_session import SESSION_ERRORS, Plan, Wanted
+from barnabas.consumer.flow import Flow
+from barnabas.consumer.news import News, OutOfRange, Refused
+from barnabas.consumer.old_formats import to_batches
+from barnabas.consumer.positions import Positions
+from barnabas.consumer.shelf import Chunk, Shelf
+from barnabas.consumer.subscription import Subscription
+from barnabas.kernels import RecordCursor
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import BarnabasError, CorruptRecordError
+from barnabas.model.ids import ZERO_UUID, TopicPartition
+from barnabas.model.request_errors import request_error
+from barnabas.records.compression import Codec, decompress
+from barnabas.wire.messages.fetch import (
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+    ForgottenTopic,
+    PartitionData,
+)
+
+LANE = "fetch"
+"""Fetches wait at the broker; requests in other lanes do not wait behind them."""
+
+_UNPACKED_AHEAD = 4 << 20
+_PREFER_MS = 300_000.0
+
+_MOVED = frozenset(
+    {
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.LEADER_NOT_AVAILABLE,
+        ErrorCode.REPLICA_NOT_AVAILABLE,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.UNKNOWN_LEADER_EPOCH,
+        ErrorCode.OFFSET_NOT_AVAILABLE,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+        ErrorCode.INCONSISTENT_TOPIC_ID,
+    }
+)
+"""What another attempt with newer metadata mends."""
+
+
+class Fetcher:
+    """The fetching of one consumer."""
+
+    def __init__(
+        self,
+        board: Switchboard,
+        subscription: Subscription,
+        options: ConsumerOptions,
+        shelf: Shelf,
+        positions: Positions,
+        *,
+        ahead_max: int,
+        backoff: Backoff,
+        delivered: Callable[[], None],
+        wall_ms: Callable[[], float],
+    ) -> None:
+        """`delivered` is called when something new is on the shelf."""
+        self.plan = FetchPlan(
+            ahead_max=ahead_max, sessions=options.enable_incremental_fetch_sessions
+        )
+        self.counts = FetchCounts()
+        self._board = board
+        self._subscription = subscription
+        self._options = options
+        self._committed = options.isolation_level == READ_COMMITTED
+        self._shelf = shelf
+        self._positions = positions
+        self._backoff = backoff
+        self._delivered = delivered
+        self._wall_ms = wall_ms
+        self._arrived = 0
+        self._loop = asyncio.get_running_loop()
+        self._soon: asyncio.Handle | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._unwatch = board.watch(self.stir)
+        self._closed = False
+
+    @property
+    def ahead(self) -> int:
+        """How many bytes were fetched that the user has not taken."""
+        return self._arrived - self._shelf.released
+
+    def stir(self) -> None:
+        """Look soon at what is to be done."""
+        if self._soon is None and not self._closed:
+            self._soon = self._loop.call_soon(self._look)
+
+    def close(self) -> None:
+        """Fetch no more; answers that still come are dropped."""
+        self._closed = True
+        self._unwatch()
+        for handle in (self._soon, self._timer):
+            if handle is not None:
+                handle.cancel()
+        self._soon = self._timer = None
+
+    def _now_ms(self) -> float:
+        return self._loop.time() * 1000
+
+    def _look(self) -> None:
+        self._soon = None
+        now_ms = self._now_ms()
+        plan, cluster = self.plan, self._board.cluster
+        plan.follow(self._subscription.assigned)
+        self._positions.look()
+        unproven = plan.unproven(cluster)
+        if unproven:
+            self._positions.check(unproven)
+        full = self.ahead >= self._options.fetch_max_bytes > 0
+        for node_id, intent in plan.intents(cluster, now_ms, all_full=full).items():
+            self._approach(node_id, intent, now_ms)
+        if plan.leaderless():
+            self._board.request_refresh()
+        self._set_timer(plan.next_ms(now_ms), now_ms)
+
+    def _set_timer(self, due_ms: float | None, now_ms: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if due_ms is not None:
+            self._timer = self._loop.call_later((due_ms - now_ms) / 1000, self.stir)
+
+    def _approach(self, node_id: int, intent: Intent, now_ms: float) -> None:
+        """Send the fetch for one broker, if it is time."""
+        node = self.plan.node(node_id)
+        if node.busy_since_ms is not None or not intent.flows:
+            return
+        wait_ms = node.wait_ms(intent.some_full, now_ms, self._options.fetch_max_wait_ms)
+        if wait_ms is None:
+            return
+        connection = self._board.ready(node_id, lane=LANE)
+        if connection is None:
+            failure = self._board.failure(node_id, lane=LANE)
+            for flow in intent.flows:
+                flow.failure = failure
+                # The leader knows of other replicas; one that cannot be reached is no good.
+                if failure is not None and flow.preferred_id == node_id:
+                    flow.prefer_leader()
+                    self.stir()
+        elif connection.can_submit:
+            self._send(connection, node_id, node, intent, wait_ms)
+
+    def _send(
+        self, connection: Connection, node_id: int, node: Node, intent: Intent, wait_ms: int
+    ) -> None:
+        cluster = self._board.cluster
+        wanted = {
+            flow.partition: Wanted(
+                flow.partition,
+                cluster.topic_id(flow.partition.topic),
+                flow.offset or 0,
+                cluster.leader_epoch(flow.partition),
+            )
+            for flow in intent.flows
+        }
+        by_id = all(want.topic_id != ZERO_UUID for want in wanted.values())
+        version = connection.version_of(
+            FetchRequest,
+            at_least=4,  # the first that may carry batches of magic 2
+            at_most=None if by_id else 12,  # from 13 on topics go by id
+        )
+        plan = node.session.plan(wanted, by_id=by_id and version >= 13)
+        request = FetchRequest(
+            max_wait_ms=wait_ms,
+            min_bytes=self._options.fetch_min_bytes,
+            max_bytes=self._options.fetch_max_bytes,
+            isolation_level=int(self._committed),
+            session_id=plan.session_id if version >= 7 else 0,
+            session_epoch=plan.epoch if version >= 7 else -1,
+            topics=self._topics(plan.named),
+            forgotten_topics_data=_forgotten(plan.forgotten) if version >= 7 else [],
+            rack_id=self._options.client_rack,
+        )
+        versions = {flow.partition: (flow, flow.version) for flow in intent.flows}
+        node.busy_since_ms = self._now_ms()
+        answered = partial(self._answered, node_id, plan, wanted, versions)
+        connection.submit(request, answered, version=version)
+
+    def _topics(self, wants: list[Wanted]) -> list[FetchTopic]:
+        topics: dict[str, FetchTopic] = {}
+        for want in wants:
+            name, index = want.partition
+            topic = topics.get(name)
+            if topic is None:
+                topic = topics[name] = FetchTopic(topic=name, topic_id=want.topic_id, partitions=[])
+            topic.partitions.append(
+                FetchPartition(
+                    partition=index,
+                    current_leader_epoch=want.leader_epoch,
+                    fetch_offset=want.offset,
+                    partition_max_bytes=self._options.max_partition_fetch_bytes,
+                )
+            )
+        return list(topics.values())
+
+    def _answered(
+        self,
+        node_id: int,
+        plan: Plan,
+        wanted: dict[TopicPartition, Wanted],
+        versions: dict[TopicPartition, tuple[Flow, int]],
+        response: FetchResponse | None,
+        failure: BarnabasError | None,
+    ) -> None:
+        if self._closed:
+            return
+        node = self.plan.node(node_id)
+        now_ms = self._now_ms()
+        assert node.busy_since_ms is not None
+        self.counts.answered(now_ms - node.busy_since_ms)
+        node.busy_since_ms = None
+        if response is None:
+            assert failure is not None
+            node.session.failed()
+            self._all_failed(versions, failure, now_ms, node_id)
+        else:
+            code = ErrorCode.of(response.error_code)
+            node.session.answered(plan, code, response.session_id)
+            if code is ErrorCode.NONE:
+                self._receive(response, wanted, versions, now_ms, node_id)
+            elif code not in SESSION_ERRORS:
+                self._all_failed(versions, request_error(code), now_ms, node_id)
+        self._look_now()
+
+    def _look_now(self) -> None:
+        """Look at once, so that the next fetch is on its way before the user's thread wakes up."""
+        if self._soon is not None:
+            self._soon.cancel()
+        self._look()
+
+    def _all_failed(
+        self,
+        versions: dict[TopicPartition, tuple[Flow, int]],
+        failure: BarnabasError,
+        now_ms: float,
+        node_id: int,
+    ) -> None:
+        self.counts.failures += 1
+        self._board.request_refresh()
+        for flow, version in versions.values():
+            if flow.version == version:
+                if flow.preferred_id == node_id:
+                    flow.prefer_leader()
+                self._back_off(flow, failure, now_ms)
+
+    def _back_off(self, flow: Flow, failure: Exception, now_ms: float) -> None:
+        flow.failures += 1
+        flow.failed(failure, now_ms + self._backoff.delay_ms(flow.failures))
+
+    def _receive(
+        self,
+        response: FetchResponse,
+        wanted: dict[TopicPartition, Wanted],
+        versions: dict[TopicPartition, tuple[Flow, int]],
+        now_ms: float,
+        node_id: int,
+    ) -> None:
+        names = {want.topic_id: want.partition.topic for want in wanted.values()}
+        came = False
+        for topic in response.responses:
+            name = topic.topic or names.get(topic.topic_id)
+            for data in topic.partitions:
+                partition = TopicPartition(name or "", data.partition_index)
+                want = wanted.get(partition)
+                if want is None:
+                    continue  # a partition that was forgotten meanwhile
+                flow, version = versions[partition]
+                # The user may have moved, or another broker may have been faster.
+                if flow.version == version == flow.state.version and flow.offset == want.offset:
+                    came = self._take_in(flow, want, data, response, now_ms, node_id) or came
+        if came:
+            self._delivered()
+
+    def _take_in(
+        self,
+        flow: Flow,
+        want: Wanted,
+        data: PartitionData,
+        response: FetchResponse,
+        now_ms: float,
+        node_id: int,
+    ) -> bool:
+        """Take one partition's part of an answer; tell whether the user's side gets something."""
+        code = ErrorCode.of(data.error_code)
+        if code is not ErrorCode.NONE:
+            return self._refused(flow, want, code, data, response, now_ms)
+        state = flow.state
+        state.high_watermark = data.high_watermark
+        state.last_stable_offset = data.last_stable_offset
+        state.log_start_offset = data.log_start_offset
+        state.fetched_ms = self._wall_ms()
+        if data.preferred_read_replica >= 0 and data.preferred_read_replica != node_id:
+            flow.prefer(
+                data.preferred_read_replica, now_ms + min(_PREFER_MS, self._metadata_age_ms)
+            )
+        if not data.records:
+            flow.recovered()
+            return False
+        return self._shelve(flow, want, data)
+
+    @property
+    def _metadata_age_ms(self) -> float:
+        return float(self._options.metadata_max_age_ms)
+
+    def _shelve(self, flow: Flow, want: Wanted, data: PartitionData) -> bool:
+        size = len(data.records or b"")
+        aborted = None
+        if self._committed:
+            aborted = [
+                (each.first_offset, each.producer_id) for each in data.aborted_transactions or ()
+            ]
+        try:
+            cursor = RecordCursor(
+                to_batches(data.records or b""),
+                *want.partition,
+                want.offset,
+                unpack=_unpack,
+                check_crcs=self._options.check_crcs,
+                aborted=aborted,
+                key_deserializer=self._options.key_deserializer,
+                value_deserializer=self._options.value_deserializer,
+            )
+            next_offset, epoch = cursor.survey()
+            cursor.prepare(_UNPACKED_AHEAD)
+        except CorruptRecordError as failure:
+            return self._halt(flow, Refused(flow.state, flow.version, _at(want, failure)))
+        flow.received(size, next_offset, epoch, want.leader_epoch)
+        if next_offset == want.offset:
+            flow.halted = True  # not one whole batch: the shelf tells the user
+        self._arrived += size
+        self.counts.received(size)
+        self._shelf.deliver(Chunk(flow, flow.state, flow.version, cursor, size))
+        return True
+
+    def _refused(
+        self,
+        flow: Flow,
+        want: Wanted,
+        code: ErrorCode,
+        data: PartitionData,
+        response: FetchResponse,
+        now_ms: float,
+    ) -> bool:
+        failure = request_error(code, f"{flow.partition} at offset {want.offset}: {code.meaning}")
+        self.counts.failures += 1
+        if code is ErrorCode.OFFSET_OUT_OF_RANGE:
+            if flow.preferred_id >= 0:  # a follower may lag behind: its leader has the last word
+                flow.prefer_leader()
+                return False
+            return self._halt(flow, OutOfRange(flow.state, flow.version, want.offset))
+        if code in _MOVED:
+            flow.prefer_leader()
+            if not self._hear_leader(flow, data, response):
+                self._board.request_refresh()
+                self._back_off(flow, failure, now_ms)
+            return False
+        if code is ErrorCode.UNKNOWN_SERVER_ERROR:
+            self._back_off(flow, failure, now_ms)
+            return False
+        return self._halt(flow, Refused(flow.state, flow.version, failure))
+
+    def _halt(self, flow: Flow, news: News) -> bool:
+        """Fetch no more of a partition until the user has heard the news and moved."""
+        flow.halted = True
+        self._shelf.deliver(news)
+        return True
+
+    def _hear_leader(self, flow: Flow, data: PartitionData, response: FetchResponse) -> bool:
+        """Learn the new leader from the answer itself, if it tells (KIP-951)."""
+        leader = data.current_leader
+        if leader is None or leader.leader_id < 0:
+            return False
+        address = next(
+            (
+                BrokerAddress(node.node_id, node.host, node.port, node.rack)
+                for node in response.node_endpoints
+                if node.node_id == leader.leader_id
+            ),
+            None,
+        )
+        return self._board.cluster.hear_leader(
+            flow.partition, leader.leader_id, leader.leader_epoch, address
+        )
+
+
+def _forgotten(wants: list[Wanted]) -> list[ForgottenTopic]:
+    topics: dict[tuple[str, bytes], ForgottenTopic] = {}
+    for want in wants:
+        name, index = want.partition
+        topic = topics.get((name, want.topic_id))
+        if topic is None:
+            topic = ForgottenTopic(topic=name, topic_id=want.topic_id, partitions=[])
+            topics[name, want.topic_id] = topic
+        topic.partitions.append(index)
+    return list(topics.values())
+
+
+def _unpack(codec: int, data: memoryview) -> Any:
+    return decompress(Codec.of(codec), data)
+
+
+def _at(want: Wanted, failure: CorruptRecordError) -> CorruptRecordError:
+    failure.add_note(f"in {want.partition}, fetched from offset {want.offset}")
+    return failure

@@ -1,0 +1,156 @@
+"""What the network side knows of one assigned partition: where it fetches next, and what hinders.
+
+A plain object, told what happened and the time. Fetching runs ahead of the user: `offset` is after
+everything that was fetched, the user's position somewhere before it. When the user moves elsewhere
+(the state's version changes), the flow begins anew at the new position.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from barnabas.consumer.subscription import Assigned
+from barnabas.model.ids import TopicPartition
+
+
+class Obstacle(Enum):
+    """Why a partition is not fetched at the moment."""
+
+    GIVEN_UP = "no longer assigned"
+    PAUSED = "paused by the user"
+    NO_POSITION = "its position is being looked for"
+    HALTED = "an error waits for the user"
+    NO_LEADER = "waiting for a leader"
+    UNPROVEN = "its position is being checked against the new leader's log"
+    BACKING_OFF = "pausing after an error"
+    FULL = "enough is read ahead"
+
+
+class Flow:
+    """The fetching of one partition."""
+
+    __slots__ = (
+        "arrived",
+        "checking_epoch",
+        "epoch",
+        "failure",
+        "failures",
+        "halted",
+        "leader_epoch",
+        "leaderless_since_ms",
+        "offset",
+        "preferred_id",
+        "preferred_until_ms",
+        "released",
+        "retry_ms",
+        "state",
+        "validating",
+        "version",
+    )
+
+    def __init__(self, state: Assigned) -> None:
+        self.state = state
+        self.preferred_id = -1
+        self.preferred_until_ms = 0.0
+        self.leaderless_since_ms: float | None = None
+        self.failure: Exception | None = None
+        # Bytes that came, and bytes that the user's side is done with: each side counts its own.
+        self.arrived = 0
+        self.released = 0
+        self._begin()
+
+    def _begin(self) -> None:
+        # The version is read first: if the user moves meanwhile, the next look begins anew.
+        self.version = self.state.version
+        self.offset = self.state.position
+        self.epoch = self.state.leader_epoch
+        self.leader_epoch = -1  # of the leader whose log the position is known to fit
+        self.checking_epoch = -1
+        self.validating = False
+        self.halted = False
+        self.failures = 0
+        self.retry_ms = 0.0
+
+    def __repr__(self) -> str:
+        return f"<Flow {self.partition} at {self.offset}, {self.ahead} bytes ahead>"
+
+    @property
+    def partition(self) -> TopicPartition:
+        return self.state.partition
+
+    @property
+    def ahead(self) -> int:
+        """How many bytes were fetched that the user has not taken."""
+        return self.arrived - self.released
+
+    def follow_user(self) -> None:
+        """Begin anew if the user has moved."""
+        if self.version != self.state.version:
+            self._begin()
+
+    def meet_leader(self, leader_epoch: int) -> bool:
+        """Hear of the leader's epoch; tell whether the position must be checked against its log.
+
+        A leader elected uncleanly may lack what was read. Only with the epoch of the last record
+        can that be noticed; without one there is nothing to check.
+        """
+        if leader_epoch <= self.leader_epoch or self.validating:
+            return False
+        if self.epoch < 0 or self.epoch == leader_epoch:
+            self.leader_epoch = leader_epoch  # nothing to check, or this leader's own record
+            return False
+        self.checking_epoch = leader_epoch
+        return True
+
+    def proven(self) -> None:
+        """The leader's log has what was read."""
+        self.leader_epoch = self.checking_epoch
+
+    def obstacle(self, now_ms: float, ahead_max: int) -> Obstacle | None:
+        """Say why the partition is not to be fetched now, if so."""
+        state = self.state
+        if not state.owned:
+            return Obstacle.GIVEN_UP
+        if self.offset is None:
+            return Obstacle.NO_POSITION
+        if self.halted:
+            return Obstacle.HALTED
+        if state.paused:
+            return Obstacle.PAUSED
+        if self.leaderless_since_ms is not None:
+            return Obstacle.NO_LEADER
+        if self.validating:
+            return Obstacle.UNPROVEN
+        if now_ms < self.retry_ms:
+            return Obstacle.BACKING_OFF
+        if self.ahead >= ahead_max:
+            return Obstacle.FULL
+        return None
+
+    def received(self, size: int, next_offset: int, epoch: int, leader_epoch: int) -> None:
+        """Go on after what came."""
+        self.arrived += size
+        self.offset = next_offset
+        if epoch >= 0:
+            self.epoch = epoch
+        self.leader_epoch = max(self.leader_epoch, leader_epoch)
+        self.recovered()
+
+    def recovered(self) -> None:
+        """Forget the failures: an answer came."""
+        self.failures = 0
+        self.retry_ms = 0.0
+        self.failure = None
+
+    def failed(self, failure: Exception, retry_ms: float) -> None:
+        """Wait until then before the next attempt."""
+        self.failure = failure
+        self.retry_ms = retry_ms
+
+    def prefer(self, node_id: int, until_ms: float) -> None:
+        """Fetch from this replica, until then (KIP-392)."""
+        self.preferred_id = node_id
+        self.preferred_until_ms = until_ms
+
+    def prefer_leader(self) -> None:
+        self.preferred_id = -1

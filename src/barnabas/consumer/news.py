@@ -1,0 +1,106 @@
+"""What the network side tells the user's side about one partition, beside records.
+
+News is for one version of the partition's state; once the user has moved, it is worth nothing.
+`settle` is called on the user's side: it changes the state, or raises what the user must know. One
+that raised stays and raises again until the user moves (a seek, another assignment).
+"""
+
+from __future__ import annotations
+
+from barnabas.consumer.subscription import Assigned, Subscription
+from barnabas.errors import LogTruncationError, OffsetOutOfRangeError
+from barnabas.structs import OffsetAndMetadata
+
+
+class News:
+    """Something that happened to a partition; the base of the others."""
+
+    __slots__ = ("state", "version")
+
+    def __init__(self, state: Assigned, version: int) -> None:
+        self.state = state
+        self.version = version
+
+    def settle(self, subscription: Subscription) -> None:
+        """Act on the news."""
+
+
+class Found(News):
+    """The position that was looked for."""
+
+    __slots__ = ("leader_epoch", "offset")
+
+    def __init__(self, state: Assigned, version: int, offset: int, leader_epoch: int = -1) -> None:
+        super().__init__(state, version)
+        self.offset = offset
+        self.leader_epoch = leader_epoch
+
+    def settle(self, subscription: Subscription) -> None:
+        self.state.seek(self.offset, self.leader_epoch)
+
+
+class Missing(News):
+    """Nothing was committed: the policy decides."""
+
+    __slots__ = ()
+
+    def settle(self, subscription: Subscription) -> None:
+        subscription.request_reset(self.state.partition)
+
+
+class OutOfRange(News):
+    """The log does not reach to the offset that was to be fetched, or no longer begins there."""
+
+    __slots__ = ("offset",)
+
+    def __init__(self, state: Assigned, version: int, offset: int) -> None:
+        super().__init__(state, version)
+        self.offset = offset
+
+    def settle(self, subscription: Subscription) -> None:
+        if subscription.policy.gives_up:
+            # Programs written for aiokafka look for the partitions in the first argument.
+            raise OffsetOutOfRangeError({self.state.partition: self.offset})  # type: ignore[arg-type]
+        self.state.request_reset(subscription.policy)
+
+
+class Truncated(News):
+    """The log was cut: up to `offset` it is what the user has read (None: nobody can tell)."""
+
+    __slots__ = ("leader_epoch", "offset")
+
+    def __init__(
+        self, state: Assigned, version: int, offset: int | None, leader_epoch: int
+    ) -> None:
+        super().__init__(state, version)
+        self.offset = offset
+        self.leader_epoch = leader_epoch
+
+    def settle(self, subscription: Subscription) -> None:
+        state = self.state
+        assert state.position is not None
+        if self.offset is not None and state.position <= self.offset:
+            # Only what was read ahead is gone from the log: it is fetched again.
+            state.seek(state.position, state.leader_epoch)
+        elif subscription.policy.gives_up:
+            agreed = None
+            if self.offset is not None:
+                agreed = OffsetAndMetadata(self.offset, "", self.leader_epoch)
+            raise LogTruncationError({state.partition: agreed})
+        elif self.offset is None:
+            state.request_reset(subscription.policy)
+        else:
+            state.seek(self.offset, self.leader_epoch)
+
+
+class Refused(News):
+    """A failure that no further attempt mends."""
+
+    __slots__ = ("failure",)
+
+    def __init__(self, state: Assigned, version: int, failure: Exception) -> None:
+        super().__init__(state, version)
+        self.failure = failure
+
+    def settle(self, subscription: Subscription) -> None:
+        raise self.failure
