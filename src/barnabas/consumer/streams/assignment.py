@@ -1,0 +1,76 @@
+"""Who reads which partition, as every member works it out for itself from the same facts.
+
+Each consumer computes the whole group's assignment and takes its own part. Range cuts each topic's
+partitions into consecutive runs; round robin deals all partitions, in the order of Java's hashes
+of their names, over all streams.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from barnabas.model.errors import InvalidValueError
+from barnabas.model.ids import TopicPartition
+
+Assignment = dict[TopicPartition, str]
+"""The stream (thread id) that reads each partition."""
+
+
+def assign_range(
+    threads: Mapping[str, Sequence[str]], partitions: Mapping[str, Sequence[int]]
+) -> Assignment:
+    """Give each stream of a topic a run of its partitions, the first ones one more."""
+    assigned: Assignment = {}
+    for topic in sorted(threads):
+        readers, numbers = sorted(threads[topic]), sorted(partitions.get(topic, ()))
+        each, extra = divmod(len(numbers), len(readers))
+        for position, reader in enumerate(readers):
+            start = each * position + min(position, extra)
+            for number in numbers[start : start + each + (position < extra)]:
+                assigned[TopicPartition(topic, number)] = reader
+    return assigned
+
+
+def assign_round_robin(
+    threads: Mapping[str, Sequence[str]], partitions: Mapping[str, Sequence[int]]
+) -> Assignment:
+    """Deal all partitions over the streams; every consumer must read all topics alike."""
+    if not threads:
+        return {}
+    first, *others = sorted(threads)
+    readers = sorted(threads[first])
+    for topic in others:
+        if sorted(threads[topic]) != readers:
+            raise InvalidValueError(
+                "partition.assignment.strategy=roundrobin: all consumers of the group must have "
+                f"the same streams for all topics; {first!r} and {topic!r} differ"
+            )
+    dealt = sorted(
+        (
+            TopicPartition(topic, number)
+            for topic in threads
+            for number in partitions.get(topic, ())
+        ),
+        key=lambda each: (java_hash(f"[{each.topic},{each.partition}]"), each),
+    )
+    return {each: readers[turn % len(readers)] for turn, each in enumerate(dealt)}
+
+
+def fetcher_of(topic: str, partition: int, fetchers: int) -> int:
+    """Return which fetcher of a broker reads a partition."""
+    mixed = _int32(31 * java_hash(topic) + partition)
+    # Java's smallest int has no positive twin; Kafka takes 0 for it.
+    return (0 if mixed == -(2**31) else abs(mixed)) % fetchers
+
+
+def java_hash(text: str) -> int:
+    """Return what Java's String.hashCode says."""
+    units = text.encode("utf-16-be")
+    value = 0
+    for index in range(0, len(units), 2):
+        value = (31 * value + int.from_bytes(units[index : index + 2], "big")) & 0xFFFFFFFF
+    return _int32(value)
+
+
+def _int32(value: int) -> int:
+    return (value + 2**31) % 2**32 - 2**31

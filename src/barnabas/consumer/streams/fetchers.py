@@ -1,0 +1,169 @@
+"""The fetchers of a consumer: one per broker and number, and one task that looks for leaders.
+
+A partition that is added has no leader yet: the leader finder asks the cluster, gives it to the
+fetcher of its leader, and takes it back when a fetch fails. A fetcher has one request under way,
+for those of its partitions whose stream has room. A partition without a valid offset begins where
+auto.offset.reset says.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from barnabas.client.switchboard import Switchboard
+from barnabas.consumer.streams.assignment import fetcher_of
+from barnabas.consumer.streams.chunks import PartitionFeed
+from barnabas.consumer.streams.options import StreamOptions
+from barnabas.consumer.streams.simple import EARLIEST, LATEST, SimpleConsumer
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import BarnabasError
+from barnabas.model.ids import TopicPartition
+
+logger = logging.getLogger("barnabas.streams")
+
+
+class FetcherId(NamedTuple):
+    """Which fetcher: the broker that it asks, and its number among those."""
+
+    broker_id: int
+    number: int
+
+
+class _Fetcher:
+    """The partitions of one fetcher, and its task."""
+
+    __slots__ = ("feeds", "room", "task")
+
+    def __init__(self) -> None:
+        self.feeds: dict[TopicPartition, PartitionFeed] = {}
+        self.room = asyncio.Event()
+        self.task: asyncio.Task[None] | None = None
+
+
+class Fetchers:
+    """All fetchers of one consumer; started and stopped by each rebalance."""
+
+    def __init__(self, board: Switchboard, options: StreamOptions) -> None:
+        self._board = board
+        self._options = options
+        self._simple = SimpleConsumer(
+            board,
+            wait_max_ms=options.fetch_wait_max_ms,
+            min_bytes=options.fetch_min_bytes,
+            partition_max_bytes=options.fetch_message_max_bytes,
+        )
+        self._fetchers: dict[FetcherId, _Fetcher] = {}
+        self._leaderless: dict[TopicPartition, PartitionFeed] = {}
+        self._lost_leader = asyncio.Event()
+        self._finder: asyncio.Task[None] | None = None
+
+    @property
+    def ids(self) -> list[FetcherId]:
+        """The fetchers that there are now, sorted."""
+        return sorted(self._fetchers)
+
+    def start(self, feeds: Iterable[PartitionFeed]) -> None:
+        """Fetch these partitions."""
+        assert self._finder is None, "stop first"
+        self._leaderless = {feed.partition: feed for feed in feeds}
+        self._lost_leader.set()
+        self._finder = asyncio.get_running_loop().create_task(self._find_leaders())
+
+    async def stop(self) -> None:
+        """Fetch nothing any more; when this returns no chunk comes."""
+        tasks = [fetcher.task for fetcher in self._fetchers.values()]
+        tasks.append(self._finder)
+        self._fetchers, self._finder = {}, None
+        self._leaderless = {}
+        running = [task for task in tasks if task is not None]
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+    def room_made(self) -> None:
+        """Note that a stream has taken a chunk."""
+        for fetcher in self._fetchers.values():
+            fetcher.room.set()
+
+    # The leader finder
+
+    async def _find_leaders(self) -> None:
+        while True:
+            await self._lost_leader.wait()
+            self._lost_leader.clear()
+            try:
+                await self._board.refresh(sorted({each.topic for each in self._leaderless}))
+                for partition in list(self._leaderless):
+                    leader = self._board.cluster.leader(partition)
+                    if leader is not None:
+                        await self._settle(self._leaderless[partition])
+                        self._hand_over(self._leaderless.pop(partition), leader)
+            except BarnabasError as failure:
+                logger.warning("leaders of %d partitions: %s", len(self._leaderless), failure)
+            if self._leaderless:
+                self._lost_leader.set()
+                await asyncio.sleep(self._options.refresh_leader_backoff_ms / 1000)
+
+    async def _settle(self, feed: PartitionFeed) -> None:
+        """Find out where a partition without an offset begins."""
+        if feed.fetched < 0:
+            smallest = self._options.auto_offset_reset == "smallest"
+            time_ms = EARLIEST if smallest else LATEST
+            feed.begin_at(await self._simple.offset_before(feed.partition, time_ms))
+
+    def _hand_over(self, feed: PartitionFeed, leader: int) -> None:
+        number = fetcher_of(*feed.partition, self._options.num_consumer_fetchers)
+        fetcher_id = FetcherId(leader, number)
+        fetcher = self._fetchers.get(fetcher_id)
+        if fetcher is None:
+            fetcher = self._fetchers[fetcher_id] = _Fetcher()
+            fetcher.task = asyncio.get_running_loop().create_task(self._run(fetcher_id, fetcher))
+        fetcher.feeds[feed.partition] = feed
+        fetcher.room.set()
+
+    def _give_back(self, fetcher: _Fetcher, partition: TopicPartition) -> None:
+        self._leaderless[partition] = fetcher.feeds.pop(partition)
+        self._lost_leader.set()
+
+    # A fetcher
+
+    async def _run(self, fetcher_id: FetcherId, fetcher: _Fetcher) -> None:
+        while True:
+            wanted = {
+                partition: feed.fetched
+                for partition, feed in fetcher.feeds.items()
+                if not feed.queue.is_full
+            }
+            if not wanted:
+                fetcher.room.clear()
+                await fetcher.room.wait()
+                continue
+            try:
+                await self._fetch(fetcher_id, fetcher, wanted)
+            except BarnabasError as failure:
+                logger.warning("fetcher %d of broker %d: %s", *reversed(fetcher_id), failure)
+                for partition in wanted:
+                    self._give_back(fetcher, partition)
+
+    async def _fetch(
+        self, fetcher_id: FetcherId, fetcher: _Fetcher, wanted: dict[TopicPartition, int]
+    ) -> None:
+        lane = f"fetcher-{fetcher_id.number}"
+        answers = await self._simple.fetch(wanted, fetcher_id.broker_id, lane=lane)
+        for partition, answer in answers.items():
+            feed = fetcher.feeds[partition]
+            if answer.error is ErrorCode.NONE:
+                feed.receive(answer.records)
+                continue
+            if answer.error is ErrorCode.OFFSET_OUT_OF_RANGE:
+                logger.warning(
+                    "%s: offset %d is out of range, going to the %s (auto.offset.reset)",
+                    partition,
+                    feed.fetched,
+                    self._options.auto_offset_reset,
+                )
+                feed.fetched = -1
+            self._give_back(fetcher, partition)

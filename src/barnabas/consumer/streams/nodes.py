@@ -1,0 +1,92 @@
+"""Nodes of a group of stream consumers: paths and contents, as Kafka's consumer wrote them.
+
+/consumers/<group>/ids/<consumer>                  what the consumer subscribes to (ephemeral)
+/consumers/<group>/owners/<topic>/<partition>      the stream that reads it (ephemeral)
+/consumers/<group>/offsets/<topic>/<partition>     the committed offset, as decimal text
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from barnabas.client.addresses import Address, parse_address
+from barnabas.model.errors import CorruptFileError
+
+BROKER_IDS = "/brokers/ids"
+TOPICS = "/brokers/topics"
+INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state"})
+
+
+def ids_path(group: str) -> str:
+    """Return where the consumers of a group register."""
+    return f"/consumers/{group}/ids"
+
+
+def owner_path(group: str, topic: str, partition: int) -> str:
+    """Return where the owner of a partition stands."""
+    return f"/consumers/{group}/owners/{topic}/{partition}"
+
+
+def offset_path(group: str, topic: str, partition: int) -> str:
+    """Return where the committed offset of a partition stands."""
+    return f"/consumers/{group}/offsets/{topic}/{partition}"
+
+
+def topic_path(topic: str) -> str:
+    """Return where the partitions of a topic are listed."""
+    return f"{TOPICS}/{topic}"
+
+
+def encode_subscription(subscription: Mapping[str, int], pattern: str, now_ms: int) -> bytes:
+    """Return a consumer's registration."""
+    return json.dumps(
+        {
+            "version": 1,
+            "subscription": dict(subscription),
+            "pattern": pattern,
+            "timestamp": str(now_ms),
+        },
+        separators=(",", ":"),
+    ).encode()
+
+
+def decode_subscription(path: str, data: bytes) -> tuple[dict[str, int], str]:
+    """Return what a consumer subscribes to: streams by topic or pattern, and the pattern's kind."""
+    value = _parsed(path, data)
+    try:
+        streams = {str(name): int(count) for name, count in value["subscription"].items()}
+        return streams, str(value["pattern"])
+    except (KeyError, TypeError, ValueError, AttributeError) as failure:
+        raise CorruptFileError(f"node {path} is no consumer: {data[:80]!r}") from failure
+
+
+def decode_partitions(path: str, data: bytes) -> list[int]:
+    """Return the partitions of a topic, sorted."""
+    try:
+        return sorted(int(partition) for partition in _parsed(path, data)["partitions"])
+    except (KeyError, TypeError, ValueError) as failure:
+        raise CorruptFileError(f"node {path} is not a topic: {data[:80]!r}") from failure
+
+
+def decode_address(path: str, data: bytes) -> Address | None:
+    """Return where a registered broker listens without TLS and SASL, None if it does not."""
+    value = _parsed(path, data)
+    protocols = value.get("listener_security_protocol_map") or {}
+    for endpoint in value.get("endpoints") or ():
+        name, _, address = str(endpoint).partition("://")
+        if protocols.get(name, name) == "PLAINTEXT":
+            return parse_address(address)
+    host, port = value.get("host"), value.get("port", -1)
+    return Address(str(host), int(port)) if host and port > 0 else None
+
+
+def _parsed(path: str, data: bytes) -> dict[str, Any]:
+    try:
+        value = json.loads(data)
+    except ValueError as failure:
+        raise CorruptFileError(f"node {path} does not hold JSON: {data[:80]!r}") from failure
+    if not isinstance(value, dict):
+        raise CorruptFileError(f"node {path} holds {type(value).__name__}, not an object")
+    return value

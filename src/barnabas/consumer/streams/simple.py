@@ -1,0 +1,214 @@
+"""The plain consumer: fetches, looks offsets up and commits, and remembers nothing.
+
+It goes to the leader that the cluster view names and tells what each partition answered; what to
+do about a failure is its user's business. The streams' fetchers are such users.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from barnabas.client.switchboard import Destination, Switchboard
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import RequestError
+from barnabas.model.ids import ZERO_UUID, TopicPartition
+from barnabas.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
+from barnabas.wire.messages.find_coordinator import (
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
+from barnabas.wire.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+)
+from barnabas.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+)
+from barnabas.wire.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestTopic,
+    OffsetFetchResponse,
+)
+
+LATEST, EARLIEST = -1, -2
+"""In place of a time: the end of the log, and its beginning."""
+
+_RESPONSE_BYTES_MAX = 50 * 1024 * 1024
+
+
+class Fetched(NamedTuple):
+    """What a partition answered to a fetch."""
+
+    error: ErrorCode
+    records: bytes
+    high_watermark: int
+
+
+class SimpleConsumer:
+    """Reads partitions of a cluster by offsets that its user knows."""
+
+    def __init__(
+        self,
+        board: Switchboard,
+        *,
+        wait_max_ms: int = 100,
+        min_bytes: int = 1,
+        partition_max_bytes: int = 1024 * 1024,
+    ) -> None:
+        self._board = board
+        self._wait_max_ms = wait_max_ms
+        self._min_bytes = min_bytes
+        self._partition_max_bytes = partition_max_bytes
+
+    async def fetch(
+        self,
+        offsets: Mapping[TopicPartition, int],
+        leader: int | None = None,
+        *,
+        lane: str = "",
+    ) -> dict[TopicPartition, Fetched]:
+        """Fetch partitions that one broker leads (by default: the first one's leader)."""
+        first = next(iter(offsets))
+        to: Destination = first if leader is None else leader
+        connection = await self._board.connection(to, lane=lane)
+        grouped = _by_topic(offsets)
+        ids = {topic: self._board.cluster.topic_id(topic) for topic in grouped}
+        request = FetchRequest(
+            max_wait_ms=self._wait_max_ms,
+            min_bytes=self._min_bytes,
+            max_bytes=_RESPONSE_BYTES_MAX,
+            topics=[
+                FetchTopic(
+                    topic=topic,
+                    topic_id=ids[topic],
+                    partitions=[
+                        FetchPartition(
+                            partition=each.partition,
+                            fetch_offset=offsets[each],
+                            partition_max_bytes=self._partition_max_bytes,
+                        )
+                        for each in group
+                    ],
+                )
+                for topic, group in grouped.items()
+            ],
+        )
+        version = connection.version_of(
+            FetchRequest,
+            at_least=4,  # the first that may carry batches of magic 2
+            at_most=12 if ZERO_UUID in ids.values() else None,  # from 13 on topics go by id
+        )
+        response: FetchResponse = await connection.send(request, version=version)
+        _raise_for(response.error_code, "fetch")
+        names = {topic_id: topic for topic, topic_id in ids.items()}
+        return {
+            TopicPartition(topic.topic or names[topic.topic_id], each.partition_index): Fetched(
+                ErrorCode.of(each.error_code), bytes(each.records or b""), each.high_watermark
+            )
+            for topic in response.responses
+            for each in topic.partitions
+        }
+
+    async def offset_before(self, partition: TopicPartition, time_ms: int) -> int:
+        """Return the first offset at or after a time, or LATEST or EARLIEST; -1 if there is none.
+
+        Raise RequestError if the partition's leader refuses.
+        """
+        request = ListOffsetsRequest(
+            replica_id=-1,
+            topics=[
+                ListOffsetsTopic(
+                    name=partition.topic,
+                    partitions=[
+                        ListOffsetsPartition(partition_index=partition.partition, timestamp=time_ms)
+                    ],
+                )
+            ],
+        )
+        connection = await self._board.connection(partition)
+        version = connection.version_of(ListOffsetsRequest, at_least=1)
+        response: ListOffsetsResponse = await connection.send(request, version=version)
+        answer = response.topics[0].partitions[0]
+        _raise_for(answer.error_code, f"offset of {partition}")
+        return answer.offset
+
+    async def commit(
+        self, group: str, offsets: Mapping[TopicPartition, int], timeout_ms: float | None = None
+    ) -> None:
+        """Commit offsets of a group to Kafka; raise RequestError for the first that is refused."""
+        request = OffsetCommitRequest(
+            group_id=group,
+            topics=[
+                OffsetCommitRequestTopic(
+                    name=topic,
+                    partitions=[
+                        OffsetCommitRequestPartition(
+                            partition_index=each.partition, committed_offset=offsets[each]
+                        )
+                        for each in partitions
+                    ],
+                )
+                for topic, partitions in _by_topic(offsets).items()
+            ],
+        )
+        connection = await self._board.connection(await self._coordinator(group))
+        version = connection.version_of(OffsetCommitRequest, at_least=2, at_most=9)
+        response: OffsetCommitResponse = await connection.send(
+            request, version=version, timeout_ms=timeout_ms
+        )
+        for topic in response.topics:
+            for each in topic.partitions:
+                _raise_for(each.error_code, f"commit of {topic.name}-{each.partition_index}")
+
+    async def committed(
+        self, group: str, partitions: Iterable[TopicPartition]
+    ) -> dict[TopicPartition, int]:
+        """Return the offsets that a group has committed to Kafka; those without are left out."""
+        request = OffsetFetchRequest(
+            group_id=group,
+            topics=[
+                OffsetFetchRequestTopic(
+                    name=topic, partition_indexes=[each.partition for each in group_of]
+                )
+                for topic, group_of in _by_topic(partitions).items()
+            ],
+        )
+        connection = await self._board.connection(await self._coordinator(group))
+        version = connection.version_of(OffsetFetchRequest, at_least=1, at_most=7)
+        response: OffsetFetchResponse = await connection.send(request, version=version)
+        _raise_for(response.error_code, f"offsets of group {group}")
+        found = {}
+        for topic in response.topics:
+            for each in topic.partitions:
+                _raise_for(each.error_code, f"offset of {topic.name}-{each.partition_index}")
+                if each.committed_offset >= 0:
+                    found[TopicPartition(topic.name, each.partition_index)] = each.committed_offset
+        return found
+
+    async def _coordinator(self, group: str) -> int:
+        connection = await self._board.connection()
+        version = connection.version_of(FindCoordinatorRequest, at_most=3)
+        response: FindCoordinatorResponse = await connection.send(
+            FindCoordinatorRequest(key=group), version=version
+        )
+        _raise_for(response.error_code, f"coordinator of group {group}")
+        return response.node_id
+
+
+def _by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[TopicPartition]]:
+    grouped: dict[str, list[TopicPartition]] = {}
+    for partition in partitions:
+        grouped.setdefault(partition.topic, []).append(partition)
+    return grouped
+
+
+def _raise_for(error_code: int, what: str) -> None:
+    if error_code:
+        code = ErrorCode.of(error_code)
+        raise RequestError(code, f"{what}: {code.meaning}")
