@@ -106,6 +106,7 @@ class ProducerCore:
             wait=wait,
             report=_report,
             metadata=RecordMetadata,
+            batch_size_max=options.batch_size_max,
             record_size_max=min(options.max_request_size, options.buffer_memory),
             ignore_keys=options.partitioner_ignore_keys,
             clock=clock,

@@ -15,6 +15,9 @@ IN_FLIGHT_MAX_IDEMPOTENT = 5
 
 RETRIES_MAX = 2_147_483_647
 
+GROWN_BATCH_BYTES = 256 * 1024
+"""How far a batch grows that is full and cannot be sent yet, where batch.size was not given."""
+
 
 class ProducerOptions(CommonOptions):
     """What producers add to the options of all clients."""
@@ -31,6 +34,9 @@ class ProducerOptions(CommonOptions):
             "interceptor.classes": "interceptors",
         }
     )
+
+    batch_size_max: int
+    """How far batches grow; follows from batch.size."""
 
     key_serializer: Any = option(
         "key.serializer", "object", default=None, doc="Turns keys to bytes; unset: they are bytes."
@@ -105,7 +111,8 @@ class ProducerOptions(CommonOptions):
         "int",
         default=16_384,
         at_least=0,
-        doc="Bytes of a batch, before compression; a larger record goes alone.",
+        doc="Bytes of a batch, before compression; a larger record goes alone. Unless it is given,"
+        " a batch that is full and cannot be sent yet grows on, up to 256 KiB.",
     )
     linger_ms: float = option(
         "linger.ms",
@@ -199,6 +206,9 @@ class ProducerOptions(CommonOptions):
         attributes["acks"] = _acks(self.acks)
         attributes["retries"] = _retries(self.retries)
         self._derive_idempotence(attributes)
+        attributes["batch_size_max"] = self.batch_size
+        if "batch.size" not in self.given:
+            attributes["batch_size_max"] = min(GROWN_BATCH_BYTES, self.max_request_size)
         shortest_ms = self.linger_ms + self.request_timeout_ms
         if self.delivery_timeout_ms < shortest_ms:
             if "delivery.timeout.ms" in self.given:

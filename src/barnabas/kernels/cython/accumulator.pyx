@@ -116,6 +116,9 @@ cdef class RecordFuture:
         cdef PendingBatch batch = find(self.batch, &index)
         if not batch.done or batch.failure_of(index) is not None:
             return None
+        return self.metadata(batch, index)
+
+    cdef object metadata(self, PendingBatch batch, int64_t index):
         return batch.metadata_of(
             index, self.timestamp, self.key_size, self.value_size, self.header_size
         )
@@ -178,6 +181,7 @@ cdef class PendingBatch:
     cdef readonly int64_t base_timestamp
     cdef readonly int64_t max_timestamp
     cdef readonly bint done
+    cdef readonly bint full
     cdef readonly int64_t base_offset
     cdef readonly int64_t append_time_ms
     cdef readonly int64_t log_start_offset
@@ -323,13 +327,18 @@ cdef class PendingBatch:
 
     cdef void add(self, int outcome, object callback, RecordFuture future):
         """Note whom to tell of the outcome, or tell now."""
-        cdef tuple watcher = (outcome, callback, future)
+        cdef list fresh
+        if self.watchers is None and not self.done:
+            fresh = []
+            if self.watchers is None:
+                self.watchers = fresh
         if self.done:
             self.tell(outcome, callback, future)
-        elif self.watchers is None:
-            self.watchers = [watcher]
-        else:
-            self.watchers.append(watcher)
+            return
+        # Three entries each: a tuple for each would be an object more for the garbage collector.
+        self.watchers.append(outcome)
+        self.watchers.append(callback)
+        self.watchers.append(future)
 
     cdef object failure_of(self, int64_t index):
         if self.failures is None:
@@ -363,15 +372,15 @@ cdef class PendingBatch:
     cdef int end(self) except -1:
         cdef list watchers = self.watchers
         cdef PendingBatch parent = self.parent
-        cdef tuple watcher
+        cdef Py_ssize_t place
         self.watchers = None
         self.done = True
         self.segment = None  # it points back here
         self.call = None
         self.owner.free(self)
         if watchers is not None:
-            for watcher in watchers:
-                self.tell(<int>watcher[0], watcher[1], <RecordFuture>watcher[2])
+            for place in range(0, len(watchers), 3):
+                self.tell(watchers[place], watchers[place + 1], watchers[place + 2])
         if parent is not None:
             parent.unfinished_parts -= 1
             if parent.unfinished_parts == 0:
@@ -379,21 +388,25 @@ cdef class PendingBatch:
         return 0
 
     cdef void tell(self, int outcome, object callback, RecordFuture future):
+        cdef PendingBatch batch
+        cdef int64_t index
         try:
             if outcome == EITHER:
                 callback()
                 return
-            failure = future.exception
+            index = future.index
+            batch = find(self, &index)
+            failure = batch.failure_of(index)
             if outcome == FUTURE:
                 if callback.done():
                     return
                 if failure is None:
-                    callback.set_result(future.value)
+                    callback.set_result(future.metadata(batch, index))
                 else:
                     callback.set_exception(failure)
             elif outcome == SUCCESS:
                 if failure is None:
-                    callback(future.value)
+                    callback(future.metadata(batch, index))
             elif failure is not None:
                 callback(failure)
         except Exception as wrong:  # of the user's callback, which is told of it
@@ -415,7 +428,7 @@ cdef class PendingBatch:
         )
         cdef int64_t body = body_size(delta, self.count, key, value, header_count, headers_size)
         cdef Py_ssize_t size = unsigned_size(<uint64_t>body << 1) + body
-        if self.used + size > self.capacity:
+        if self.used + size > self.capacity and not self.owner.grow(self, self.used + size):
             return -1
         put_record(
             <uint8_t*>PyByteArray_AS_STRING(self.buffer) + self.used,
@@ -491,6 +504,7 @@ cdef class Accumulator:
     """The open batches of all partitions, within a bounded memory."""
 
     cdef readonly Py_ssize_t batch_size
+    cdef readonly Py_ssize_t batch_size_max
     cdef readonly int64_t memory
     cdef readonly int64_t in_use
     cdef public bint closed
@@ -520,6 +534,7 @@ cdef class Accumulator:
         wait,
         report,
         metadata,
+        Py_ssize_t batch_size_max=0,
         int64_t record_size_max=SIZE_MAX,
         bint ignore_keys=False,
         clock=None,
@@ -529,11 +544,13 @@ cdef class Accumulator:
         `wake` is called when there is something new for the sender, `choose` names the partition
         for the next records without a key, `wait` blocks until a batch is done, `report` hears of
         callbacks that fail, `metadata` is the class of the value of a record's future, `clock`
-        tells the time in milliseconds (default: the system's).
+        tells the time in milliseconds (default: the system's). A batch of `batch_size` bytes is
+        full; as long as nobody takes it, it may grow up to `batch_size_max`.
         """
         if memory < batch_size:
             raise wrong_memory(memory, batch_size)
         self.batch_size = max(batch_size, HEADER_SIZE)
+        self.batch_size_max = max(self.batch_size, batch_size_max)
         self.memory = memory
         self.wake = wake
         self.detour = detour
@@ -746,6 +763,9 @@ cdef class Accumulator:
             if batch is not None:
                 index[0] = batch.put(timestamp, key, value, head.count, head.data, head.size)
                 if index[0] >= 0:
+                    if batch.used >= self.batch_size and not batch.full:
+                        batch.full = True
+                        self.note(slot)
                     break
                 self.close(slot)
             if not self.reserve(max(HEADER_SIZE + size, self.batch_size)):
@@ -794,6 +814,21 @@ cdef class Accumulator:
         self.in_use += size
         while self.pool and self.in_use + len(self.pool) * self.batch_size > self.memory:
             self.pool.pop()
+        return True
+
+    cdef bint grow(self, PendingBatch batch, Py_ssize_t size) noexcept:
+        """Give a batch that could not be sent yet more room, if it may grow so far."""
+        cdef Py_ssize_t capacity = min(max(2 * batch.capacity, size), self.batch_size_max)
+        cdef Py_ssize_t more = capacity - batch.capacity
+        if size > capacity or self.in_use + more > self.memory:
+            return False
+        try:
+            PyByteArray_Resize(batch.buffer, capacity)
+        except MemoryError:
+            return False
+        self.in_use += more
+        batch.capacity = capacity
+        batch.charge += more
         return True
 
     cdef void give_up(self, PendingBatch batch):

@@ -162,6 +162,7 @@ class PendingBatch:
         "base_timestamp",
         "count",
         "done",
+        "full",
         "log_start_offset",
         "max_timestamp",
         "owner",
@@ -178,6 +179,7 @@ class PendingBatch:
         self.base_timestamp = NO_TIMESTAMP
         self.max_timestamp = NO_TIMESTAMP
         self.done = False
+        self.full = False
         self.base_offset = -1
         self.append_time_ms = -1
         self.log_start_offset = -1
@@ -369,7 +371,8 @@ class PendingBatch:
         assert self._buffer is not None
         base_timestamp = self.base_timestamp if self.count else timestamp
         record = encode_record(timestamp, base_timestamp, self.count, key, value, headers)
-        if self._used + len(record) > len(self._buffer):
+        size = self._used + len(record)
+        if size > len(self._buffer) and not self.owner._grow(self, size):
             return -1
         self._buffer[self._used : self._used + len(record)] = record
         self._used += len(record)
@@ -418,6 +421,7 @@ class Accumulator:
         wait: Callable[[Any, float | None], object],
         report: Callable[[BaseException], object],
         metadata: type[tuple[Any, ...]],
+        batch_size_max: int = 0,
         record_size_max: int = SIZE_MAX,
         ignore_keys: bool = False,
         clock: Callable[[], int] | None = None,
@@ -427,11 +431,13 @@ class Accumulator:
         `wake` is called when there is something new for the sender, `choose` names the partition
         for the next records without a key, `wait` blocks until a batch is done, `report` hears of
         callbacks that fail, `metadata` is the class of the value of a record's future, `clock`
-        tells the time in milliseconds (default: the system's).
+        tells the time in milliseconds (default: the system's). A batch of `batch_size` bytes is
+        full; as long as nobody takes it, it may grow up to `batch_size_max`.
         """
         if memory < batch_size:
             raise wrong_memory(memory, batch_size)
         self.batch_size = max(batch_size, HEADER_SIZE)
+        self.batch_size_max = max(self.batch_size, batch_size_max)
         self.memory = memory
         self.in_use = 0
         self.closed = False
@@ -704,6 +710,9 @@ class Accumulator:
                 return Refusal.MEMORY
             index = batch.put(timestamp, key, value, headers)
         assert batch is not None
+        if batch.size >= self.batch_size and not batch.full:
+            batch.full = True
+            self._note(slot)
         if by_stickiness:
             topic.sticky_bytes += size
         return batch, index, timestamp
@@ -741,6 +750,19 @@ class Accumulator:
         slot.open = batch
         self._note(slot)
         return batch
+
+    def _grow(self, batch: PendingBatch, size: int) -> bool:
+        """Give a batch that could not be sent yet more room, if it may grow so far."""
+        buffer = batch._buffer
+        assert buffer is not None
+        capacity = min(max(2 * len(buffer), size), self.batch_size_max)
+        more = capacity - len(buffer)
+        if size > capacity or self.in_use + more > self.memory:
+            return False
+        buffer.extend(bytes(more))
+        self.in_use += more
+        batch._charge += more
+        return True
 
     def _reserve(self, size: int) -> bool:
         if self.in_use + size > self.memory and self.in_use > 0:
