@@ -74,7 +74,8 @@ class KafkaConsumer:
         self._depth = 0
         self._claim_lock = threading.Lock()
         self._records = self._iterate()
-        self._run: Run | None = None
+        self._run: Run | None = None  # what iteration gives out, and how much of it was given
+        self._given = 0
         self._store: ColumnStore | None = None
         self._schema: pyarrow.Schema | None = None
         self._thread = LoopThread(f"KafkaConsumer {self._options.client_id}".rstrip())
@@ -120,6 +121,14 @@ class KafkaConsumer:
         if not self._depth:
             self._user = None
 
+    def _call(self, function: Callable[..., Result], *arguments: Any) -> Result:
+        """Run a function of the core on the loop while this thread waits."""
+
+        async def work() -> Result:
+            return function(*arguments)
+
+        return self._do(work())
+
     def _do(self, work: Coroutine[Any, Any, Result]) -> Result:
         """Run a coroutine of the core while this thread waits, doing its errands."""
         try:
@@ -153,7 +162,7 @@ class KafkaConsumer:
             }
         found = self._poll(timeout_ms, lambda: self._core.collect(count))
         if before and found:
-            self._do(self._step_back(before))
+            self._call(self._step_back, before)
         return found if found is not None else {}
 
     def poll_arrow(
@@ -203,35 +212,36 @@ class KafkaConsumer:
             run = self._poll(timeout_ms, lambda: self._core.take(count))
             if run is None:
                 return
-            self._run = run
             state, version = run.state, run.version
+            self._run, self._given = run, 0
             for record in run.records:
-                # The user may have moved, paused or lost the partition in between.
-                if state.version != version or state.paused or self._closed:
+                # The user may have moved, paused or taken time, so that the group wants attention.
+                if self._run is not run or state.version != version or state.paused:
                     break
+                if self._core.needs_attention(time.monotonic() * 1000):
+                    break
+                self._given += 1
                 state.position = record.offset + 1
                 state.leader_epoch = record.leader_epoch
                 yield record
-            else:
-                if state.version == version:
-                    run.finish()
-                self._run = None
-            self._drop_run()
+            if self._run is run:
+                self._end_run()
 
-    def _drop_run(self) -> None:
-        """Let records that iteration took but did not give be fetched again."""
+    def _end_run(self) -> None:
+        """Put back what iteration took and did not give; or be past all of it."""
         run, self._run = self._run, None
-        if run is None or run.state.version != run.version or run.state.position is None:
-            return
-        if run.state.position < run.position:
-            run.state.seek(run.state.position, run.state.leader_epoch)
+        assert run is not None
+        if self._given < len(run.records):
+            self._core.give_back(run, self._given)
+        elif run.state.version == run.version:
+            run.finish()
 
     def _poll(self, timeout_ms: float, take: Callable[[], Result]) -> Result | None:
         """Take until there is something or the time is up; attend to the group meanwhile."""
         self._enter()
         try:
             if self._run is not None:
-                self._drop_run()
+                self._end_run()
             core, bell = self._core, self._bell
             deadline_s: float | None = None
             while True:
@@ -266,7 +276,7 @@ class KafkaConsumer:
         self._waking = True
         self._bell.set()
 
-    async def _step_back(self, before: Mapping[Any, tuple[int | None, int]]) -> None:
+    def _step_back(self, before: Mapping[Any, tuple[int | None, int]]) -> None:
         for state, (offset, leader_epoch) in before.items():
             if offset is not None and state.owned and state.position != offset:
                 state.seek(offset, leader_epoch)
@@ -286,7 +296,7 @@ class KafkaConsumer:
         listener: ConsumerRebalanceListener | None = None,
     ) -> None:
         """Read topics, or all topics whose names match a pattern, instead of those before."""
-        self._do(self._core.subscribe(topics, pattern, listener))
+        self._call(self._core.subscribe, topics, pattern, listener)
 
     def subscription(self) -> set[str] | None:
         """Return the subscribed topics; None without a subscription."""
@@ -296,11 +306,11 @@ class KafkaConsumer:
 
     def unsubscribe(self) -> None:
         """Read nothing any more, and leave the group."""
-        self._do(self._core.unsubscribe())
+        self._call(self._core.unsubscribe)
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
         """Read these partitions, without the help of a group."""
-        self._do(self._core.assign(checked_partitions(partitions)))
+        self._call(self._core.assign, checked_partitions(partitions))
 
     def assignment(self) -> set[TopicPartition]:
         """Return the assigned partitions."""
@@ -308,11 +318,11 @@ class KafkaConsumer:
 
     def pause(self, *partitions: TopicPartition) -> None:
         """Read no more of these until `resume`."""
-        self._do(self._core.pause(checked_partitions(partitions)))
+        self._call(self._core.pause, checked_partitions(partitions))
 
     def resume(self, *partitions: TopicPartition) -> None:
         """Read these again."""
-        self._do(self._core.resume(checked_partitions(partitions)))
+        self._call(self._core.resume, checked_partitions(partitions))
 
     def paused(self) -> set[TopicPartition]:
         """Return the paused partitions."""
@@ -325,15 +335,15 @@ class KafkaConsumer:
         leader_epoch = offset.leader_epoch if isinstance(offset, OffsetAndMetadata) else -1
         offset = offset.offset if isinstance(offset, OffsetAndMetadata) else offset
         partition = self._assigned([partition])[0]
-        self._do(self._core.seek(partition, checked_offset(offset), leader_epoch))
+        self._call(self._core.seek, partition, checked_offset(offset), leader_epoch)
 
     def seek_to_beginning(self, *partitions: TopicPartition) -> None:
         """Go on from the first records of these partitions, or of all assigned ones."""
-        self._do(self._core.reset(self._assigned(partitions), ResetPolicy.EARLIEST))
+        self._call(self._core.reset, self._assigned(partitions), ResetPolicy.EARLIEST)
 
     def seek_to_end(self, *partitions: TopicPartition) -> None:
         """Go on after the last records of these partitions, or of all assigned ones."""
-        self._do(self._core.reset(self._assigned(partitions), ResetPolicy.LATEST))
+        self._call(self._core.reset, self._assigned(partitions), ResetPolicy.LATEST)
 
     def _assigned(self, partitions: Iterable[Any]) -> list[TopicPartition]:
         """Return these partitions, or all; each must be assigned."""
@@ -421,10 +431,10 @@ class KafkaConsumer:
                 if function is not None:
                     function(committed, failure)
 
-        self._do(self._commit_soon(checked, told))
+        self._call(self._commit_soon, checked, told)
         return outcome
 
-    async def _commit_soon(
+    def _commit_soon(
         self, offsets: dict[TopicPartition, OffsetAndMetadata] | None, told: Callable[..., object]
     ) -> None:
         core = self._core
@@ -467,11 +477,11 @@ class KafkaConsumer:
 
     def metrics(self, raw: bool = False) -> dict[str, dict[str, float]]:
         """Return counters and averages, by group and name."""
-        return self._do(self._core.metrics())
+        return self._call(self._core.metrics)
 
     def health(self) -> dict[str, Any]:
         """Return what this consumer is doing and why: group, partitions, brokers, last errors."""
-        return self._do(self._core.health())
+        return self._call(self._core.health)
 
     @property
     def config(self) -> dict[str, Any]:
@@ -489,7 +499,7 @@ class KafkaConsumer:
         self._closed = True
         self._bell.set()
         try:
-            self._drop_run()
+            self._run = None  # ends iteration; what it has not given counts as not read
             if timeout_ms is None:
                 timeout_ms = self._options.request_timeout_ms
             self._errands.run(self._core.close(commit=autocommit, timeout_ms=timeout_ms))

@@ -4,8 +4,8 @@ Two sides meet here. The *network side* runs on the loop by itself: it fetches a
 positions, keeps the place in the group. The *user's side* takes records, moves, pauses: it is
 whoever calls the consumer, one call at a time. In the plain consumer that is another thread, so the
 rule is: only the user's side changes the subscription, and it is either the caller's own thread
-(`collect`, `take`, `fill`) or a coroutine on the loop for which the caller waits (everything
-async). The network side only reads the subscription and leaves what it found on the shelf.
+(`collect`, `take`, `fill`) or a call on the loop for which the caller waits (everything else). The
+network side only reads the subscription and leaves what it found on the shelf.
 
 `wake` is called on the loop when a poll that waits should look again; `reach` runs a function on
 the loop from the user's side. Made, started and closed on the loop.
@@ -64,6 +64,7 @@ class ConsumerCore:
         self._loop = asyncio.get_running_loop()
         self._tell_user = wake
         self._woken = asyncio.Event()
+        self._calling = asyncio.Event()
         self._attention = True
         self._attended_ms = float("-inf")
         self._attending = asyncio.Lock()
@@ -209,19 +210,27 @@ class ConsumerCore:
             run = run._replace(records=shown.get(partition, []))
         return run
 
+    def give_back(self, run: Run, taken: int) -> None:
+        """Put back the records of a run that were not given to the user, after the first few."""
+        self.shelf.give_back(run, taken)
+
     def fill(self, store: ColumnStore, count: int) -> int:
         """Append what is there to columns, and move past it."""
         return self.shelf.fill(store, count)
 
-    # The user's side: what a call waits for; on the loop.
+    # The user's side: everything else; on the loop.
 
-    async def attend(self, timeout_ms: float) -> None:
-        """Do what a poll does beside taking records: group, commits, first positions."""
+    async def attend(self, timeout_ms: float, *, polled: bool = True) -> None:
+        """Do what a poll does beside taking records: group, commits, first positions.
+
+        With `polled=False` it does not count as a poll of the user.
+        """
         async with self._attending:
             deadline_ms = self.now_ms() + timeout_ms
             self._attention = False
-            self._attended_ms = self.now_ms()
-            self.membership.note_poll(self._attended_ms)
+            if polled:
+                self._attended_ms = self.now_ms()
+                self.membership.note_poll(self._attended_ms)
             if self.membership.needs_attention:
                 await self.membership.ensure_active(max(0.0, timeout_ms))
             self.membership.maybe_auto_commit(self.now_ms())
@@ -242,6 +251,16 @@ class ConsumerCore:
                 await self._woken.wait()
         except TimeoutError:
             pass
+
+    async def called(self) -> None:
+        """Wait until the group, or new partitions, ask for `attend`."""
+        while not (self._attention or self.membership.needs_attention):
+            self._calling.clear()
+            await self._calling.wait()
+
+    def alarm(self) -> None:
+        """Make everyone who waits look again."""
+        self._wake()
 
     def listen(self) -> None:
         """Forget what changed so far: the next `wait` is for later changes."""
@@ -268,47 +287,47 @@ class ConsumerCore:
                 )
             await self.wait(min(left_ms, 1000))
 
-    async def seek(self, partition: TopicPartition, offset: int, leader_epoch: int = -1) -> None:
+    def seek(self, partition: TopicPartition, offset: int, leader_epoch: int = -1) -> None:
         """Go on from an offset."""
         self.subscription.seek(partition, offset, leader_epoch)
         self.fetcher.stir()
 
-    async def reset(self, partitions: Iterable[TopicPartition], policy: ResetPolicy) -> None:
+    def reset(self, partitions: Iterable[TopicPartition], policy: ResetPolicy) -> None:
         """Go on from an end of the log; it is looked for in the background."""
         for partition in partitions:
             self.subscription.request_reset(partition, policy)
         self.fetcher.stir()
 
-    async def pause(self, partitions: Iterable[TopicPartition]) -> None:
+    def pause(self, partitions: Iterable[TopicPartition]) -> None:
         """Read no more of these for now."""
         for partition in partitions:
             self.subscription.pause(partition)
 
-    async def resume(self, partitions: Iterable[TopicPartition]) -> None:
+    def resume(self, partitions: Iterable[TopicPartition]) -> None:
         """Read these again."""
         for partition in partitions:
             self.subscription.resume(partition)
         self.fetcher.stir()
         self._wake()
 
-    async def subscribe(
+    def subscribe(
         self, topics: Iterable[str] = (), pattern: Any = None, listener: Any = None
     ) -> None:
         """Subscribe to topics or to a pattern."""
         self.subscription.subscribe(topics, pattern, listener)
         self.subscription_changed()
 
-    async def assign(self, partitions: Iterable[TopicPartition]) -> None:
+    def assign(self, partitions: Iterable[TopicPartition]) -> None:
         """Read these partitions; none at all is `unsubscribe`."""
         wanted = list(partitions)
         if not wanted:
-            await self.unsubscribe()
+            self.unsubscribe()
             return
         self._commit_before_change()
         self.subscription.assign(wanted)
         self.subscription_changed()
 
-    async def unsubscribe(self) -> None:
+    def unsubscribe(self) -> None:
         """Read nothing any more, and leave the group."""
         self._commit_before_change()
         self.subscription.unsubscribe()
@@ -385,7 +404,7 @@ class ConsumerCore:
             return None
         return max(0, end - state.position)
 
-    async def metrics(self) -> dict[str, dict[str, float]]:
+    def metrics(self) -> dict[str, dict[str, float]]:
         """Return groups of metrics under the names that Kafka's consumers use."""
         prefix = self.options.metric_group_prefix
         elapsed_s = (self.now_ms() - self._started_ms) / 1000
@@ -399,7 +418,7 @@ class ConsumerCore:
             f"{prefix}-coordinator-metrics": {"assigned-partitions": len(assigned)},
         }
 
-    async def health(self) -> dict[str, Any]:
+    def health(self) -> dict[str, Any]:
         """Return what this consumer is doing and why."""
         return consumer_health(self, self.now_ms())
 
@@ -429,6 +448,7 @@ class ConsumerCore:
 
     def _call_attention(self) -> None:
         self._attention = True
+        self._calling.set()
         self._wake()
 
     def _look_at_cluster(self) -> None:

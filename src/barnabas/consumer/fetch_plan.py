@@ -1,10 +1,10 @@
 """Which partitions to fetch from which broker, now or when.
 
 A plain object. Every assigned partition has a flow; a flow that nothing hinders is fetched from its
-leader, or from the replica that the leader prefers for this client's rack. One fetch at a time runs
-at a broker, since it may wait there for records. That must not stop a busy partition: while some
-partitions of a broker have enough read ahead, a fetch for the hungry ones alone is held back for a
-moment, and then waits only a little longer each time. As soon as all are hungry, it is sent.
+leader, or from the replica that the leader prefers for this client's rack. A fetch waits at the
+broker until one of its partitions has records. That must not stop the others: a partition whose
+read-ahead was used up, or in which the user has just moved, is fetched meanwhile on a second lane,
+where fetches wait only briefly.
 """
 
 from __future__ import annotations
@@ -15,60 +15,46 @@ from barnabas.consumer.flow import Flow, Obstacle
 from barnabas.consumer.subscription import Assigned
 from barnabas.model.ids import TopicPartition
 
-_HOLD_MS = 10.0
+LANES = ("fetch", "fetch-2")
+"""Fetches wait at the broker; requests in other lanes do not wait behind them."""
+
+BRIEF_MS = 50
+"""How long fetches on the second lane may wait at the broker."""
 
 
-class Node:
-    """The fetching from one broker."""
+class Lane:
+    """The fetching from one broker on one connection: one fetch at a time."""
 
-    __slots__ = ("busy_since_ms", "hold_until_ms", "patience_ms", "session")
+    __slots__ = ("busy_since_ms", "name", "session", "wait_ms")
 
-    def __init__(self, *, sessions: bool) -> None:
+    def __init__(self, name: str, wait_ms: int, *, sessions: bool) -> None:
+        self.name = name
+        self.wait_ms = wait_ms
         self.session = FetchSession(enabled=sessions)
         self.busy_since_ms: float | None = None
-        self.hold_until_ms: float | None = None
-        self.patience_ms = _HOLD_MS
-
-    def wait_ms(self, some_full: bool, now_ms: float, wait_ms_max: int) -> int | None:
-        """Return how long a fetch sent now may wait at the broker; None: hold it back."""
-        if not some_full:
-            self.hold_until_ms, self.patience_ms = None, _HOLD_MS
-            return wait_ms_max
-        if self.hold_until_ms is None:
-            self.hold_until_ms = now_ms + _HOLD_MS
-        if now_ms < self.hold_until_ms:
-            return None
-        wait_ms = min(int(self.patience_ms), wait_ms_max)
-        self.patience_ms = min(2 * self.patience_ms, max(_HOLD_MS, wait_ms_max))
-        return wait_ms
-
-
-class Intent:
-    """What could be fetched from one broker: the hungry flows, and whether others are full."""
-
-    __slots__ = ("flows", "some_full")
-
-    def __init__(self) -> None:
-        self.flows: list[Flow] = []
-        self.some_full = False
 
 
 class FetchPlan:
     """The flows of one consumer, and what to do with them."""
 
-    def __init__(self, *, ahead_max: int, sessions: bool = True) -> None:
+    def __init__(self, *, ahead_max: int, wait_ms: int, sessions: bool = True) -> None:
         """`ahead_max` is how many bytes of one partition may be read ahead."""
         self.flows: dict[TopicPartition, Flow] = {}
-        self.nodes: dict[int, Node] = {}
+        self.lanes: dict[int, tuple[Lane, ...]] = {}
         self._ahead_max = ahead_max
+        self._wait_ms = wait_ms
         self._sessions = sessions
 
-    def node(self, node_id: int) -> Node:
-        """Return the state of the fetching from a broker."""
-        node = self.nodes.get(node_id)
-        if node is None:
-            node = self.nodes[node_id] = Node(sessions=self._sessions)
-        return node
+    def free_lane(self, node_id: int) -> Lane | None:
+        """Return a lane to a broker on which no fetch is under way."""
+        lanes = self.lanes.get(node_id)
+        if lanes is None:
+            waits_ms = self._wait_ms, min(BRIEF_MS, self._wait_ms)
+            lanes = self.lanes[node_id] = tuple(
+                Lane(name, wait_ms, sessions=self._sessions)
+                for name, wait_ms in zip(LANES, waits_ms, strict=True)
+            )
+        return next((lane for lane in lanes if lane.busy_since_ms is None), None)
 
     def follow(self, assigned: dict[TopicPartition, Assigned]) -> None:
         """Have a flow for each of these states and for no others."""
@@ -97,35 +83,18 @@ class FetchPlan:
             and flow.meet_leader(view.leader_epoch)
         ]
 
-    def intents(
-        self, cluster: ClusterView, now_ms: float, *, all_full: bool = False
-    ) -> dict[int, Intent]:
-        """Return what could be fetched now, by broker; `all_full`: nothing more can be held."""
-        intents: dict[int, Intent] = {}
+    def hungry(self, cluster: ClusterView, now_ms: float) -> dict[int, list[Flow]]:
+        """Return the flows to fetch now, by broker."""
+        hungry: dict[int, list[Flow]] = {}
         for flow in self.flows.values():
             source = self._source(flow, cluster, now_ms)
-            obstacle = flow.obstacle(now_ms, self._ahead_max)
-            if all_full and obstacle is None:
-                obstacle = Obstacle.FULL
-            if source is None or (obstacle is not None and obstacle is not Obstacle.FULL):
-                continue
-            intent = intents.setdefault(source, Intent())
-            if obstacle is None:
-                intent.flows.append(flow)
-            else:
-                intent.some_full = True
-        return intents
+            if source is not None and flow.obstacle(now_ms, self._ahead_max) is None:
+                hungry.setdefault(source, []).append(flow)
+        return hungry
 
     def next_ms(self, now_ms: float) -> float | None:
-        """Return when something is due by time alone: the end of a pause or of a hold."""
-        due = [flow.retry_ms for flow in self.flows.values() if flow.retry_ms > now_ms]
-        due += [
-            node.hold_until_ms
-            for node in self.nodes.values()
-            if node.hold_until_ms is not None
-            and node.hold_until_ms > now_ms
-            and node.busy_since_ms is None
-        ]
+        """Return when the next pause after an error ends."""
+        due = (flow.retry_ms for flow in self.flows.values() if flow.retry_ms > now_ms)
         return min(due, default=None)
 
     def obstacle(self, flow: Flow, now_ms: float) -> Obstacle | None:

@@ -18,7 +18,7 @@ from barnabas.client.retry import Backoff
 from barnabas.client.switchboard import Switchboard
 from barnabas.config.clients.consumer import READ_COMMITTED, ConsumerOptions
 from barnabas.consumer.fetch_counts import FetchCounts
-from barnabas.consumer.fetch_plan import FetchPlan, Intent, Node
+from barnabas.consumer.fetch_plan import FetchPlan, Lane
 from barnabas.consumer.fetch_session import SESSION_ERRORS, Plan, Wanted
 from barnabas.consumer.flow import Flow
 from barnabas.consumer.news import News, OutOfRange, Refused
@@ -40,9 +40,6 @@ from barnabas.wire.messages.fetch import (
     ForgottenTopic,
     PartitionData,
 )
-
-LANE = "fetch"
-"""Fetches wait at the broker; requests in other lanes do not wait behind them."""
 
 _UNPACKED_AHEAD = 4 << 20
 _PREFER_MS = 300_000.0
@@ -82,7 +79,9 @@ class Fetcher:
     ) -> None:
         """`delivered` is called when something new is on the shelf."""
         self.plan = FetchPlan(
-            ahead_max=ahead_max, sessions=options.enable_incremental_fetch_sessions
+            ahead_max=ahead_max,
+            wait_ms=options.fetch_max_wait_ms,
+            sessions=options.enable_incremental_fetch_sessions,
         )
         self.counts = FetchCounts()
         self._board = board
@@ -132,9 +131,9 @@ class Fetcher:
         unproven = plan.unproven(cluster)
         if unproven:
             self._positions.check(unproven)
-        full = self.ahead >= self._options.fetch_max_bytes > 0
-        for node_id, intent in plan.intents(cluster, now_ms, all_full=full).items():
-            self._approach(node_id, intent, now_ms)
+        for node_id, flows in plan.hungry(cluster, now_ms).items():
+            if not self.ahead or self.ahead < self._options.fetch_max_bytes:
+                self._approach(node_id, flows)
         if plan.leaderless():
             self._board.request_refresh()
         self._set_timer(plan.next_ms(now_ms), now_ms)
@@ -146,29 +145,24 @@ class Fetcher:
         if due_ms is not None:
             self._timer = self._loop.call_later((due_ms - now_ms) / 1000, self.stir)
 
-    def _approach(self, node_id: int, intent: Intent, now_ms: float) -> None:
-        """Send the fetch for one broker, if it is time."""
-        node = self.plan.node(node_id)
-        if node.busy_since_ms is not None or not intent.flows:
+    def _approach(self, node_id: int, flows: list[Flow]) -> None:
+        """Send a fetch to a broker, if there is a way to it now."""
+        lane = self.plan.free_lane(node_id)
+        if lane is None:
             return
-        wait_ms = node.wait_ms(intent.some_full, now_ms, self._options.fetch_max_wait_ms)
-        if wait_ms is None:
-            return
-        connection = self._board.ready(node_id, lane=LANE)
+        connection = self._board.ready(node_id, lane=lane.name)
         if connection is None:
-            failure = self._board.failure(node_id, lane=LANE)
-            for flow in intent.flows:
+            failure = self._board.failure(node_id, lane=lane.name)
+            for flow in flows:
                 flow.failure = failure
                 # The leader knows of other replicas; one that cannot be reached is no good.
                 if failure is not None and flow.preferred_id == node_id:
                     flow.prefer_leader()
                     self.stir()
         elif connection.can_submit:
-            self._send(connection, node_id, node, intent, wait_ms)
+            self._send(connection, node_id, lane, flows)
 
-    def _send(
-        self, connection: Connection, node_id: int, node: Node, intent: Intent, wait_ms: int
-    ) -> None:
+    def _send(self, connection: Connection, node_id: int, lane: Lane, flows: list[Flow]) -> None:
         cluster = self._board.cluster
         wanted = {
             flow.partition: Wanted(
@@ -177,7 +171,7 @@ class Fetcher:
                 flow.offset or 0,
                 cluster.leader_epoch(flow.partition),
             )
-            for flow in intent.flows
+            for flow in flows
         }
         by_id = all(want.topic_id != ZERO_UUID for want in wanted.values())
         version = connection.version_of(
@@ -185,9 +179,9 @@ class Fetcher:
             at_least=4,  # the first that may carry batches of magic 2
             at_most=None if by_id else 12,  # from 13 on topics go by id
         )
-        plan = node.session.plan(wanted, by_id=by_id and version >= 13)
+        plan = lane.session.plan(wanted, by_id=by_id and version >= 13)
         request = FetchRequest(
-            max_wait_ms=wait_ms,
+            max_wait_ms=lane.wait_ms,
             min_bytes=self._options.fetch_min_bytes,
             max_bytes=self._options.fetch_max_bytes,
             isolation_level=int(self._committed),
@@ -197,9 +191,11 @@ class Fetcher:
             forgotten_topics_data=_forgotten(plan.forgotten) if version >= 7 else [],
             rack_id=self._options.client_rack,
         )
-        versions = {flow.partition: (flow, flow.version) for flow in intent.flows}
-        node.busy_since_ms = self._now_ms()
-        answered = partial(self._answered, node_id, plan, wanted, versions)
+        versions = {flow.partition: (flow, flow.version) for flow in flows}
+        for flow in flows:
+            flow.fetching = flow.offset
+        lane.busy_since_ms = self._now_ms()
+        answered = partial(self._answered, node_id, lane, plan, wanted, versions)
         connection.submit(request, answered, version=version)
 
     def _topics(self, wants: list[Wanted]) -> list[FetchTopic]:
@@ -222,6 +218,7 @@ class Fetcher:
     def _answered(
         self,
         node_id: int,
+        lane: Lane,
         plan: Plan,
         wanted: dict[TopicPartition, Wanted],
         versions: dict[TopicPartition, tuple[Flow, int]],
@@ -230,18 +227,20 @@ class Fetcher:
     ) -> None:
         if self._closed:
             return
-        node = self.plan.node(node_id)
         now_ms = self._now_ms()
-        assert node.busy_since_ms is not None
-        self.counts.answered(now_ms - node.busy_since_ms)
-        node.busy_since_ms = None
+        assert lane.busy_since_ms is not None
+        self.counts.answered(now_ms - lane.busy_since_ms)
+        lane.busy_since_ms = None
+        for partition, (flow, version) in versions.items():
+            if flow.version == version and flow.fetching == wanted[partition].offset:
+                flow.fetching = None
         if response is None:
             assert failure is not None
-            node.session.failed()
+            lane.session.failed()
             self._all_failed(versions, failure, now_ms, node_id)
         else:
             code = ErrorCode.of(response.error_code)
-            node.session.answered(plan, code, response.session_id)
+            lane.session.answered(plan, code, response.session_id)
             if code is ErrorCode.NONE:
                 self._receive(response, wanted, versions, now_ms, node_id)
             elif code not in SESSION_ERRORS:

@@ -24,6 +24,7 @@ class Obstacle(Enum):
     UNPROVEN = "its position is being checked against the new leader's log"
     BACKING_OFF = "pausing after an error"
     FULL = "enough is read ahead"
+    FETCHING = "fetching"
 
 
 class Flow:
@@ -35,6 +36,7 @@ class Flow:
         "epoch",
         "failure",
         "failures",
+        "fetching",
         "halted",
         "leader_epoch",
         "leaderless_since_ms",
@@ -70,6 +72,7 @@ class Flow:
         self.halted = False
         self.failures = 0
         self.retry_ms = 0.0
+        self.fetching: int | None = None  # the offset that a fetch under way asks for
 
     def __repr__(self) -> str:
         return f"<Flow {self.partition} at {self.offset}, {self.ahead} bytes ahead>"
@@ -123,6 +126,8 @@ class Flow:
             return Obstacle.UNPROVEN
         if now_ms < self.retry_ms:
             return Obstacle.BACKING_OFF
+        if self.fetching == self.offset:
+            return Obstacle.FETCHING
         if self.ahead >= ahead_max:
             return Obstacle.FULL
         return None

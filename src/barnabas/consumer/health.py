@@ -29,12 +29,14 @@ def consumer_health(core: ConsumerCore, now_ms: float) -> dict[str, Any]:
         "metadata_failure": _text(core.board.refresh_failure),
         "brokers": {
             node_id: {
-                "fetch_waits_ms": None
-                if node.busy_since_ms is None
-                else round(now_ms - node.busy_since_ms),
-                "failure": _text(core.board.failure(node_id, lane="fetch")),
+                "fetch_waits_ms": [
+                    round(now_ms - lane.busy_since_ms)
+                    for lane in lanes
+                    if lane.busy_since_ms is not None
+                ],
+                "failure": _text(core.board.failure(node_id, lane=lanes[0].name)),
             }
-            for node_id, node in core.fetcher.plan.nodes.items()
+            for node_id, lanes in core.fetcher.plan.lanes.items()
         },
     }
 

@@ -19,19 +19,48 @@ from barnabas.kernels import ColumnStore, ConsumerRecord, RecordCursor
 from barnabas.model.ids import TopicPartition
 
 
+class Leftover:
+    """Records that were decoded and given back: read like the bytes that they were."""
+
+    __slots__ = ("_end", "_records", "leader_epoch", "position")
+
+    progressed = True
+
+    def __init__(self, records: list[ConsumerRecord], position: int, leader_epoch: int) -> None:
+        """`position` and `leader_epoch` are those after the last record."""
+        self._records = records
+        self._end = position, leader_epoch
+        self.position = records[0].offset
+        self.leader_epoch = leader_epoch
+
+    @property
+    def exhausted(self) -> bool:
+        return not self._records
+
+    def take(self, count: int) -> list[ConsumerRecord]:
+        """Return the next records."""
+        taken, self._records = self._records[:count], self._records[count:]
+        self.position, self.leader_epoch = self._end
+        if self._records:
+            self.position = self._records[0].offset
+            self.leader_epoch = taken[-1].leader_epoch
+        return taken
+
+
 class Chunk(NamedTuple):
     """One partition's part of one Fetch answer."""
 
     flow: Flow
     state: Assigned
     version: int
-    cursor: RecordCursor
+    cursor: RecordCursor | Leftover
     size: int
 
 
 class Run(NamedTuple):
     """Records of one partition, and where the user is once they are all taken."""
 
+    flow: Flow
     state: Assigned
     version: int
     records: list[ConsumerRecord]
@@ -101,10 +130,18 @@ class Shelf:
             if records:
                 self.records += len(records)
                 epoch = cursor.leader_epoch
-                return Run(chunk.state, chunk.version, records, cursor.position, epoch)
+                return Run(chunk.flow, chunk.state, chunk.version, records, cursor.position, epoch)
             self._move(chunk)
             chunk = self._next(only)
         return None
+
+    def give_back(self, run: Run, taken: int) -> None:
+        """Put the records of a run back, but for the first few."""
+        records = run.records[taken:]
+        if records and run.version == run.state.version:
+            left = Leftover(records, run.position, run.leader_epoch)
+            self._ready.appendleft(Chunk(run.flow, run.state, run.version, left, 0))
+            self.records -= len(records)
 
     def fill(
         self, store: ColumnStore, count: int, only: Container[TopicPartition] | None = None
@@ -116,6 +153,11 @@ class Shelf:
                 chunk = self._next(only)
                 if chunk is None:
                     break
+                if isinstance(chunk.cursor, Leftover):
+                    # Records are no bytes any more: they are fetched again.
+                    chunk.state.seek(chunk.cursor.position, chunk.state.leader_epoch)
+                    self._stir()
+                    continue
                 try:
                     found = chunk.cursor.fill(store, count - taken)
                 finally:

@@ -1,0 +1,449 @@
+"""`AIOKafkaConsumer`: the asyncio consumer, with aiokafka's names and behaviour.
+
+Everything runs on the loop that `start` is awaited on. Records are decoded inside `getone`,
+`getmany` and iteration; fetching, heartbeats and rebalances go on in the background while the
+program awaits something else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from barnabas.config.clients.consumer import READ_COMMITTED, ConsumerOptions
+from barnabas.config.clients.options import parse_client_options
+from barnabas.consumer.arguments import (
+    checked_count,
+    checked_offset,
+    checked_offsets,
+    checked_partition,
+    checked_partitions,
+    checked_timestamps,
+)
+from barnabas.consumer.arrow import schema, to_record_batch
+from barnabas.consumer.core import ConsumerCore
+from barnabas.consumer.group.contract import ConsumerGroupMetadata, ConsumerRebalanceListener
+from barnabas.consumer.interceptors import Interceptors
+from barnabas.consumer.reset import ResetPolicy, parse_reset
+from barnabas.consumer.shelf import Run
+from barnabas.consumer.subscription import Mode, Subscription
+from barnabas.errors import ConsumerStoppedError, IllegalOperation, IllegalStateError
+from barnabas.kernels import ColumnStore, ConsumerRecord
+from barnabas.model.ids import TopicPartition
+from barnabas.structs import OffsetAndMetadata, OffsetAndTimestamp
+
+if TYPE_CHECKING:
+    import pyarrow
+
+Result = TypeVar("Result")
+
+_LOOK_MS = 1000.0
+_EVERYTHING = (1 << 31) - 2
+_RUN = 500  # records that are decoded at once for `getone`
+
+
+class AIOKafkaConsumer:
+    """Reads records of topics, alone or as a member of a group.
+
+    Options are keywords (`group_id="g"`) or, under Kafka's names, a dict: `**{"group.id": "g"}`.
+    """
+
+    def __init__(
+        self, *topics: str, loop: asyncio.AbstractEventLoop | None = None, **options: Any
+    ) -> None:
+        """Make a consumer; `start` connects it. `loop` is accepted and not used."""
+        self._closed: bool | None = None  # not started
+        self._options = parse_client_options(ConsumerOptions, options)
+        given = "max.poll.records" in self._options.given
+        self._count = (self._options.max_poll_records if given else None) or _EVERYTHING
+        self._subscription = Subscription(
+            parse_reset(self._options.auto_offset_reset),
+            Interceptors(self._options.interceptor_classes),
+        )
+        self._started: ConsumerCore | None = None
+        self._steward: asyncio.Task[None] | None = None
+        self._failure: Exception | None = None
+        self._run: Run | None = None  # what `getone` gives out, and how much of it was given
+        self._given = 0
+        self._store: ColumnStore | None = None
+        self._schema: pyarrow.Schema | None = None
+        if topics:
+            self._subscription.subscribe(topics)
+
+    def __del__(self, _warn: Any = warnings.warn) -> None:
+        if getattr(self, "_closed", None) is False:
+            _warn(f"Unclosed AIOKafkaConsumer {self!r}", ResourceWarning, source=self)
+
+    @property
+    def _core(self) -> ConsumerCore:
+        if self._closed:
+            raise ConsumerStoppedError("this consumer was stopped")
+        if self._started is None:
+            raise IllegalStateError("this consumer was not started: await start() first")
+        return self._started
+
+    # From start to stop.
+
+    async def start(self) -> None:
+        """Connect; with a subscription, wait until the group has assigned partitions."""
+        assert self._closed is None, "start() was called twice"
+        core = ConsumerCore(
+            self._options,
+            self._subscription,
+            wake=_nobody_else,
+            wall_ms=lambda: time.time() * 1000,
+        )
+        await core.start(self._options.bootstrap_timeout_ms)
+        self._started, self._closed = core, False
+        try:
+            while core.membership.needs_attention:
+                await core.attend(_LOOK_MS)
+        except BaseException:
+            await self.stop()
+            raise
+        self._steward = asyncio.get_running_loop().create_task(self._keep_house())
+
+    async def stop(self) -> None:
+        """Commit (with auto-commit), leave the group and end; again is nothing."""
+        if self._closed or self._started is None:
+            self._closed = True
+            return
+        self._closed = True
+        if self._steward is not None:
+            self._steward.cancel()
+            await asyncio.gather(self._steward, return_exceptions=True)
+        self._started.alarm()
+        await self._started.close(timeout_ms=self._options.request_timeout_ms)
+
+    async def __aenter__(self) -> AIOKafkaConsumer:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.stop()
+
+    async def _keep_house(self) -> None:
+        """Attend to the group while the program does something else."""
+        core = self._core
+        while True:
+            await core.called()
+            try:
+                await core.attend(_LOOK_MS, polled=False)
+            except Exception as failure:  # noqa: BLE001  # raised from the next call of the user
+                self._failure = failure
+                core.alarm()
+
+    # Reading.
+
+    async def getone(self, *partitions: TopicPartition) -> ConsumerRecord:
+        """Return the next record (of these partitions, or of any), waiting for it."""
+        if partitions:
+            return await self._getone(self._selection(partitions))
+        record = self._following()
+        if record is None:
+            record = await self._getone(None)
+        return record
+
+    async def _getone(self, only: set[TopicPartition] | None) -> ConsumerRecord:
+        while True:
+            run = await self._next(float("inf"), lambda core: core.take(_RUN, only))
+            assert run is not None
+            self._run, self._given = run, 0
+            record = self._following()
+            if record is not None:
+                return record
+
+    def _following(self) -> ConsumerRecord | None:
+        """Return the next record of those that were taken last, and move past it."""
+        run = self._run
+        if run is None:
+            return None
+        state, given = run.state, self._given
+        if state.version != run.version or state.paused or self._closed or self._failure:
+            return None
+        core = self._core
+        if core.needs_attention(core.now_ms()):
+            return None
+        record = run.records[given]
+        self._given = given + 1
+        if given + 1 == len(run.records):
+            self._run = None
+            run.finish()
+        else:
+            state.position = record.offset + 1
+            state.leader_epoch = record.leader_epoch
+        return record
+
+    async def getmany(
+        self, *partitions: TopicPartition, timeout_ms: float = 0, max_records: int | None = None
+    ) -> dict[TopicPartition, list[ConsumerRecord]]:
+        """Return records by partition, waiting up to `timeout_ms` for the first."""
+        only = self._selection(partitions)
+        count = self._count
+        if max_records is not None:
+            try:
+                count = checked_count(max_records, "max_records")
+            except TypeError as failure:
+                raise ValueError(str(failure)) from None
+        return await self._next(timeout_ms, lambda core: core.collect(count, only)) or {}
+
+    async def poll_arrow(
+        self, timeout_ms: float = 0, max_records: int | None = None
+    ) -> pyarrow.RecordBatch:
+        """Return records as one Arrow record batch, straight from the fetched bytes.
+
+        Columns: topic, partition, offset, timestamp, timestamp_type, key, value, headers. The
+        batch may be empty; deserializers are not used.
+        """
+        count = _EVERYTHING if max_records is None else checked_count(max_records, "max_records")
+        if self._store is None:
+            self._schema, self._store = schema(), ColumnStore()
+        store = self._store
+        await self._next(timeout_ms, lambda core: core.fill(store, count))
+        return to_record_batch(store.finish(), self._schema)
+
+    def __aiter__(self) -> AIOKafkaConsumer:
+        if self._closed:
+            raise ConsumerStoppedError("this consumer was stopped")
+        return self
+
+    async def __anext__(self) -> ConsumerRecord:
+        try:
+            return await self.getone()
+        except ConsumerStoppedError:
+            raise StopAsyncIteration from None
+
+    async def _next(
+        self, timeout_ms: float, take: Callable[[ConsumerCore], Result]
+    ) -> Result | None:
+        """Take until there is something or the time is up; attend to the group meanwhile."""
+        core = self._core
+        if self._run is not None:
+            core.give_back(self._run, self._given)
+            self._run = None
+        deadline_ms = core.now_ms() + timeout_ms
+        while True:
+            core.listen()
+            self._raise_failure()
+            left_ms = deadline_ms - core.now_ms()
+            if core.needs_attention(core.now_ms()):
+                await core.attend(max(0.0, min(left_ms, _LOOK_MS)))
+            found = take(self._core)
+            if found:
+                return found
+            left_ms = deadline_ms - core.now_ms()
+            if left_ms <= 0:
+                return None
+            await core.wait(min(left_ms, _LOOK_MS))
+
+    def _raise_failure(self) -> None:
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
+
+    def _selection(self, partitions: tuple[TopicPartition, ...]) -> set[TopicPartition] | None:
+        return set(checked_partitions(partitions)) or None
+
+    # What is read.
+
+    def subscribe(
+        self,
+        topics: Iterable[str] = (),
+        pattern: str | re.Pattern[str] | None = None,
+        listener: ConsumerRebalanceListener | None = None,
+    ) -> None:
+        """Read topics, or all topics whose names match a pattern, instead of those before."""
+        if not topics and pattern is None:
+            raise TypeError("subscribe needs topics or a pattern")
+        if topics and pattern is not None:
+            raise TypeError("subscribe takes topics or a pattern, not both")
+        if self._started is not None:
+            self._core.subscribe(topics, pattern, listener)
+        else:
+            self._subscription.subscribe(topics, pattern, listener)
+
+    def subscription(self) -> frozenset[str]:
+        """Return the subscribed topics."""
+        return frozenset(self._subscription.topics)
+
+    def unsubscribe(self) -> None:
+        """Read nothing any more, and leave the group."""
+        if self._started is not None:
+            self._core.unsubscribe()
+        else:
+            self._subscription.unsubscribe()
+
+    def assign(self, partitions: Iterable[TopicPartition]) -> None:
+        """Read these partitions, without the help of a group."""
+        wanted = checked_partitions(partitions)
+        if self._started is not None:
+            self._core.assign(wanted)
+        else:
+            self._subscription.assign(wanted)
+
+    def assignment(self) -> set[TopicPartition]:
+        """Return the assigned partitions."""
+        return self._subscription.assigned_partitions()
+
+    def pause(self, *partitions: TopicPartition) -> None:
+        """Read no more of these until `resume`."""
+        self._core.pause(checked_partitions(partitions))
+
+    def resume(self, *partitions: TopicPartition) -> None:
+        """Read these again."""
+        self._core.resume(checked_partitions(partitions))
+
+    def paused(self) -> set[TopicPartition]:
+        """Return the paused partitions."""
+        return self._subscription.paused()
+
+    # Where.
+
+    def seek(self, partition: TopicPartition, offset: int) -> None:
+        """Go on from an offset."""
+        self._core.seek(checked_partition(partition), checked_offset(offset))
+
+    async def seek_to_beginning(self, *partitions: TopicPartition) -> bool:
+        """Go on from the first records of these partitions, or of all assigned ones."""
+        return await self._seek_to(partitions, ResetPolicy.EARLIEST)
+
+    async def seek_to_end(self, *partitions: TopicPartition) -> bool:
+        """Go on after the last records of these partitions, or of all assigned ones."""
+        return await self._seek_to(partitions, ResetPolicy.LATEST)
+
+    async def _seek_to(self, partitions: tuple[TopicPartition, ...], policy: ResetPolicy) -> bool:
+        wanted = self._assigned(partitions)
+        self._core.reset(wanted, policy)
+        for partition in wanted:
+            await self._core.position(partition, self._options.request_timeout_ms)
+        return True
+
+    async def seek_to_committed(
+        self, *partitions: TopicPartition
+    ) -> dict[TopicPartition, int | None]:
+        """Go on from what the group has committed; return it (None: nothing, no move)."""
+        wanted = self._assigned(partitions)
+        self._need_group()
+        committed = await self._core.committed(wanted)
+        offsets = {each: _offset(committed.get(each)) for each in wanted}
+        for partition, offset in offsets.items():
+            if offset is not None:
+                self._core.seek(partition, offset, committed[partition].leader_epoch)
+        return offsets
+
+    def _assigned(self, partitions: tuple[TopicPartition, ...]) -> list[TopicPartition]:
+        """Return these partitions, or all; each must be assigned."""
+        wanted = checked_partitions(partitions) or list(self._subscription.assigned)
+        for partition in wanted:
+            self._subscription.state(partition)
+        if not wanted:
+            raise IllegalStateError("no partitions are assigned")
+        return wanted
+
+    async def position(self, partition: TopicPartition) -> int:
+        """Return the offset of the next record of a partition."""
+        return await self._core.position(checked_partition(partition))
+
+    def highwater(self, partition: TopicPartition) -> int | None:
+        """Return the end of a partition as the last fetch told it; None before the first."""
+        return self._subscription.state(checked_partition(partition)).high_watermark
+
+    def last_stable_offset(self, partition: TopicPartition) -> int | None:
+        """Return where open transactions begin; -1 for readers of anything, None before a fetch."""
+        if self._options.isolation_level != READ_COMMITTED:
+            return -1
+        return self._subscription.state(checked_partition(partition)).last_stable_offset
+
+    def last_poll_timestamp(self, partition: TopicPartition) -> int | None:
+        """Return when the broker last told of a partition, in milliseconds since 1970."""
+        fetched_ms = self._subscription.state(checked_partition(partition)).fetched_ms
+        return None if fetched_ms is None else int(fetched_ms)
+
+    def current_lag(self, partition: TopicPartition) -> int | None:
+        """Return how many records the position is behind the end; None before it is known."""
+        return self._core.lag(checked_partition(partition))
+
+    async def offsets_for_times(
+        self, timestamps: Mapping[TopicPartition, int]
+    ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
+        """Return the first offsets that are not older than these times; None where none is."""
+        found = await self._core.offsets_for_times(checked_timestamps(timestamps))
+        return {
+            partition: None
+            if place.offset < 0
+            else OffsetAndTimestamp(place.offset, place.timestamp, place.leader_epoch)
+            for partition, place in found.items()
+        }
+
+    async def beginning_offsets(
+        self, partitions: Iterable[TopicPartition]
+    ) -> dict[TopicPartition, int]:
+        """Return the first offsets of partitions."""
+        return await self._core.ends(checked_partitions(partitions), beginning=True)
+
+    async def end_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """Return the offsets after the last records of partitions."""
+        return await self._core.ends(checked_partitions(partitions), beginning=False)
+
+    # Groups.
+
+    async def commit(self, offsets: Mapping[TopicPartition, Any] | None = None) -> None:
+        """Commit offsets (an offset, or offset and metadata), or all positions."""
+        self._need_group()
+        if self._subscription.mode is Mode.NONE:
+            raise IllegalStateError("not subscribed to any topics")
+        checked = None if offsets is None else checked_offsets(offsets)
+        for partition in checked or ():
+            self._subscription.state(partition)
+        await self._core.commit(checked)
+
+    async def committed(self, partition: TopicPartition) -> int | None:
+        """Return the committed offset of a partition, or None."""
+        self._need_group()
+        partition = checked_partition(partition)
+        return _offset((await self._core.committed([partition])).get(partition))
+
+    def group_metadata(self) -> ConsumerGroupMetadata:
+        """Return who this consumer is in its group, for a producer's transactions."""
+        return self._core.membership.group_metadata()
+
+    def _need_group(self) -> None:
+        if self._options.group_id is None:
+            raise IllegalOperation("this call needs a group: set group_id")
+
+    # The cluster, and this consumer itself.
+
+    async def topics(self) -> set[str]:
+        """Return the topics that this client may see, as the cluster has them now."""
+        return await self._core.topics()
+
+    def partitions_for_topic(self, topic: str) -> set[int] | None:
+        """Return the partitions of a topic; None while nothing is known of it."""
+        known = self._core.board.cluster.partitions_for(topic)
+        return None if known is None else set(known)
+
+    def metrics(self) -> dict[str, dict[str, float]]:
+        """Return counters and averages, by group and name."""
+        return self._core.metrics()
+
+    def health(self) -> dict[str, Any]:
+        """Return what this consumer is doing and why: group, partitions, brokers, last errors."""
+        return self._core.health()
+
+
+def _offset(committed: OffsetAndMetadata | None) -> int | None:
+    return None if committed is None or committed.offset < 0 else committed.offset
+
+
+def _nobody_else() -> None:
+    """Wake nobody beside those who wait on the loop."""
