@@ -18,24 +18,26 @@ from typing import NamedTuple
 from barnabas.config.topic import TopicOptions
 from barnabas.kernels import assign_offsets
 from barnabas.kernels.contract import CONTROL_BIT, Buffer, HeaderFields
-from barnabas.log import partition_metadata, retention, search
+from barnabas.log import opening, partition_metadata, retention, search
 from barnabas.log.file_pool import FilePool
 from barnabas.log.flush import Flush
 from barnabas.log.leader_epochs import LeaderEpochs
 from barnabas.log.producer_snapshot import (
     snapshot_offsets,
     snapshot_path,
+    take_out_snapshots,
     write_snapshot,
 )
 from barnabas.log.producer_state import ProducerStates
-from barnabas.log.recovery import EPOCH_FILE, Found, Recovery
+from barnabas.log.recovery import EPOCH_FILE, Found
 from barnabas.log.replay import apply_batch, marker_of, rebuild_producers
 from barnabas.log.scan import check_batches
 from barnabas.log.search import FoundOffset
-from barnabas.log.segment import DELETED, Segment
+from barnabas.log.segment import Segment
 from barnabas.log.segments import Segments
 from barnabas.log.slice import Slice
 from barnabas.log.transaction_index import AbortedTransaction
+from barnabas.log.unflushed import Unflushed
 from barnabas.log.validation import NEWEST_VERSION, Origin, Rules, validate
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
@@ -90,9 +92,7 @@ class PartitionLog:
         self._files = pool.files
         self._random = random
         self._segments = Segments(found.segments)
-        # Directories whose new names are not flushed, and how often the log was truncated.
-        self._directories_changed = set() if settled else {directory, _parent(directory)}
-        self._metadata_changed = not settled
+        self._unflushed = Unflushed(pool.files, directory, settled=settled)
         self._truncations = 0
         self.configure(options)
         self._segments.active.jitter_ms = self._draw_jitter()
@@ -117,28 +117,17 @@ class PartitionLog:
 
         `topic_id` names a new log; of an existing one its own is kept, for the caller to compare.
         """
-        files = pool.files
-        created = not files.is_dir(directory)
-        if created:
-            files.make_dirs(directory)
-            if topic_id is not None:
-                path = f"{directory}/{partition_metadata.NAME}"
-                files.write(path, partition_metadata.encode(topic_id))
-        known_id = topic_id if created else partition_metadata.read(files, directory)
-        preallocate = options.segment_bytes if options.preallocate else 0
-        recovery = Recovery(
-            files,
+        found, known_id, created = opening.find(
+            pool,
             directory,
-            clean=clean or created,
+            options,
+            now_ms,
+            clean=clean,
             recovery_point=recovery_point,
             log_start_offset=log_start_offset,
             cleaned_offset=cleaned_offset,
-            index_interval_bytes=options.index_interval_bytes,
-            now_ms=now_ms,
+            topic_id=topic_id,
         )
-        found = recovery.create(preallocate) if created else recovery.load()
-        for segment in found.segments:
-            segment.adopt(pool)
         log = cls(
             pool,
             directory,
@@ -155,7 +144,7 @@ class PartitionLog:
         )
         if not created and known_id is None and topic_id is not None:
             log.set_topic_id(topic_id)
-        if not created and files.links(log._segments.active.file.path) > 1:
+        if not created and pool.files.links(log._segments.active.file.path) > 1:
             log.roll(now_ms)  # a file that another log has too is not written to
         return log
 
@@ -342,7 +331,7 @@ class PartitionLog:
         if self.recovery_point >= base:
             # No flush will look at this segment again, so its indexes are made to last at once.
             finished.flush_side_files()
-        if len(self._segments) == 1 and self.directory in self._directories_changed:
+        if len(self._segments) == 1 and self.directory in self._unflushed.directories:
             # A crash that took the first segment's name and left the second one would look like a
             # log whose beginning was deleted long ago.
             self._files.flush_dir(self.directory)
@@ -363,7 +352,7 @@ class PartitionLog:
             jitter_ms=self._draw_jitter(),
         )
         segment.create(self._segment_bytes if self.options.preallocate else 0)
-        self._directories_changed.add(self.directory)
+        self._unflushed.directories.add(self.directory)
         return segment
 
     def _draw_jitter(self) -> int:
@@ -401,22 +390,12 @@ class PartitionLog:
 
     def upper_bound_offset(self, piece: Slice) -> int:
         """Return an offset that all batches of a slice are below, from the index alone."""
-        segment = self._segments[self._segments.index_of(piece.segment_base_offset)]
-        after = segment.offset_index.offset_after(piece.position + piece.size)
-        if after is None:
-            after = self._segments.base_after(segment)
-        return self.log_end_offset if after is None else after
+        bound = self._segments.upper_bound_offset(piece)
+        return self.log_end_offset if bound is None else bound
 
     def aborted_transactions(self, from_offset: int, to_offset: int) -> list[AbortedTransaction]:
         """Return the aborted transactions that a read of [from, to) may meet."""
-        found = []
-        for segment in self._segments.starting_at(from_offset):
-            for entry in segment.aborted:
-                if entry.last_offset >= from_offset and entry.first_offset < to_offset:
-                    found.append(entry)
-                if entry.last_stable_offset >= to_offset:
-                    return found
-        return found
+        return self._segments.aborted_transactions(from_offset, to_offset)
 
     def find_timestamp(self, timestamp: int) -> FoundOffset | None:
         """Return the first record of that time or later."""
@@ -460,43 +439,21 @@ class PartitionLog:
         return self._gather(target, [])
 
     def _gather(self, target: int, side_files: list[str]) -> Flush | None:
-        unsaved = self.leader_epochs.changed or self._directories_changed or side_files
-        if target <= self.recovery_point and not unsaved:
-            return None
-        segments = self._segments.starting_at(self.recovery_point)
-        segments = [segment for segment in segments if segment.base_offset < target]
-        for segment in segments:
-            following = self._segments.base_after(segment)
-            if following is not None:
-                side_files += segment.side_files()
-                side_files.append(snapshot_path(self.directory, following))
-        if self._metadata_changed:
-            side_files.append(f"{self.directory}/{partition_metadata.NAME}")
-        epochs = None
-        if self.leader_epochs.changed:
-            epochs = (f"{self.directory}/{EPOCH_FILE}", self.leader_epochs.encode())
-            self._directories_changed.add(self.directory)
-        flush = Flush(
-            self._files,
+        return self._unflushed.gather(
+            self._segments,
+            self.leader_epochs,
             target,
-            segments,
+            recovery_point=self.recovery_point,
             generation=self._truncations,
             side_files=side_files,
-            directories=sorted(self._directories_changed),
-            epochs=epochs,
         )
-        self.leader_epochs.changed = False
-        self._directories_changed.clear()
-        return flush
 
     def finish_flush(self, flush: Flush, now_ms: int) -> None:
         """Take note of a flush that has run; of one that failed, too."""
         flush.release()
+        self._unflushed.settle(flush, self.leader_epochs)
         if not flush.done:
-            self.leader_epochs.changed = self.leader_epochs.changed or flush.epochs is not None
-            self._directories_changed.update(flush.directories)
             return
-        self._metadata_changed = False
         self.last_flush_ms = now_ms
         if flush.generation == self._truncations:
             self.recovery_point = max(self.recovery_point, flush.up_to)
@@ -561,21 +518,14 @@ class PartitionLog:
             self._removing = True
             for segment in self._segments.remove_first(count):
                 paths += segment.take_out()
-            paths += self._take_out_snapshots(0, self._segments[0].base_offset)
+            paths += take_out_snapshots(
+                self._files, self.directory, 0, self._segments[0].base_offset
+            )
         return paths
 
     def finish_removal(self) -> None:
         """Note that the names of removed segments cannot come back."""
         self._removing = False
-
-    def _take_out_snapshots(self, start: int, end: int) -> list[str]:
-        paths = []
-        for offset in snapshot_offsets(self._files, self.directory):
-            if start <= offset < end:
-                path = snapshot_path(self.directory, offset)
-                self._files.rename(path, path + DELETED)
-                paths.append(path + DELETED)
-        return paths
 
     # -- compaction ---------------------------------------------------------------------------
 
@@ -601,7 +551,7 @@ class PartitionLog:
         paths = []
         for segment in old:
             paths += segment.take_out()
-        return paths + self._take_out_snapshots(new.base_offset, following)
+        return paths + take_out_snapshots(self._files, self.directory, new.base_offset, following)
 
     def truncate_to(self, offset: int, now_ms: int) -> None:
         """Remove the batches that hold `offset` or lie above it, as a follower must at times.
@@ -620,7 +570,7 @@ class PartitionLog:
         active = self._segments.active
         located = active.locate(offset)
         if located is None:
-            self.log_end_offset = self.end_of(active)
+            self.log_end_offset = active.end_offset()
         else:
             self.log_end_offset = active.truncate(located[0])
         # What is gone must not come back after a crash, between batches that are written next.
@@ -638,13 +588,6 @@ class PartitionLog:
         self.log_start_offset = self.log_end_offset = offset
         self.leader_epochs.clear()
         self._after_truncation(offset)
-
-    def end_of(self, segment: Segment) -> int:
-        """Return the offset after the last batch of a segment."""
-        end = segment.base_offset
-        for _, fields in segment.headers(segment.offset_index.last_position()):
-            end = fields[0] + fields[6] + 1
-        return end
 
     def _after_truncation(self, offset: int) -> None:
         end = self.log_end_offset
@@ -682,7 +625,7 @@ class PartitionLog:
             write_snapshot(files, self.directory, self.producers, end)
             side_files.append(snapshot)
         if side_files:
-            self._directories_changed.add(self.directory)
+            self._unflushed.directories.add(self.directory)
         return self._gather(end, side_files)
 
     def close(self, now_ms: int) -> None:
@@ -701,7 +644,7 @@ class PartitionLog:
         """
         self._files.rename(self.directory, directory)
         self.directory = directory
-        self._directories_changed = {directory, _parent(directory)}
+        self._unflushed.move_to(directory)
         self._pool = pool
         for segment in self._segments:
             segment.adopt(pool, directory)
@@ -716,7 +659,3 @@ class PartitionLog:
         """Let the files go without writing anything."""
         for segment in self._segments:
             segment.file.close()
-
-
-def _parent(path: str) -> str:
-    return path.rpartition("/")[0]

@@ -23,7 +23,7 @@ from barnabas.log.producer_state import (
     ProducerStates,
     SentBatch,
 )
-from barnabas.log.segment import is_segment_file, segment_name
+from barnabas.log.segment import DELETED, is_segment_file, segment_name
 from barnabas.model.errors import CorruptFileError
 
 VERSION = 1
@@ -144,3 +144,14 @@ def restore_snapshot(
             continue
         return offset
     return None
+
+
+def take_out_snapshots(files: Files, directory: str, start: int, end: int) -> list[str]:
+    """Rename the snapshots of [start, end) as deleted; return the paths, to unlink later."""
+    paths = []
+    for offset in snapshot_offsets(files, directory):
+        if start <= offset < end:
+            path = snapshot_path(directory, offset)
+            files.rename(path, path + DELETED)
+            paths.append(path + DELETED)
+    return paths

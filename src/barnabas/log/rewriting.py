@@ -37,7 +37,7 @@ def rewrite(
         index_interval_bytes=log.options.index_interval_bytes,
         suffix=CLEANED,
     )
-    tail = log.end_of(group[-1]) - 1
+    tail = group[-1].end_offset() - 1
     changed_ms = new.pool.files.mtime_ms(group[-1].path(LOG))
     writing = Rewriting(new, filtering, tail, changed_ms, means.buffer_bytes)
     pinned = [segment.file for segment in group]

@@ -426,6 +426,13 @@ class Segment:
         """Yield (position, header fields) of the batches from a batch's position on."""
         return headers(self.file.get(), position, self.size_bytes)
 
+    def end_offset(self) -> int:
+        """Return the offset after the last batch."""
+        end = self.base_offset
+        for _, fields in self.headers(self.offset_index.last_position()):
+            end = fields[0] + fields[6] + 1
+        return end
+
     # -- removing -----------------------------------------------------------------------------
 
     def truncate(self, position: int) -> int:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from barnabas.log.segment import Segment
 from barnabas.log.slice import Slice
+from barnabas.log.transaction_index import AbortedTransaction
 
 
 class Segments:
@@ -118,3 +119,22 @@ class Segments:
         if size <= 0:
             return Slice(None, 0, 0, 0, segment.base_offset)
         return Slice(segment.file, position, size, first_size, segment.base_offset)
+
+    def upper_bound_offset(self, piece: Slice) -> int | None:
+        """Return an offset that all batches of a slice are below; None when only the log's end is
+        known to be one.
+        """
+        segment = self._items[self.index_of(piece.segment_base_offset)]
+        after = segment.offset_index.offset_after(piece.position + piece.size)
+        return self.base_after(segment) if after is None else after
+
+    def aborted_transactions(self, from_offset: int, to_offset: int) -> list[AbortedTransaction]:
+        """Return the aborted transactions that a read of [from, to) may meet."""
+        found = []
+        for segment in self.starting_at(from_offset):
+            for entry in segment.aborted:
+                if entry.last_offset >= from_offset and entry.first_offset < to_offset:
+                    found.append(entry)
+                if entry.last_stable_offset >= to_offset:
+                    return found
+        return found

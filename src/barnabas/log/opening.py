@@ -1,0 +1,47 @@
+"""A partition's directory as it is opened: recovered where that is needed, made where it is not."""
+
+from __future__ import annotations
+
+from barnabas.config.topic import TopicOptions
+from barnabas.log import partition_metadata
+from barnabas.log.file_pool import FilePool
+from barnabas.log.recovery import Found, Recovery
+from barnabas.model.ids import Uuid
+
+
+def find(
+    pool: FilePool,
+    directory: str,
+    options: TopicOptions,
+    now_ms: int,
+    *,
+    clean: bool,
+    recovery_point: int,
+    log_start_offset: int,
+    cleaned_offset: int,
+    topic_id: Uuid | None,
+) -> tuple[Found, Uuid | None, bool]:
+    """Return the log in a directory, the id of its topic, and whether it is new."""
+    files = pool.files
+    created = not files.is_dir(directory)
+    if created:
+        files.make_dirs(directory)
+        if topic_id is not None:
+            path = f"{directory}/{partition_metadata.NAME}"
+            files.write(path, partition_metadata.encode(topic_id))
+    known_id = topic_id if created else partition_metadata.read(files, directory)
+    recovery = Recovery(
+        files,
+        directory,
+        clean=clean or created,
+        recovery_point=recovery_point,
+        log_start_offset=log_start_offset,
+        cleaned_offset=cleaned_offset,
+        index_interval_bytes=options.index_interval_bytes,
+        now_ms=now_ms,
+    )
+    preallocate = options.segment_bytes if options.preallocate else 0
+    found = recovery.create(preallocate) if created else recovery.load()
+    for segment in found.segments:
+        segment.adopt(pool)
+    return found, known_id, created

@@ -1,0 +1,84 @@
+"""What of a log's directory a crash could still take back, besides its batches.
+
+Names that were made or changed, the file with the topic's id, index files and snapshots of closed
+segments, leader epochs: a flush takes them along, and gives them back if it fails.
+"""
+
+from __future__ import annotations
+
+from barnabas.log import partition_metadata
+from barnabas.log.files import Files
+from barnabas.log.flush import Flush
+from barnabas.log.leader_epochs import LeaderEpochs
+from barnabas.log.producer_snapshot import snapshot_path
+from barnabas.log.recovery import EPOCH_FILE
+from barnabas.log.segments import Segments
+
+
+class Unflushed:
+    """The side of one log that flushes must not forget."""
+
+    __slots__ = ("_directory", "_files", "_metadata", "directories")
+
+    def __init__(self, files: Files, directory: str, *, settled: bool) -> None:
+        """Begin with nothing unflushed if the log is `settled`, else with all that can be."""
+        self.directories: set[str] = set()  # whose names are not flushed
+        self._metadata = False
+        self._files = files
+        self._directory = directory
+        if not settled:
+            self.move_to(directory)
+            self._metadata = True
+
+    def move_to(self, directory: str) -> None:
+        """Follow the log to another place, whose name is not flushed."""
+        self._directory = directory
+        self.directories = {directory, directory.rpartition("/")[0]}
+
+    def gather(
+        self,
+        segments: Segments,
+        leader_epochs: LeaderEpochs,
+        target: int,
+        *,
+        recovery_point: int,
+        generation: int,
+        side_files: list[str],
+    ) -> Flush | None:
+        """Return what must be flushed for the recovery point to reach the target, if anything."""
+        unsaved = leader_epochs.changed or self.directories or side_files
+        if target <= recovery_point and not unsaved:
+            return None
+        reached = segments.starting_at(recovery_point)
+        reached = [segment for segment in reached if segment.base_offset < target]
+        for segment in reached:
+            following = segments.base_after(segment)
+            if following is not None:
+                side_files += segment.side_files()
+                side_files.append(snapshot_path(self._directory, following))
+        if self._metadata:
+            side_files.append(f"{self._directory}/{partition_metadata.NAME}")
+        epochs = None
+        if leader_epochs.changed:
+            epochs = (f"{self._directory}/{EPOCH_FILE}", leader_epochs.encode())
+            self.directories.add(self._directory)
+        flush = Flush(
+            self._files,
+            target,
+            reached,
+            generation=generation,
+            side_files=side_files,
+            directories=sorted(self.directories),
+            epochs=epochs,
+        )
+        leader_epochs.changed = False
+        self.directories.clear()
+        return flush
+
+    def settle(self, flush: Flush, leader_epochs: LeaderEpochs) -> None:
+        """Take note of a flush that was gathered here and has run, or failed."""
+        if flush.done:
+            self._metadata = False
+        else:
+            leader_epochs.changed = leader_epochs.changed or flush.epochs is not None
+            self.directories.update(flush.directories)
