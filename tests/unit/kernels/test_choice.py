@@ -43,7 +43,7 @@ print(kernels.NAME)
 """
     forced = run(code, "cython")
     assert forced.returncode != 0
-    assert "BARNABAS_KERNELS=cython, but barnabas.kernels.cython.arrow is not compiled" in (
+    assert "BARNABAS_KERNELS=cython, but barnabas.kernels.cython.accumulator is not compiled" in (
         forced.stderr
     )
     assert run(code, "").stdout == "python\n"

@@ -784,7 +784,9 @@ cdef class Accumulator:
     cdef int64_t sticky_partition(self, Topic topic, int64_t size) except -1:
         """Stay with a partition for a batch's bytes, and at most for two (KIP-794)."""
         cdef PendingBatch batch
-        if topic.sticky >= 0 and topic.sticky_bytes >= self.batch_size - HEADER_SIZE:
+        if topic.sticky >= 0 and (
+            HEADER_SIZE + topic.sticky_bytes + size + DELTAS_MAX > self.batch_size
+        ):
             batch = (<PendingPartition>PyList_GET_ITEM(topic.slots, topic.sticky)).open
             if (
                 batch is None

@@ -30,6 +30,7 @@ from barnabas.model.ids import TopicPartition
 _SEALED = struct.Struct(">hiqqqhii")  # what the CRC covers of the header
 _OPEN = struct.Struct(">qiibI")  # what comes before
 _BYTES = (bytes, bytearray, memoryview)
+_DELTAS_MAX = 16  # what the place in a batch may add to the size of a record
 
 
 class Segment:
@@ -693,7 +694,7 @@ class Accumulator:
             return Refusal.SIZE
         by_stickiness = partition is None and (key is None or self.ignore_keys)
         if by_stickiness:
-            slot = self._sticky_slot(topic, timestamp, key, value, headers)
+            slot = self._sticky_slot(topic, size)
         elif partition is None:
             assert key is not None
             slot = topic.slots[(murmur2(key) & 0x7FFFFFFF) % topic.count]
@@ -717,23 +718,17 @@ class Accumulator:
             topic.sticky_bytes += size
         return batch, index, timestamp
 
-    def _sticky_slot(
-        self,
-        topic: _Topic,
-        timestamp: int,
-        key: Buffer | None,
-        value: Buffer | None,
-        headers: tuple[tuple[str, Buffer | None], ...],
-    ) -> PendingPartition:
+    def _sticky_slot(self, topic: _Topic, size: int) -> PendingPartition:
         """Stay with a partition for a batch's bytes, and at most for two (KIP-794)."""
-        if topic.sticky >= 0 and topic.sticky_bytes >= self.batch_size - HEADER_SIZE:
-            open_batch = topic.slots[topic.sticky].open
-            if open_batch is None or topic.sticky_bytes >= 2 * self.batch_size:
+        size += _DELTAS_MAX
+        if topic.sticky >= 0 and HEADER_SIZE + topic.sticky_bytes + size > self.batch_size:
+            batch = topic.slots[topic.sticky].open
+            if (
+                batch is None
+                or topic.sticky_bytes >= 2 * self.batch_size
+                or batch.size + size > self.batch_size
+            ):
                 topic.sticky = -1
-            else:
-                record = encode_record(timestamp, timestamp, 0, key, value, headers)
-                if open_batch.size + len(record) + 16 > self.batch_size:
-                    topic.sticky = -1
         if topic.sticky < 0:
             topic.sticky = self.choose(topic.name) % topic.count
             topic.sticky_bytes = 0
