@@ -48,6 +48,9 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
+_GIVE_S = 0.1
+"""How long iteration gives out what it has taken before it attends to its group again."""
+
 _LOOK_S = 1.0
 """How long a poll waits at most before it attends to its group again."""
 
@@ -207,20 +210,24 @@ class KafkaConsumer:
         """Yield records; end when none comes for consumer.timeout.ms, or when closed."""
         timeout_ms = self._options.consumer_timeout_ms
         timeout_ms = float("inf") if timeout_ms is None or timeout_ms < 0 else timeout_ms
-        count = self._count(None)
+        count, monotonic = self._count(None), time.monotonic
         while not self._closed:
             run = self._poll(timeout_ms, lambda: self._core.take(count))
             if run is None:
                 return
             state, version = run.state, run.version
             self._run, self._given = run, 0
-            for record in run.records:
-                # The user may have moved, paused or taken time, so that the group wants attention.
-                if self._run is not run or state.version != version or state.paused:
+            look_s = monotonic() + _GIVE_S
+            for given, record in enumerate(run.records, 1):
+                # The user may have moved, paused or polled, or taken so long that the group waits.
+                if (
+                    self._run is not run
+                    or state.version != version
+                    or state.paused
+                    or monotonic() > look_s
+                ):
                     break
-                if self._core.needs_attention(time.monotonic() * 1000):
-                    break
-                self._given += 1
+                self._given = given
                 state.position = record.offset + 1
                 state.leader_epoch = record.leader_epoch
                 yield record
