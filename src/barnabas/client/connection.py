@@ -128,6 +128,7 @@ class Connection(asyncio.BufferedProtocol):
         self._writable.set()
         self._correlation_id = 0
         self._ended: str | None = None
+        self._lost = asyncio.Event()
         self._held = False
         self._renewal: asyncio.TimerHandle | asyncio.Task[None] | None = None
         self._throttled_until_s = 0.0
@@ -227,6 +228,19 @@ class Connection(asyncio.BufferedProtocol):
     def close(self) -> None:
         """End the connection; requests still in flight fail."""
         self._end("closed by this client")
+
+    async def wait_closed(self, timeout_ms: float = 1000) -> None:
+        """Wait until the peer has heard of the end, but not for long."""
+        try:
+            async with asyncio.timeout(timeout_ms / 1000):
+                await self._lost.wait()
+        except TimeoutError:
+            assert self._transport is not None
+            self._transport.abort()
+
+    def abort(self) -> None:
+        """End the connection without a word; requests still in flight fail."""
+        self._end("closed by this client", graceful=False)
 
     def close_idle(self) -> None:
         """End the connection because nobody has used it for long."""
@@ -349,6 +363,7 @@ class Connection(asyncio.BufferedProtocol):
         self._stirred()
 
     def connection_lost(self, failure: Exception | None) -> None:
+        self._lost.set()
         self._end("closed by the broker" if failure is None else f"lost ({reason(failure)})")
 
     def _receive(self, frame: memoryview) -> None:
@@ -422,6 +437,8 @@ class Connection(asyncio.BufferedProtocol):
         reason: str,
         failure: BarnabasError | None = None,
         culprit: _Waiting | None = None,
+        *,
+        graceful: bool = True,
     ) -> None:
         """Close once; `failure` goes to `culprit` (or the oldest), the reason to the others."""
         if self._ended is not None:
@@ -432,7 +449,7 @@ class Connection(asyncio.BufferedProtocol):
             self._renewal.cancel()
         if self._transport is not None:
             self.traffic.closed += 1
-            if failure is None:
+            if failure is None and graceful:
                 self._transport.close()
             else:  # a peer that is late or broken need not get what is still buffered for it
                 self._transport.abort()

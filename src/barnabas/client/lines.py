@@ -130,6 +130,7 @@ class Lines:
         for task in opening:
             task.cancel()
         await asyncio.gather(*opening, return_exceptions=True)
-        for line in lines.values():
-            if line.connection is not None:
-                line.connection.close()
+        connections = [line.connection for line in lines.values() if line.connection is not None]
+        for connection in connections:
+            connection.close()
+        await asyncio.gather(*(connection.wait_closed() for connection in connections))

@@ -44,7 +44,7 @@ async def open_connection(
         if login is not None:
             await _log_in(connection, login, connect_timeout_ms)
     except BaseException:
-        connection.close()
+        connection.abort()
         raise
     return connection
 
