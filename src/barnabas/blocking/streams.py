@@ -15,14 +15,16 @@ a message; it can then be asked again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import CancelledError
 from types import TracebackType
 from typing import Any, NamedTuple
 
 from barnabas.blocking.loop_thread import LoopThread
+from barnabas.client.errors import IllegalStateError
 from barnabas.client.switchboard import Switchboard
 from barnabas.config.clients.options import parse_client_options
 from barnabas.consumer import streams as machines
-from barnabas.consumer.streams.chunks import ChunkQueue
+from barnabas.consumer.streams.chunks import Chunk, ChunkQueue
 from barnabas.consumer.streams.simple import EARLIEST, LATEST, Fetched
 from barnabas.coordination.contract import Coordination
 from barnabas.model.errors import ConfigError
@@ -88,10 +90,21 @@ class KafkaStream:
                     record.timestamp,
                     record.headers,
                 )
-            chunk = self._thread.call(self._queue.take(self._timeout_ms))
+            chunk = self._next_chunk()
             if chunk is None:
                 raise StopIteration
             self._partition, self._records = chunk.feed.partition, chunk.unread()
+
+    def _next_chunk(self) -> Chunk | None:
+        if self._queue.closed:
+            return None
+        try:
+            return self._thread.call(self._queue.take(self._timeout_ms))
+        except (CancelledError, IllegalStateError):
+            # The connector's loop may end before it could say that the stream has.
+            if self._queue.closed:
+                return None
+            raise
 
     def clear(self) -> None:
         """Drop what was taken from the queue and not given out yet."""

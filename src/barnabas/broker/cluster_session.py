@@ -58,12 +58,15 @@ class ClusterSession:
                 await self._enter()
             except SessionExpired:
                 logger.warning("the new session ended before the broker was back in the cluster")
+                continue
             except ServiceUnavailable as failure:
                 logger.warning("still without the cluster: %s", failure)
+                continue
             except BarnabasError as failure:
                 await self._give_up(str(failure))
                 return
-            else:
-                self._renewal = None
-                logger.info("the broker is back in the cluster, with a new registration")
-                return
+            # A session that ended meanwhile was not heard of: this task was taken to be at it.
+            if self._coordination.state is not SessionState.EXPIRED:
+                break
+        self._renewal = None
+        logger.info("the broker is back in the cluster, with a new registration")

@@ -87,7 +87,10 @@ class ZooKeeperService:
 
 
 @pytest.fixture
-def zookeeper_service(zookeeper: ZooKeeperServer, chroots: Iterator[str]) -> ZooKeeperService:
+def zookeeper_service(
+    zookeeper: ZooKeeperServer,  # noqa: F811  a fixture is asked for by its name
+    chroots: Iterator[str],  # noqa: F811
+) -> ZooKeeperService:
     return ZooKeeperService(zookeeper, next(chroots))
 
 

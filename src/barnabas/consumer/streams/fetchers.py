@@ -145,7 +145,7 @@ class Fetchers:
                 await self._fetch(fetcher_id, fetcher, wanted)
             except BarnabasError as failure:
                 logger.warning("fetcher %d of broker %d: %s", *reversed(fetcher_id), failure)
-                for partition in wanted:
+                for partition in wanted.keys() & fetcher.feeds.keys():
                     self._give_back(fetcher, partition)
 
     async def _fetch(
@@ -157,6 +157,9 @@ class Fetchers:
             feed = fetcher.feeds[partition]
             if answer.error is ErrorCode.NONE:
                 feed.receive(answer.records)
+                if answer.records:
+                    # To the end of the next request: an answer is only sure of its first batch.
+                    fetcher.feeds[partition] = fetcher.feeds.pop(partition)
                 continue
             if answer.error is ErrorCode.OFFSET_OUT_OF_RANGE:
                 logger.warning(
