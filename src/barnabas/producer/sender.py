@@ -247,10 +247,12 @@ class Sender:
                     continue
                 self._expire(queue, batch, now_ms)
             if queue.open_batch is not None and queue.slot.open is queue.open_batch:
-                next_ms = min(next_ms, queue.open_since_ms + limit_ms)
-                if queue.open_since_ms + limit_ms <= now_ms:
-                    queue.notice(self.accumulator.take(queue.slot, True), now_ms)
-                    self._expire(queue, queue.batches[-1], now_ms)
+                expires_ms = queue.open_since_ms + limit_ms
+                if expires_ms > now_ms:
+                    next_ms = min(next_ms, expires_ms)
+                    continue
+                queue.notice(self.accumulator.take(queue.slot, True), now_ms)
+                self._expire(queue, queue.batches[-1], now_ms)
         return next_ms
 
     def unfinished(self) -> list[SendingBatch]:
