@@ -17,8 +17,8 @@ from collections.abc import Callable
 from typing import Protocol
 
 from barnabas.client.addresses import Address
-from barnabas.client.connection import Ask
 from barnabas.client.errors import AuthenticationFailedError
+from barnabas.client.opening import Ask
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.request_errors import UnsupportedSaslMechanismError, request_error
 from barnabas.wire.messages.sasl_authenticate import (

@@ -14,8 +14,6 @@ simulated one.
 from __future__ import annotations
 
 import asyncio
-import os
-import socket
 import ssl
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
@@ -27,6 +25,7 @@ from barnabas.client.addresses import Address
 from barnabas.client.errors import ConnectionLostError, RequestTimeoutError, UnsupportedApiError
 from barnabas.client.framing import FrameReader
 from barnabas.client.negotiation import PeerVersions, VersionRange
+from barnabas.client.opening import Login, open_connection, reason
 from barnabas.client.traffic import Traffic
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError, RemoteProtocolError
@@ -40,10 +39,6 @@ FRAME_BYTES_MAX = 1 << 30
 
 Answered = Callable[[Any, BarnabasError | None], object]
 """Told of the response, or of the failure that stands for it; exactly one of the two is None."""
-
-Ask = Callable[[Message], Awaitable[Any]]
-Login = Callable[[Ask, Address], Awaitable[float]]
-"""Authenticates by asking; returns how many milliseconds that holds, 0: for good."""
 
 _UNSUPPORTED_VERSION = int(ErrorCode.UNSUPPORTED_VERSION).to_bytes(2, "big")
 
@@ -82,8 +77,6 @@ class Connection(asyncio.BufferedProtocol):
         stirred: Callable[[], object] = lambda: None,
     ) -> Connection:
         """Connect and learn which versions the broker speaks; see `opening.open_connection`."""
-        from barnabas.client.opening import open_connection
-
         return await open_connection(
             lambda: cls(
                 address,
@@ -434,16 +427,16 @@ class Connection(asyncio.BufferedProtocol):
 
     def _end(
         self,
-        reason: str,
+        how: str,
         failure: BarnabasError | None = None,
         culprit: _Waiting | None = None,
         *,
         graceful: bool = True,
     ) -> None:
-        """Close once; `failure` goes to `culprit` (or the oldest), the reason to the others."""
+        """Close once; `failure` goes to `culprit` (or the oldest), how it ended to the others."""
         if self._ended is not None:
             return
-        self._ended = reason
+        self._ended = how
         self._writable.set()
         if self._renewal is not None:
             self._renewal.cancel()
@@ -471,7 +464,7 @@ class Connection(asyncio.BufferedProtocol):
                 waiting,
                 None,
                 ConnectionLostError(
-                    f"connection to {self.address} was {reason} before {waiting.api.name} was "
+                    f"connection to {self.address} was {how} before {waiting.api.name} was "
                     f"{fate} ({elapsed_ms:.0f} ms)"
                 ),
             )
@@ -485,18 +478,3 @@ def _settle(answer: asyncio.Future[Any], response: Any, failure: BarnabasError |
         answer.set_result(response)
     else:
         answer.set_exception(failure)
-
-
-def reason(failure: BaseException) -> str:
-    """Return an operating system's failure in the words that people know."""
-    if isinstance(failure, ConnectionRefusedError):
-        return "connection refused"
-    if isinstance(failure, TimeoutError):
-        return "no answer in time"
-    if isinstance(failure, socket.gaierror):
-        return str(failure.strerror).lower()
-    if isinstance(failure, ssl.SSLError):
-        return str(failure.reason or failure).lower().replace("_", " ")
-    if isinstance(failure, OSError) and failure.errno:
-        return os.strerror(failure.errno).lower()
-    return str(failure) or type(failure).__name__

@@ -8,13 +8,14 @@ and worth another attempt; a certificate or a password that is refused is an
 from __future__ import annotations
 
 import asyncio
+import os
+import socket
 import ssl
-from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from barnabas import __version__
 from barnabas.client.addresses import Address
-from barnabas.client.connection import Connection, Login, reason
 from barnabas.client.errors import AuthenticationFailedError, ConnectError, ConnectionLostError
 from barnabas.client.negotiation import PeerVersions, VersionRange, version_for_retry
 from barnabas.model.error_codes import ErrorCode
@@ -24,7 +25,14 @@ from barnabas.wire.apis import API_VERSIONS_KEY, api_of
 from barnabas.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from barnabas.wire.schema import Message
 
-ConnectionType = TypeVar("ConnectionType", bound=Connection)
+if TYPE_CHECKING:
+    from barnabas.client.connection import Connection
+
+ConnectionType = TypeVar("ConnectionType", bound="Connection")
+
+Ask = Callable[[Message], Awaitable[Any]]
+Login = Callable[[Ask, Address], Awaitable[float]]
+"""Authenticates by asking; returns how many milliseconds that holds, 0: for good."""
 
 
 async def open_connection(
@@ -71,12 +79,12 @@ async def _connect(
         ) from failure
     except OSError as failure:
         elapsed_ms = (loop.time() - started_s) * 1000
-        hint = ""
+        words = reason(failure)
+        if not isinstance(failure, ConnectionRefusedError):
+            words += f" ({elapsed_ms:.0f} ms)"
         if tls is not None and isinstance(failure, ConnectionResetError):
-            hint = "; perhaps it does not speak TLS: see security.protocol"
-        raise ConnectError(
-            f"cannot connect to {address}: {reason(failure)} ({elapsed_ms:.0f} ms){hint}"
-        ) from failure
+            words += "; perhaps it does not speak TLS: see security.protocol"
+        raise ConnectError(f"cannot connect to {address}: {words}") from failure
     return connection
 
 
@@ -130,3 +138,18 @@ def _ranges(address: Address, response: ApiVersionsResponse) -> PeerVersions:
         str(address),
         ((entry.api_key, entry.min_version, entry.max_version) for entry in response.api_keys),
     )
+
+
+def reason(failure: BaseException) -> str:
+    """Return an operating system's failure in the words that people know."""
+    if isinstance(failure, ConnectionRefusedError):
+        return "connection refused"
+    if isinstance(failure, TimeoutError):
+        return "no answer in time"
+    if isinstance(failure, socket.gaierror):
+        return str(failure.strerror).lower()
+    if isinstance(failure, ssl.SSLError):
+        return str(failure.reason or failure).lower().replace("_", " ")
+    if isinstance(failure, OSError) and failure.errno:
+        return os.strerror(failure.errno).lower()
+    return str(failure) or type(failure).__name__

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from barnabas.client.authentication import Authentication
-from barnabas.client.connection import Login
+from barnabas.client.opening import Login
 from barnabas.client.sasl.oauthbearer import OAuthBearer
 from barnabas.client.sasl.plain import Plain
 from barnabas.client.sasl.scram import Scram

@@ -19,23 +19,26 @@ import random as random_module
 import ssl
 from collections.abc import Awaitable, Callable, Iterable
 from enum import Enum
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from barnabas.client.addresses import Address, parse_address, parse_addresses
 from barnabas.client.cluster import ClusterView
-from barnabas.client.connection import FRAME_BYTES_MAX, Connection, Login
+from barnabas.client.connection import FRAME_BYTES_MAX, Connection
 from barnabas.client.errors import NetworkError, NoBrokersAvailable
 from barnabas.client.freshness import Freshness
 from barnabas.client.lines import Lines
+from barnabas.client.opening import Login
 from barnabas.client.retry import Backoff, Verdict, verdict
 from barnabas.client.traffic import Traffic, client_metrics
-from barnabas.config.clients.common import CommonOptions
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError, RequestError
 from barnabas.model.ids import TopicPartition
 from barnabas.model.request_errors import request_error
 from barnabas.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from barnabas.wire.schema import Message
+
+if TYPE_CHECKING:  # the tools on the command line do without options of clients
+    from barnabas.config.clients.common import CommonOptions
 
 Result = TypeVar("Result")
 
