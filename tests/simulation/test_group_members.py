@@ -1,10 +1,12 @@
-"""Consumers of one group whose connections break, whose processes stop and die, and whose broker falls.
+"""Consumers of one group: connections break, processes stop and die, and the broker falls.
 
 Every seed is one history of a few members (how many, which protocol, which assignor and how they
 commit is drawn too). Records are numbers: a member that owns a partition counts on from the offset
 that was committed. Whatever happens, a partition has one owner per generation at most, every record
 is processed by somebody before an offset behind it is committed, and a committed offset never goes
-back. `BARNABAS_CHAOS_SEEDS` asks for more histories than the suite runs.
+back. Members that nobody disturbs never own a partition at the same time.
+
+`BARNABAS_CHAOS_SEEDS` asks for more histories than the suite runs.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from random import Random
 
@@ -42,6 +45,9 @@ TOPIC = "t"
 RECORDS = 40
 """How many records each partition has."""
 
+OBLIVION = 9.0
+"""Seconds after which a member knows that the group went on without it, and says so in a poll."""
+
 BROKER_OPTIONS = {
     "log.flush.interval.messages": "1",  # what a commit acknowledged survives a crash
     "group.coordinator.rebalance.protocols": "classic,consumer",
@@ -64,7 +70,24 @@ class Witness:
     """By generation and partition."""
     processed: dict[TopicPartition, set[int]] = field(default_factory=lambda: defaultdict(set))
     committed: dict[TopicPartition, int] = field(default_factory=dict)
+    holders: dict[TopicPartition, set[str]] = field(default_factory=lambda: defaultdict(set))
+    """Who was told that it has a partition, and not yet that it has it no more."""
+    disturbed: dict[str, float] = field(default_factory=dict)
+    """Until when members cannot know what the group thinks of them."""
     complaints: list[str] = field(default_factory=list)
+
+    def holds(self, name: str, partition: TopicPartition) -> None:
+        now = asyncio.get_running_loop().time()
+        for other in self.holders[partition] - {name}:
+            if now > self.disturbed.get(other, 0):
+                self.complaints.append(f"{partition} is {other}'s and comes to {name} at {now}")
+        self.holders[partition].add(name)
+
+    def disturb(self, names: Iterable[str], seconds: float) -> None:
+        """Members may be out of the group for a while and not know it."""
+        until = asyncio.get_running_loop().time() + seconds + OBLIVION
+        for name in names:
+            self.disturbed[name] = max(until, self.disturbed.get(name, 0))
 
     def owns(self, name: str, generation: int, partition: TopicPartition) -> None:
         owner = self.owners.setdefault((generation, partition), name)
@@ -91,6 +114,8 @@ class Witness:
 class Ledger(ConsumerRebalanceListener):
     """One life of a member, as its listener hears it."""
 
+    name: str
+    witness: Witness
     owned: set[TopicPartition] = field(default_factory=set)
     complaints: list[str] = field(default_factory=list)
 
@@ -98,11 +123,15 @@ class Ledger(ConsumerRebalanceListener):
         if assigned & self.owned:
             self.complaints.append(f"{assigned & self.owned} came twice")
         self.owned |= assigned
+        for partition in assigned:
+            self.witness.holds(self.name, partition)
 
     def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:
         if not revoked or revoked - self.owned:
             self.complaints.append(f"{revoked} went, {self.owned} was owned")
         self.owned -= revoked
+        for partition in revoked:
+            self.witness.holders[partition].discard(self.name)
 
 
 @dataclass(frozen=True)
@@ -136,15 +165,19 @@ class Plan:
         return cls(random.randint(1, 4), random.randint(1, 5), options, commits)
 
 
+Stops = dict[str, asyncio.Event]
+"""By which members are asked to leave."""
+
+
 class Life:
     """One life of a member's process."""
 
-    def __init__(self, host: Host, plan: Plan, witness: Witness, stop: asyncio.Event) -> None:
+    def __init__(self, host: Host, plan: Plan, witness: Witness, stops: Stops) -> None:
         options = parse_client_options(
             ConsumerOptions, {"bootstrap.servers": f"broker:{PORT}", **plan.options}
         )
         self._name, self._random = host.name, host.random
-        self._plan, self._witness, self._stop = plan, witness, stop
+        self._plan, self._witness, self._stop = plan, witness, stops[host.name]
         self._board = Switchboard(
             [Address("broker", PORT)],
             client_id=host.name,
@@ -152,7 +185,7 @@ class Life:
             connect_timeout_ms=1000,
             random=host.random,
         )
-        self._ledger = Ledger()
+        self._ledger = Ledger(host.name, witness)
         self._subscription = Subscription()
         self._subscription.subscribe([TOPIC], listener=self._ledger)
         self._membership: Membership = membership(
@@ -231,31 +264,40 @@ async def watch(plan: Plan, witness: Witness) -> None:
             connection.close()
 
 
-async def disturb(world: World, lives: dict[str, asyncio.Task[None]]) -> None:
+async def disturb(
+    world: World, witness: Witness, lives: dict[str, asyncio.Task[None]], stops: Stops
+) -> None:
     """Break one thing after the other, for a while, and mend all in the end."""
     random = world.random
-    for _ in range(random.randint(2, 6)):
+    kinds = ["reset", "reset", "cut", "pause", "kill", "crash", "broker", "leave", "leave"]
+    for _ in range(random.randint(2, 7)):
         await asyncio.sleep(random.uniform(0.1, 2.5))
-        name = random.choice(list(lives))
-        kind = random.choice(["reset", "reset", "cut", "pause", "kill", "crash", "broker"])
+        name, kind = random.choice(list(lives)), random.choice(kinds)
+        seconds = random.uniform(0.1, 8 if kind == "pause" else 4)
+        if kind != "leave":
+            witness.disturb(lives if kind == "broker" else [name], seconds)
         if kind == "reset":
             world.network.reset(name, "broker")
         elif kind == "cut":
             world.network.cut(name, "broker")
-            await asyncio.sleep(random.uniform(0.1, 6))
+            await asyncio.sleep(seconds)
             world.network.heal(name, "broker")
         elif kind == "pause":
             world.pause(name)
-            await asyncio.sleep(random.uniform(0.1, 8))
+            await asyncio.sleep(seconds)
             world.resume(name)
-        elif kind in ("kill", "crash"):
-            (world.kill if kind == "kill" else world.crash)(name)
-            await asyncio.sleep(random.uniform(0, 4))
-            lives[name] = world.restart(name)
-        else:
+        elif kind == "broker":
             world.crash("broker")
-            await asyncio.sleep(random.uniform(0.1, 2))
+            await asyncio.sleep(seconds)
             world.restart("broker")
+        else:
+            if kind == "leave":
+                stops[name].set()
+                await lives[name]
+                stops[name].clear()
+            (world.crash if kind == "crash" else world.kill)(name)
+            await asyncio.sleep(seconds)
+            lives[name] = world.restart(name)
 
 
 def history(seed: int) -> Witness:
@@ -263,20 +305,20 @@ def history(seed: int) -> Witness:
     with World(seed) as world:
         plan = Plan.draw(world.random)
         witness = Witness(plan.partitions)
-        stop = asyncio.Event()
-        names = [f"member-{number}" for number in range(plan.members)]
+        stops = {f"member-{number}": asyncio.Event() for number in range(plan.members)}
 
         async def scenario() -> None:
             world.start("broker", lambda host: serve(host, **BROKER_OPTIONS))
             await create_topic(plan)
             lives = {
-                name: world.start(name, lambda host: Life(host, plan, witness, stop).run())
-                for name in names
+                name: world.start(name, lambda host: Life(host, plan, witness, stops).run())
+                for name in stops
             }
             watching = asyncio.create_task(watch(plan, witness))
-            await disturb(world, lives)
+            await disturb(world, witness, lives, stops)
             await watching
-            stop.set()
+            for stop in stops.values():
+                stop.set()
             await asyncio.gather(*lives.values())
 
         world.run(scenario(), until=400)
