@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Coroutine, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from barnabas.client.switchboard import CONTROLLER, Switchboard
@@ -24,6 +25,12 @@ from barnabas.wire.messages.produce import (
 T0 = 1_700_000_000_000
 
 
+def _run(work: Coroutine[Any, Any, None]) -> None:
+    """Run a coroutine on a thread of its own: the test may be inside a loop."""
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(asyncio.run, work).result()
+
+
 def create(bootstrap: str, topic: str, partitions: int = 1) -> None:
     """Create a topic."""
 
@@ -38,7 +45,7 @@ def create(bootstrap: str, topic: str, partitions: int = 1) -> None:
             response = await board.send(request, CONTROLLER)
             assert [each.error_code for each in response.topics] == [0], response
 
-    asyncio.run(work())
+    _run(work())
 
 
 def write(
@@ -50,7 +57,7 @@ def write(
         async with Switchboard(bootstrap) as board:
             await append(board, partition, rows, **options)
 
-    asyncio.run(work())
+    _run(work())
 
 
 async def append(
@@ -105,4 +112,4 @@ def delete_before(bootstrap: str, partition: TopicPartition, offset: int) -> Non
             response = await board.send(request, partition)
             assert response.topics[0].partitions[0].error_code == 0, response
 
-    asyncio.run(work())
+    _run(work())
