@@ -60,3 +60,17 @@ def test_records_below_the_start_are_passed_over():
     batch = build_batch([(0, b"a", b""), (0, b"b", b"")], base_offset=5)
     assert offsets.put_batches(batch, 0, len(batch), 6) == (len(batch), -1)
     assert (offsets.get(b"a"), offsets.get(b"b")) == (None, 6)
+
+
+def test_its_memory_can_be_given_back():
+    offsets = OffsetMap(SLOT_SIZE * 10, 0.9, 10)
+    assert offsets.put_records(records_of([b"a"]), 1, 0, 0) == -1
+    offsets.release()
+    with pytest.raises(ValueError, match="released"):
+        offsets.get(b"a")
+
+
+def test_a_map_without_a_slot_takes_nothing():
+    offsets = OffsetMap(SLOT_SIZE - 1, 0.9, 10)
+    assert offsets.put_records(records_of([None, b"a"]), 2, 40, 0) == 41
+    assert offsets.get(b"a") is None

@@ -80,3 +80,30 @@ def test_the_header_checksum_is_checked_unless_it_is_known_to_be_wrong() -> None
 def test_broken_frames(frame: str, reason: str) -> None:
     with pytest.raises(CorruptRecordError, match=reason):
         decompress("lz4", bytes.fromhex(frame))
+
+
+@pytest.mark.parametrize("size", [0, 1, 500, lz4_frame.BLOCK_SIZE])
+def test_the_usual_frame_is_known_by_its_one_block(size: int) -> None:
+    data = b"ab" * (size // 2) + b"c" * (size % 2)
+    packed = lz4_frame.write(memoryview(data), 9)
+    block = lz4_frame.single_block(memoryview(packed))
+    if size < 2:  # no block at all, or one that is stored
+        assert block is None
+    else:
+        assert block == packed[11:-4]
+    assert decompress("lz4", packed) == data
+
+
+def test_other_frames_are_not_taken_for_it() -> None:
+    packed = lz4_frame.write(memoryview(b"ab" * 500), 9)
+    two_blocks = lz4_frame.write(memoryview(bytes(lz4_frame.BLOCK_SIZE + 1)), 9)
+    for other in (packed[:-1], packed + packed, b"x" + packed[1:], two_blocks, packed[:14], b""):
+        assert lz4_frame.single_block(memoryview(other)) is None
+    assert decompress("lz4", packed + packed) == b"ab" * 1000
+    assert decompress("lz4", two_blocks) == bytes(lz4_frame.BLOCK_SIZE + 1)
+
+
+def test_a_damaged_block_is_refused() -> None:
+    packed = lz4_frame.write(memoryview(b"ab" * 500), 9)
+    with pytest.raises(CorruptRecordError, match="damaged lz4"):
+        decompress("lz4", packed[:11] + b"\xff" * (len(packed) - 15) + packed[-4:])
