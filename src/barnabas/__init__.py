@@ -7,26 +7,15 @@ needs no client should not wait for one.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from barnabas.admin.offsets import OffsetSpec as OffsetSpec
-    from barnabas.consumer.group.contract import (
-        ConsumerGroupMetadata as ConsumerGroupMetadata,
-    )
-    from barnabas.consumer.group.contract import (
-        ConsumerRebalanceListener as ConsumerRebalanceListener,
-    )
-    from barnabas.model.ids import TopicPartition as TopicPartition
-    from barnabas.structs import OffsetAndMetadata as OffsetAndMetadata
-    from barnabas.structs import OffsetAndTimestamp as OffsetAndTimestamp
-    from barnabas.structs import TopicPartitionReplica as TopicPartitionReplica
+from typing import Any
 
 __version__ = "0.1.0.dev0"
 
 _HOMES = {
-    "ConsumerGroupMetadata": "barnabas.consumer.group.contract",
+    "ConsumerGroupMetadata": "barnabas.model.group_metadata",
+    "AsyncConsumerRebalanceListener": "barnabas.consumer.group.contract",
     "ConsumerRebalanceListener": "barnabas.consumer.group.contract",
+    "ConsumerRecord": "barnabas.kernels",
     "KafkaAdminClient": "barnabas.blocking.admin",
     "KafkaConsumer": "barnabas.blocking.consumer",
     "KafkaProducer": "barnabas.blocking.producer",
@@ -36,7 +25,7 @@ _HOMES = {
     "TopicPartition": "barnabas.model.ids",
     "TopicPartitionReplica": "barnabas.structs",
 }
-"""Where each name lives."""
+"""Where each name lives; types are in the stub beside this file."""
 
 __all__ = ["__version__", *_HOMES]
 

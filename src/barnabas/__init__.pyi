@@ -1,0 +1,34 @@
+# Types of the names that __init__.py imports when they are asked for.
+
+from barnabas.admin.offsets import OffsetSpec as OffsetSpec
+from barnabas.blocking.admin import KafkaAdminClient as KafkaAdminClient
+from barnabas.blocking.consumer import KafkaConsumer as KafkaConsumer
+from barnabas.blocking.producer import KafkaProducer as KafkaProducer
+from barnabas.consumer.group.contract import (
+    AsyncConsumerRebalanceListener as AsyncConsumerRebalanceListener,
+)
+from barnabas.consumer.group.contract import ConsumerRebalanceListener as ConsumerRebalanceListener
+from barnabas.kernels import ConsumerRecord as ConsumerRecord
+from barnabas.model.group_metadata import ConsumerGroupMetadata as ConsumerGroupMetadata
+from barnabas.model.ids import TopicPartition as TopicPartition
+from barnabas.structs import OffsetAndMetadata as OffsetAndMetadata
+from barnabas.structs import OffsetAndTimestamp as OffsetAndTimestamp
+from barnabas.structs import TopicPartitionReplica as TopicPartitionReplica
+
+__version__: str
+
+__all__ = [
+    "AsyncConsumerRebalanceListener",
+    "ConsumerGroupMetadata",
+    "ConsumerRebalanceListener",
+    "ConsumerRecord",
+    "KafkaAdminClient",
+    "KafkaConsumer",
+    "KafkaProducer",
+    "OffsetAndMetadata",
+    "OffsetAndTimestamp",
+    "OffsetSpec",
+    "TopicPartition",
+    "TopicPartitionReplica",
+    "__version__",
+]

@@ -1,0 +1,29 @@
+# Types of the names that __init__.py imports when they are asked for.
+
+from barnabas.aio.admin import AIOKafkaAdminClient as AIOKafkaAdminClient
+from barnabas.aio.consumer import AIOKafkaConsumer as AIOKafkaConsumer
+from barnabas.aio.producer import AIOKafkaProducer as AIOKafkaProducer
+from barnabas.client.errors import ConsumerStoppedError as ConsumerStoppedError
+from barnabas.client.errors import IllegalOperation as IllegalOperation
+from barnabas.consumer.group.contract import (
+    AsyncConsumerRebalanceListener as AsyncConsumerRebalanceListener,
+)
+from barnabas.consumer.group.contract import ConsumerRebalanceListener as ConsumerRebalanceListener
+from barnabas.kernels import ConsumerRecord as ConsumerRecord
+from barnabas.model.ids import TopicPartition as TopicPartition
+from barnabas.structs import OffsetAndMetadata as OffsetAndMetadata
+from barnabas.structs import OffsetAndTimestamp as OffsetAndTimestamp
+
+__all__ = [
+    "AIOKafkaAdminClient",
+    "AIOKafkaConsumer",
+    "AIOKafkaProducer",
+    "AsyncConsumerRebalanceListener",
+    "ConsumerRebalanceListener",
+    "ConsumerRecord",
+    "ConsumerStoppedError",
+    "IllegalOperation",
+    "OffsetAndMetadata",
+    "OffsetAndTimestamp",
+    "TopicPartition",
+]
