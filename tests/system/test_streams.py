@@ -95,7 +95,7 @@ def config(connect: str, **more: object) -> dict[str, str]:
         "zookeeper.connect": connect,
         "group.id": "g",
         "auto.offset.reset": "smallest",
-        "zookeeper.session.timeout.ms": "1000",
+        "zookeeper.session.timeout.ms": "10000",
         "zookeeper.connection.timeout.ms": "15000",
         "rebalance.backoff.ms": "200",
         "rebalance.max.retries": "50",

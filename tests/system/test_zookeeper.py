@@ -26,6 +26,7 @@ from tests.unit.broker.serving import (
 from tools.apache_kafka import Distribution, Unavailable
 from tools.processes import free_port, wait_for_line
 
+from barnabas.blocking.streams import create_consumer_connector
 from barnabas.model.errors import ConfigError
 from barnabas.testing.process import ProcessRunner
 from barnabas.testing.wire_cutter import WireCutter
@@ -103,6 +104,24 @@ def use(bootstrap: str) -> None:
     assert producer.flush(30) == 0
 
 
+def read_with_streams(connect: str) -> None:
+    """Read what was sent, with offsets in Kafka and in the tree."""
+    settings = {
+        "zookeeper.connect": connect,
+        "group.id": "g",
+        "auto.offset.reset": "smallest",
+        "offsets.storage": "kafka",
+        "consumer.timeout.ms": "30000",
+        "zookeeper.connection.timeout.ms": "15000",
+        "rebalance.backoff.ms": "200",
+        "rebalance.max.retries": "100",
+    }
+    with create_consumer_connector(settings) as connector:
+        [stream] = connector.create_message_streams({"plain": 1})["plain"]
+        assert next(stream).message == b"x"
+        connector.commit_offsets()
+
+
 @contextmanager
 def apache_kafka(folder: Path, connect: str) -> Iterator[str]:
     try:
@@ -142,6 +161,9 @@ def test_the_tree_is_what_apache_kafka_writes(
     ):
         use(bootstrap)
         theirs = comparable(dump(client))
+        read_with_streams(zookeeper.address + theirs_at)
+        owned = [path for path in dump(client) if path.startswith("/consumers/g/owners/plain/")]
+        assert owned == [], "the consumer has let go"
     runner = ProcessRunner()
     host, port = runner.start(
         {
@@ -193,7 +215,6 @@ def test_ids_are_generated_and_clashes_are_refused(
     chroot = next(chroots)
     options = {
         "zookeeper.connect": zookeeper.address + chroot,
-        "zookeeper.session.timeout.ms": "600",
         "broker.id": "-1",
     }
     first = Serving(tmp_path / "first", options)
@@ -201,6 +222,7 @@ def test_ids_are_generated_and_clashes_are_refused(
         assert first.broker.broker_id == 1001
         double = Serving(tmp_path / "double", {**options, "broker.id": "1001"})
         double.options["reserved.broker.max.id"] = "2000"
+        double.options["zookeeper.session.timeout.ms"] = "600"
         with pytest.raises(ConfigError, match=r"broker.id=1001: another live broker"):
             double.start()
         double._forget()
@@ -230,7 +252,7 @@ def test_a_lost_session_is_followed_by_another(
             tmp_path,
             {
                 "zookeeper.connect": network.address + chroot,
-                "zookeeper.session.timeout.ms": "600",
+                "zookeeper.session.timeout.ms": "1500",
                 "zookeeper.connection.timeout.ms": "15000",
             },
         )

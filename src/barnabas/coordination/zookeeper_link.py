@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import logging
 import socket
 import threading
 import time
@@ -58,6 +59,8 @@ __all__ = [
     "node_mark",
     "stat_of",
 ]
+
+logger = logging.getLogger("barnabas.zookeeper")
 
 Answered: TypeAlias = Callable[[Any, Exception | None], None]
 """Given a result or a failure, on the loop."""
@@ -153,8 +156,13 @@ class Link:
         await asyncio.to_thread(self._stop)
 
     def _stop(self) -> None:
-        self._client.stop()
-        self._client.close()
+        try:
+            self._client.stop()
+        except errors.WriterNotClosedException:
+            # A server that neither answers nor ends the connection: the thread ends when it does.
+            logger.warning("ZooKeeper at %s does not let the session go", self._settings)
+        else:
+            self._client.close()
 
     # Questions; each is answered once, on the loop, in the order of asking.
 

@@ -67,7 +67,7 @@ class ZooKeeperServer:
         settings: Mapping[str, str] | None = None,
         java_options: Sequence[str] = (),
     ) -> None:
-        """Describe a server; sessions may last between 2 and 20 ticks."""
+        """Describe a server; sessions may last from two ticks up to a minute."""
         self.port = free_port()
         self.directory = Path(tempfile.mkdtemp(prefix="barnabas-zookeeper-"))
         self._classpath = classpath
@@ -79,6 +79,7 @@ class ZooKeeperServer:
             "clientPort": str(self.port),
             "clientPortAddress": "127.0.0.1",
             "maxClientCnxns": "0",
+            "maxSessionTimeout": "60000",
             "admin.enableServer": "false",
             "4lw.commands.whitelist": "*",
             **(settings or {}),

@@ -15,7 +15,7 @@ from barnabas.coordination.embedded import EmbeddedCoordination, EmbeddedStore
 from barnabas.coordination.memory import MemoryCoordination, MemoryStore
 from barnabas.testing.zookeeper import ZooKeeperServer
 
-SESSION_TIMEOUT_MS = 1000
+SESSION_TIMEOUT_MS = 10_000
 
 
 @pytest.hookimpl(tryfirst=True)

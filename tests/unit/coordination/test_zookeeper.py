@@ -31,7 +31,7 @@ pytest.importorskip("kazoo", reason="pip install 'barnabas[zookeeper]'")
 from barnabas.coordination.zookeeper import ZooKeeperCoordination
 from barnabas.coordination.zookeeper_settings import ZooKeeperSettings
 
-TIMEOUT_MS = 2000
+TIMEOUT_MS = 10_000
 
 
 def settings(*servers: str, chroot: str = "", **more: object) -> ZooKeeperSettings:
@@ -222,6 +222,25 @@ async def test_a_paused_server_suspends_and_then_serves_on(server):
         stat = await one.exists("/live")
     assert stat.ephemeral_owner == one.session_id
     await one.close()
+
+
+async def test_a_session_closes_although_the_server_is_silent(server):
+    one = await connect(server.address, session_timeout_ms=1000)
+    await one.create("/live", ephemeral=True)
+    server.pause()
+    waiting = asyncio.ensure_future(one.get("/live"))
+    async with asyncio.timeout(15):
+        await one.close()
+    with pytest.raises(SessionExpired):
+        await waiting
+    server.resume()
+    two = await connect(server.address)
+    gone = asyncio.Event()
+    if await two.exists("/live", lambda _: gone.set()) is not None:
+        async with asyncio.timeout(20):
+            await gone.wait()
+    assert await two.exists("/live") is None
+    await two.close()
 
 
 async def lose_answer(session, proxy, write):
