@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import uuid
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+from tests.unit.admin.scripted import converse as scripted
+from tests.unit.admin.scripted import in_turn
 
 from barnabas.admin.topics import NewTopic, create_partitions, create_topics, delete_topics
+from barnabas.client.errors import UnsupportedApiError
 from barnabas.client.switchboard import Switchboard
 from barnabas.model.error_codes import ErrorCode
 from barnabas.testing.scripted_broker import ScriptedBroker
@@ -127,3 +131,45 @@ def test_topics_are_deleted_by_name_in_old_and_new_versions(highest: int) -> Non
     controllers = Controllers({DeleteTopicsRequest: (0, highest)})
     outcomes, _ = converse(lambda board: delete_topics(board, ["a", "b"]), controllers)
     assert [(outcome.name, outcome.error) for outcome in outcomes] == [("a", None), ("b", None)]
+
+
+def test_only_the_topic_that_was_throttled_is_sent_again() -> None:
+    def answer(*codes: tuple[str, int]) -> CreateTopicsResponse:
+        results = [CreatableTopicResult(name=name, error_code=code) for name, code in codes]
+        return CreateTopicsResponse(topics=results)
+
+    answers = in_turn(answer(("a", 36), ("b", 89), ("c", 7)), answer(("b", 0)))
+    created, broker = scripted(
+        {CreateTopicsRequest: answers},
+        lambda board: create_topics(board, [NewTopic(name) for name in "abc"]),
+    )
+    errors = [None if topic.error is None else topic.error.code for topic in created]
+    # A creation that timed out may still happen: sent again, it could only be refused.
+    assert errors == [ErrorCode.TOPIC_ALREADY_EXISTS, None, ErrorCode.REQUEST_TIMED_OUT]
+    asked: list[Any] = [each.message for each in broker.asked(CreateTopicsRequest)]
+    assert [[topic.name for topic in each.topics] for each in asked] == [["a", "b", "c"], ["b"]]
+
+
+def test_topics_are_deleted_by_name_and_id() -> None:
+    topic_id = uuid.UUID(int=7)
+    answer = DeleteTopicsResponse(
+        responses=[
+            DeletableTopicResult(name="a", topic_id=bytes(15) + b"\x01"),
+            DeletableTopicResult(name=None, topic_id=topic_id.bytes, error_code=100),
+        ]
+    )
+    script = {DeleteTopicsRequest: in_turn(answer)}
+    [by_name, by_id], broker = scripted(script, lambda board: delete_topics(board, ["a", topic_id]))
+    assert (by_name.name, by_name.error) == ("a", None)
+    assert (by_id.name, by_id.topic_id) == ("", topic_id.bytes)
+    assert by_id.error is not None
+    assert by_id.error.code is ErrorCode.UNKNOWN_TOPIC_ID
+    sent: Any = broker.asked(DeleteTopicsRequest)[0].message
+    assert [(each.name, each.topic_id) for each in sent.topics] == [
+        ("a", bytes(16)),
+        (None, topic_id.bytes),
+    ]
+    with pytest.raises(UnsupportedApiError, match="we need 6"):
+        scripted(
+            script, lambda board: delete_topics(board, [topic_id]), {DeleteTopicsRequest: (0, 5)}
+        )
