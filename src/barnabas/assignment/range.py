@@ -11,6 +11,7 @@ with the same readers and the same number of partitions are then dealt together.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import TypeAlias
@@ -66,15 +67,17 @@ class _Topic:
         self.name = name
         self.count = count
         self.readers = readers
-        self.given: dict[str, list[int]] = {member.member_id: [] for member in readers}
+        self.given: defaultdict[str, list[int]] = defaultdict(list)
         self.left = dict.fromkeys(range(count))
         self._share, self._larger = divmod(count, len(readers))
-        self._racks = [frozenset(racks.get(TopicPartition(name, n), ())) for n in range(count)]
+        self._racks: list[frozenset[str]] = []
+        if racks:
+            self._racks = [frozenset(racks.get(TopicPartition(name, n), ())) for n in range(count)]
 
     @property
     def is_rack_aware(self) -> bool:
         """Tell whether racks make a difference: some reader is near some partitions only."""
-        everywhere = frozenset().union(*self._racks)
+        everywhere: frozenset[str] = frozenset().union(*self._racks)
         return any(member.rack_id in everywhere for member in self.readers) and any(
             racks != everywhere for racks in self._racks
         )
@@ -105,6 +108,8 @@ class _Topic:
         """Give members in turn of what is left, as much as there is room for."""
         rest = iter(list(self.left))
         for member in self.readers:
+            if not self.left:
+                break
             self.give(member, islice(rest, max(self.room(member), 0)))
 
 
