@@ -1,12 +1,13 @@
-"""Write docs/reference/options.md from the declared options.
+"""Write docs/reference/options.md and client-options.md from the declared options.
 
-    python tools/option_reference.py            write the page
-    python tools/option_reference.py --check    fail when the page is stale
+    python tools/option_reference.py            write the pages
+    python tools/option_reference.py --check    fail when a page is stale
     python tools/option_reference.py --check-statuses
                                                 fail when an option that is declared to act is read
                                                 nowhere, or one without effect is read
 
-The last one looks for attributes by name in the sources outside config/.
+The last one looks for attributes by name in the sources outside config/: those of brokers and
+those of clients, which have options of the same names, apart.
 """
 
 from __future__ import annotations
@@ -19,12 +20,47 @@ from pathlib import Path
 
 from barnabas.config.aliases import ALIASES, aliases
 from barnabas.config.broker import BrokerOptions
+from barnabas.config.clients.admin import AdminOptions
+from barnabas.config.clients.common import CommonOptions
+from barnabas.config.clients.consumer import ConsumerOptions
+from barnabas.config.clients.java import JavaOptions
+from barnabas.config.clients.options import ClientSection
+from barnabas.config.clients.producer import ProducerOptions
+from barnabas.config.clients.security import SecurityOptions
 from barnabas.config.option import Option, Section
 from barnabas.config.topic import TopicOptions
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "reference" / "options.md"
+CLIENT_PAGE = ROOT / "docs" / "reference" / "client-options.md"
 SOURCES = ROOT / "src" / "barnabas"
+CLIENT_FOLDERS = {"admin", "aio", "blocking", "client", "consumer", "producer"}
+
+CLIENT_SECTIONS: dict[str, type[ClientSection]] = {
+    "All clients": CommonOptions,
+    "All clients: TLS and SASL": SecurityOptions,
+    "Producer": ProducerOptions,
+    "Consumer": ConsumerOptions,
+    "Admin client": AdminOptions,
+    "All clients: accepted for the sake of Java": JavaOptions,
+}
+
+CLIENT_HEAD = """\
+<!-- Written by tools/option_reference.py from the declared options: do not edit. -->
+
+# Options of clients
+
+Options are given to a client by Kafka's names or by the same in snake case, as texts or as Python
+values; None means: not given.
+
+    KafkaProducer(bootstrap_servers="localhost:9092", linger_ms=5)
+    KafkaProducer(**{"bootstrap.servers": "localhost:9092", "linger.ms": "5"})
+
+A name that no option has is an error, which tells the nearest one that exists. **Status** says what
+an option does: *acts*; *no effect*, with the reason: it is accepted, so that programs need not be
+changed; *refused*: another value than the default is an error. **Also** has further names of an
+option: those of kafka-python, aiokafka and librdkafka that differ.
+"""
 
 HEAD = """\
 <!-- Written by tools/option_reference.py from the declared options: do not edit. -->
@@ -61,6 +97,31 @@ def page() -> str:
         parts.append(f"## Broker: {title[0].lower()}{title[1:]}\n\n{_broker_table(section)}")
     parts.append(f"## Topic\n\n{_topic_table()}")
     return "\n".join(parts)
+
+
+def client_page() -> str:
+    """Return the whole page of the clients' options."""
+    head = ["name", "type", "default", "values", "also", "status", "meaning"]
+    parts = [CLIENT_HEAD]
+    for title, section in CLIENT_SECTIONS.items():
+        also: dict[str, list[str]] = {}
+        for name, meant in section.other_names.items():
+            also.setdefault(meant, []).append(f"`{name}`")
+        rows = (
+            [*_common(option), ", ".join(also.get(option.name, [])), _status(option), option.doc]
+            for option in _own(section)
+        )
+        parts.append(f"## {title}\n\n{_table(head, rows)}")
+    return "\n".join(parts)
+
+
+def _own(section: type[Section]) -> list[Option]:
+    """Return the options that a section adds to those that it inherits, or declares anew."""
+    (parent,) = section.__bases__
+    assert issubclass(parent, Section)
+    return [
+        option for name, option in section.options.items() if parent.options.get(name) is not option
+    ]
 
 
 def _broker_table(section: type[Section]) -> str:
@@ -125,25 +186,40 @@ def _status(option: Option) -> str:
 def wrong_statuses() -> list[str]:
     """Return a line for each option that claims to act but is not read, or the other way round."""
     lines = []
-    read = _read_attributes()
-    for section in (BrokerOptions, TopicOptions):
-        for option in section.options.values():
+    by_brokers, by_clients = _read_attributes()
+    sections = [(BrokerOptions, by_brokers), (TopicOptions, by_brokers)]
+    sections += [(section, by_clients) for section in CLIENT_SECTIONS.values()]
+    for section, read in sections:
+        for option in section.options.values() if read is by_brokers else _own(section):
             name = option.name
             if option.status == "acts":
                 if option.attribute not in read and not _read_by_way_of_others(option, read):
                     lines.append(f"{name} is declared to act, but nothing reads it")
-            elif option.status == "reserved" and option.attribute in read:
+            elif (
+                option.status == "reserved"
+                and option.attribute in read
+                and not (read is by_clients and _acts_elsewhere(option))
+            ):
                 lines.append(f"{name} is declared to have no effect, but something reads it")
     return lines
 
 
-def _read_attributes() -> set[str]:
-    """Return the attributes that the sources outside config/ read off something named options."""
-    read: set[str] = set()
+def _read_attributes() -> tuple[set[str], set[str]]:
+    """Return the attributes that brokers and clients read off something named options."""
+    by_brokers: set[str] = set()
+    by_clients: set[str] = set()
     for path in SOURCES.rglob("*.py"):
-        if "config" not in path.relative_to(SOURCES).parts:
+        parts = path.relative_to(SOURCES).parts
+        if "config" not in parts:
+            read = by_clients if parts[0] in CLIENT_FOLDERS else by_brokers
             read.update(re.findall(r"(?:options|\))\.([a-z]\w*)", path.read_text()))
-    return read
+    return by_brokers, by_clients
+
+
+def _acts_elsewhere(option: Option) -> bool:
+    """Say whether another kind of client has the same option, which acts there."""
+    namesakes = (section.options.get(option.name) for section in CLIENT_SECTIONS.values())
+    return any(other is not None and other.status == "acts" for other in namesakes)
 
 
 def _read_by_way_of_others(option: Option, read: set[str]) -> bool:
@@ -155,6 +231,8 @@ def _read_by_way_of_others(option: Option, read: set[str]) -> bool:
         return "log_directories" in read
     if name in ("node.id", "broker.id.generation.enable", "reserved.broker.max.id"):
         return "broker_id" in read
+    if name in ("security.protocol", "sasl.jaas.config"):
+        return "uses_sasl" in read
     if option.attribute == "segment_ms":
         return "segment_ms_max" in read
     return any(
@@ -178,17 +256,17 @@ def main() -> int:
         for line in wrong:
             print(line, file=sys.stderr)
         return 1 if wrong else 0
-    text = page()
-    shown = PAGE.relative_to(ROOT)
-    if not arguments.check:
-        PAGE.parent.mkdir(parents=True, exist_ok=True)
-        PAGE.write_text(text)
-        print(f"wrote {shown}")
-        return 0
-    if not PAGE.exists() or PAGE.read_text() != text:
-        print(f"{shown} is stale: run python tools/option_reference.py", file=sys.stderr)
-        return 1
-    return 0
+    stale = False
+    for path, text in ((PAGE, page()), (CLIENT_PAGE, client_page())):
+        shown = path.relative_to(ROOT)
+        if not arguments.check:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+            print(f"wrote {shown}")
+        elif not path.exists() or path.read_text() != text:
+            print(f"{shown} is stale: run python tools/option_reference.py", file=sys.stderr)
+            stale = True
+    return 1 if stale else 0
 
 
 if __name__ == "__main__":

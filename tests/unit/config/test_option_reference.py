@@ -29,6 +29,9 @@ def tool() -> ModuleType:
 
 def test_the_committed_page_is_fresh(tool: ModuleType) -> None:
     assert tool.PAGE.read_text() == tool.page(), "run python tools/option_reference.py"
+    assert tool.CLIENT_PAGE.read_text() == tool.client_page(), (
+        "run python tools/option_reference.py"
+    )
 
 
 def test_every_option_has_its_line(tool: ModuleType) -> None:
@@ -37,11 +40,19 @@ def test_every_option_has_its_line(tool: ModuleType) -> None:
     assert lines == [f"| `{name}`" for name in names]
 
 
+def test_every_option_of_clients_has_its_line_in_its_part(tool: ModuleType) -> None:
+    lines = [line.split(" | ")[0] for line in tool.client_page().splitlines()]
+    for section in tool.CLIENT_SECTIONS.values():
+        for name in section.options:
+            assert f"| `{name}`" in lines
+
+
 def test_a_stale_page_is_noticed_and_written_anew(
     tool: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tool, "ROOT", tmp_path)
     monkeypatch.setattr(tool, "PAGE", tmp_path / "reference" / "options.md")
+    monkeypatch.setattr(tool, "CLIENT_PAGE", tmp_path / "reference" / "client-options.md")
     monkeypatch.setattr("sys.argv", ["option_reference.py", "--check"])
     assert tool.main() == 1
     monkeypatch.setattr("sys.argv", ["option_reference.py"])
@@ -71,6 +82,7 @@ def test_a_status_that_contradicts_the_sources_is_noticed(
     monkeypatch.setattr(tool, "SOURCES", tmp_path)
     monkeypatch.setattr(tool, "BrokerOptions", Sample)
     monkeypatch.setattr(tool, "TopicOptions", Nothing)
+    monkeypatch.setattr(tool, "CLIENT_SECTIONS", {})
     assert tool.wrong_statuses() == [
         "unread.one is declared to act, but nothing reads it",
         "read.one is declared to have no effect, but something reads it",

@@ -53,7 +53,8 @@ class CommonOptions(SecurityOptions):
         "string",
         default="use_all_dns_ips",
         choices=("use_all_dns_ips", "resolve_canonical_bootstrap_servers_only"),
-        doc="All addresses of a name are tried in turn; the second choice does the same.",
+        reserved="all addresses of a name are tried in turn",
+        doc="How the addresses of a name are used.",
     )
     request_timeout_ms: int = option(
         "request.timeout.ms",
@@ -159,7 +160,7 @@ class CommonOptions(SecurityOptions):
         "int",
         default=1 << 30,
         at_least=1024,
-        doc="Largest answer that is accepted (receive_message_max_bytes of kafka-python).",
+        doc="Largest answer that is accepted.",
     )
     socket_options: Iterable[tuple[int, int, Any]] | None = option(
         "socket.options",

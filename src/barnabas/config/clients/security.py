@@ -11,15 +11,14 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 from barnabas.config.clients.jaas import jaas_options
-from barnabas.config.clients.options import ClientSection
+from barnabas.config.clients.java import FROM_PROVIDER, JavaOptions
 from barnabas.config.option import Password, option
-from barnabas.config.reasons import JAVA, KERBEROS
+from barnabas.config.reasons import KERBEROS
 
 PEM_ONLY = "only PEM is supported: use ssl_cafile, ssl_certfile and ssl_keyfile"
-FROM_PROVIDER = "tokens come from sasl_oauth_token_provider"
 
 
-class SecurityOptions(ClientSection):
+class SecurityOptions(JavaOptions):
     """How a client and its brokers convince each other."""
 
     other_names: ClassVar[Mapping[str, str]] = MappingProxyType(
@@ -152,9 +151,6 @@ class SecurityOptions(ClientSection):
         refused=PEM_ONLY,
         doc="Password of the file with the certificates.",
     )
-    ssl_provider: str | None = option(
-        "ssl.provider", "string", default=None, reserved=JAVA, doc="Implementation of TLS."
-    )
     sasl_mechanism: str = option(
         "sasl.mechanism",
         "string",
@@ -191,71 +187,8 @@ class SecurityOptions(ClientSection):
         refused=FROM_PROVIDER,
         doc="Address where bearer tokens are obtained.",
     )
-    sasl_login_callback_handler_class: str | None = option(
-        "sasl.login.callback.handler.class",
-        "class",
-        default=None,
-        reserved=JAVA,
-        doc="Class that gives credentials to the login.",
-    )
-    sasl_client_callback_handler_class: str | None = option(
-        "sasl.client.callback.handler.class",
-        "class",
-        default=None,
-        reserved=JAVA,
-        doc="Class that gives credentials to the client.",
-    )
-    sasl_login_class: str | None = option(
-        "sasl.login.class", "class", default=None, reserved=JAVA, doc="Class that logs in."
-    )
-    sasl_login_refresh_window_factor: float = option(
-        "sasl.login.refresh.window.factor",
-        "double",
-        default=0.8,
-        at_least=0.5,
-        at_most=1,
-        reserved=FROM_PROVIDER,
-        doc="Share of a token's life after which it is refreshed.",
-    )
-    sasl_login_refresh_window_jitter: float = option(
-        "sasl.login.refresh.window.jitter",
-        "double",
-        default=0.05,
-        at_least=0,
-        at_most=0.25,
-        reserved=FROM_PROVIDER,
-        doc="Random part that is added to that share.",
-    )
-    sasl_login_refresh_min_period_seconds: int = option(
-        "sasl.login.refresh.min.period.seconds",
-        "short",
-        default=60,
-        reserved=FROM_PROVIDER,
-        doc="Shortest time between refreshes of a token.",
-    )
-    sasl_login_refresh_buffer_seconds: int = option(
-        "sasl.login.refresh.buffer.seconds",
-        "short",
-        default=300,
-        reserved=FROM_PROVIDER,
-        doc="Time before expiry that a refresh of a token keeps free.",
-    )
     sasl_kerberos_name: object = option(
         "sasl.kerberos.name", "object", default=None, refused=KERBEROS, doc="Name of the client."
-    )
-    sasl_kerberos_service_name: str = option(
-        "sasl.kerberos.service.name",
-        "string",
-        default="kafka",
-        reserved=KERBEROS,
-        doc="Service name of brokers.",
-    )
-    sasl_kerberos_domain_name: str | None = option(
-        "sasl.kerberos.domain.name",
-        "string",
-        default=None,
-        reserved=KERBEROS,
-        doc="Domain name of brokers.",
     )
 
     uses_tls: bool
