@@ -89,8 +89,8 @@ def barnabas_getmany(bootstrap: str, total: int) -> dict[str, float]:
     from barnabas.model.ids import TopicPartition
 
     async def main() -> dict[str, float]:
-        options = {"bootstrap_servers": bootstrap, "auto_offset_reset": "earliest"}
-        async with AIOKafkaConsumer(**options) as consumer:
+        made = AIOKafkaConsumer(bootstrap_servers=bootstrap, auto_offset_reset="earliest")
+        async with made as consumer:
             consumer.assign([TopicPartition("bench", 0)])
             return await _got(consumer, total)
 
@@ -102,7 +102,7 @@ def aiokafka_getmany(bootstrap: str, total: int) -> dict[str, float]:
     import asyncio
 
     import uvloop
-    from aiokafka import AIOKafkaConsumer, TopicPartition
+    from aiokafka import AIOKafkaConsumer, TopicPartition  # type: ignore[import-untyped]
 
     async def main() -> dict[str, float]:
         consumer = AIOKafkaConsumer(bootstrap_servers=bootstrap, auto_offset_reset="earliest")
@@ -127,7 +127,7 @@ async def _got(consumer: object, total: int) -> dict[str, float]:
 
 
 def kafka_python_poll(bootstrap: str, total: int) -> dict[str, float]:
-    from kafka import KafkaConsumer, TopicPartition
+    from kafka import KafkaConsumer, TopicPartition  # type: ignore[import-untyped]
 
     consumer = KafkaConsumer(bootstrap_servers=bootstrap, auto_offset_reset="earliest")
     try:

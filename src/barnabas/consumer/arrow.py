@@ -39,7 +39,9 @@ def to_record_batch(columns: ConsumerColumns, layout: pyarrow.Schema) -> pyarrow
 
     def array(kind: Any, count: int, *buffers: Buffer | None, children: Any = None) -> Any:
         wrapped = [None if buffer is None else pa.py_buffer(buffer) for buffer in buffers]
-        return pa.Array.from_buffers(kind, count, wrapped, children=children)
+        # Without validity bits nothing is null, and pyarrow need not count.
+        nulls = 0 if buffers[0] is None else -1
+        return pa.Array.from_buffers(kind, count, wrapped, null_count=nulls, children=children)
 
     count = columns.count
     header_count = len(columns.header_keys[1]) // 4 - 1
@@ -48,7 +50,9 @@ def to_record_batch(columns: ConsumerColumns, layout: pyarrow.Schema) -> pyarrow
     contents = array(pa.binary(), header_count, *columns.header_values)
     pairs = array(headers.value_type, header_count, None, children=[names, contents])
     topics = pa.DictionaryArray.from_arrays(
-        array(pa.int32(), count, None, columns.topic_indexes), pa.array(columns.topics, pa.string())
+        array(pa.int32(), count, None, columns.topic_indexes),
+        pa.array(columns.topics, pa.string()),
+        safe=False,  # the kernel wrote the indexes
     )
     return pa.RecordBatch.from_arrays(
         [
