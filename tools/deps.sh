@@ -11,7 +11,7 @@ mkdir -p "$deps"
 note() { printf '%-18s %s\n' "$1" "$2"; }
 
 # System packages: kcat (a C client's command), librdkafka's headers (the benchmark's load generator).
-# zookeeper and chromium join this list with the tests that use them.
+# A ZooKeeper server comes with Apache Kafka 3.9 below. chromium joins with the tests that use it.
 packages="kcat librdkafka-dev"
 missing=""
 for package in $packages; do

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
 
 import pytest
 from tests.unit.broker.serving import Serving, batch_of, create_topic, produce
@@ -243,6 +244,33 @@ def test_an_offset_that_the_log_does_not_have_is_reset(serving: Serving) -> None
         assert await values(queue, 1) == [b"new"]
 
     run(serving, "reset", 1, story)
+
+
+def test_a_broker_that_was_away_is_found_again(tmp_path: Path) -> None:
+    """Partitions without a leader wait with the leader finder, and go on where they were."""
+    away = Serving(tmp_path).start()
+    create_topic(away.connect(), "back", 2)
+    produce(away.connect(), "back", batch_of(["before"]), partition=1)
+
+    async def story(group: Group) -> None:
+        one = await group.consumer()
+        [queue] = (await one.create_message_streams({"back": 1}))["back"]
+        assert await values(queue, 1) == [b"before"]
+        await asyncio.to_thread(away.stop)
+
+        async def noticed() -> bool:
+            return len(one._fetchers._leaderless) == 2
+
+        await until(noticed)
+        away.options["listeners"] = f"PLAINTEXT://127.0.0.1:{away.address[1]}"
+        await asyncio.to_thread(away.start)
+        produce(away.connect(), "back", batch_of(["after"]), partition=1)
+        assert await values(queue, 1) == [b"after"]
+
+    try:
+        run(away, "back", 2, story)
+    finally:
+        away.stop()
 
 
 def test_a_partition_that_is_not_let_go_fails_the_rebalance(serving: Serving) -> None:
