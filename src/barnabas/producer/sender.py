@@ -24,7 +24,7 @@ from barnabas.client.errors import KafkaTimeoutError
 from barnabas.client.retry import Backoff
 from barnabas.kernels import Accumulator
 from barnabas.model.error_codes import ErrorCode
-from barnabas.model.errors import BarnabasError
+from barnabas.model.errors import BarnabasError, RemoteProtocolError
 from barnabas.model.ids import TopicPartition
 from barnabas.model.request_errors import request_error
 from barnabas.producer.batch import SendingBatch
@@ -228,7 +228,10 @@ class Sender:
         batch.failure = failure
         if batch.records.done:
             self._maybe_restart(queue)
-        elif failure.retriable and batch.attempts <= self.rules.retries_max:
+        elif batch.attempts <= self.rules.retries_max and (
+            # An answer that cannot be read ends the connection: no worse than losing it.
+            failure.retriable or isinstance(failure, RemoteProtocolError)
+        ):
             self._retry(queue, batch, now_ms)
         else:
             self._give_up(queue, batch, failure, refused=False)
