@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 import threading
 import weakref
 from collections.abc import Callable, Coroutine
@@ -145,4 +146,18 @@ def _new_loop() -> asyncio.AbstractEventLoop:
         import uvloop
     except ImportError:
         return asyncio.new_event_loop()
-    return uvloop.new_event_loop()
+
+    class Loop(uvloop.Loop):
+        """A uvloop that looks names up in Python's threads.
+
+        Those of libuv would be waited for, and crash, when a process that was forked exits.
+        """
+
+        async def getaddrinfo(  # type: ignore[override]
+            self, host: str, port: int, **options: Any
+        ) -> Any:
+            return await self.run_in_executor(
+                None, partial(socket.getaddrinfo, host, port, **options)
+            )
+
+    return Loop()

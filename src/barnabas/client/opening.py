@@ -70,9 +70,7 @@ async def _connect(
     )
     try:
         async with asyncio.timeout(timeout_ms / 1000):
-            _, connection = await loop.create_connection(
-                make, address.host, address.port, **encryption
-            )
+            return await _connect_to_one(make, address, encryption)
     except ssl.SSLError as failure:
         raise AuthenticationFailedError(
             f"no TLS connection to {address}: {_tls_reason(failure)}"
@@ -85,7 +83,26 @@ async def _connect(
         if tls is not None and isinstance(failure, ConnectionResetError):
             words += "; perhaps it does not speak TLS: see security.protocol"
         raise ConnectError(f"cannot connect to {address}: {words}") from failure
-    return connection
+
+
+async def _connect_to_one(
+    make: Callable[[], ConnectionType], address: Address, encryption: dict[str, Any]
+) -> ConnectionType:
+    """Try the addresses of a host in turn, and raise the last failure.
+
+    The loop's getaddrinfo is asked first, since that is where a loop can choose its own threads.
+    """
+    loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
+    hosts = list(dict.fromkeys(str(entry[4][0]) for entry in found))
+    for host in hosts[:-1]:
+        try:
+            return (await loop.create_connection(make, host, address.port, **encryption))[1]
+        except ssl.SSLError:
+            raise
+        except OSError:
+            continue
+    return (await loop.create_connection(make, hosts[-1], address.port, **encryption))[1]
 
 
 def _tls_reason(failure: ssl.SSLError) -> str:

@@ -175,3 +175,43 @@ def test_the_interpreter_exits_without_hanging(way: str) -> None:
         check=False,
     )
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "ended\n", "")
+
+
+FORK_WITH_CONNECTION = """
+import gc, os, sys
+from barnabas.blocking.loop_thread import LoopThread
+from barnabas.client.switchboard import Switchboard
+from barnabas.client.addresses import Address
+from barnabas.testing.cluster import Cluster
+
+cluster = Cluster(process=True)
+cluster.start()
+port = int(cluster.bootstrap.rpartition(":")[2])
+client = LoopThread("client")
+board = Switchboard([Address("localhost", port)])
+client.hold(board)
+client.call(board.refresh(), 10_000)
+connection = client.call(board.connection(), 10_000)
+for _ in range(3):
+    child = os.fork()
+    if child == 0:
+        del board, client
+        gc.collect()
+        sys.exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    print(len(client.call(board.refresh(), 10_000).brokers))
+    assert client.call(board.connection(), 10_000) is connection
+client.call(board.close())
+cluster.close()
+"""
+
+
+def test_a_forked_child_that_ends_does_not_deafen_the_connections_of_its_parent() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", FORK_WITH_CONNECTION],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "1\n" * 3, "")
