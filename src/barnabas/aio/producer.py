@@ -83,7 +83,7 @@ class AIOKafkaProducer:
     async def partitions_for(self, topic: str) -> set[int]:
         """Return the partitions of a topic."""
         core = self._running()
-        await core.know(topic, self._options.max_block_ms)
+        await core.topics.know(topic, self._options.max_block_ms)
         return set(core.switchboard.cluster.partitions_for(topic) or ())
 
     def metrics(self) -> dict[str, dict[str, float]]:
@@ -113,7 +113,7 @@ class AIOKafkaProducer:
         if not preparation.trivial:
             arguments = preparation.intercept(arguments)
             if preparation.asks_partitioner and not core.accumulator.partition_count(arguments[0]):
-                await core.know(arguments[0], self._options.max_block_ms)
+                await core.topics.know(arguments[0], self._options.max_block_ms)
             arguments = preparation.serialize(arguments)
         taken = core.accumulator.append(*arguments)
         if not isinstance(taken, RecordFuture):
@@ -170,7 +170,7 @@ class AIOKafkaProducer:
         core = self._running()
         if partition is None:
             raise InvalidValueError("partition: a batch goes to one partition, which must be named")
-        await core.know(topic, self._options.max_block_ms)
+        await core.topics.know(topic, self._options.max_block_ms)
         records = batch.build()
         place = TopicPartition(topic, partition)
         taken = core.accumulator.adopt(place, records)
@@ -280,10 +280,10 @@ class AIOKafkaProducer:
         assert self._loop is not None
         left_s = max(deadline_s - self._loop.time(), 0.0)
         if refusal == Refusal.TOPIC:
-            await core.know(arguments[0], left_s * 1000)
+            await core.topics.know(arguments[0], left_s * 1000)
         elif refusal == Refusal.MEMORY:
             room = asyncio.Event()
-            core.when_room(core.accumulator.batch_size, room.set)
+            core.when_room(room.set, arguments)
             try:
                 async with asyncio.timeout(left_s):
                     await room.wait()

@@ -9,6 +9,7 @@ Thread-safe. In a forked child every call raises `ClientForkedError`. Waits end 
 
 from __future__ import annotations
 
+import asyncio
 import atexit
 import os
 import threading
@@ -218,12 +219,12 @@ class KafkaProducer:
         atexit.unregister(self._at_exit)
         if self._thread.running:
             try:
-                if threading.current_thread().name == self._thread.name:
+                if _inside(self._thread):
                     self._thread.post(partial(_close_later, self._core, self._thread))
                     return
                 self._thread.call(self._core.close(timeout_ms))
             finally:
-                if threading.current_thread().name != self._thread.name:
+                if not _inside(self._thread):
                     self._thread.stop()
         for serializer in (self._options.key_serializer, self._options.value_serializer):
             close = getattr(serializer, "close", None)
@@ -298,7 +299,7 @@ class KafkaProducer:
             return
         if timeout_ms is None:
             timeout_ms = self._options.max_block_ms
-        self._thread.call(self._core.know(topic, timeout_ms))
+        self._thread.call(self._core.topics.know(topic, timeout_ms))
 
     def _make_way(self, refusal: int, arguments: Arguments, deadline_s: float) -> None:
         """Wait for what a record lacks, or raise what stands against it."""
@@ -308,13 +309,13 @@ class KafkaProducer:
         if refusal == Refusal.TOPIC:
             self._await_topic(arguments[0], left_s * 1000)
         elif refusal == Refusal.MEMORY:
-            if threading.current_thread().name == self._thread.name:
+            if _inside(self._thread):
                 raise IllegalStateError(
                     "all memory is taken, and a callback of the producer cannot wait for some"
                 )
             waited_ms = self._options.max_block_ms
             room = _latch()
-            self._core.when_room(self._core.accumulator.batch_size, room.release)
+            self._core.when_room(room.release, arguments)
             if left_s <= 0 or not room.acquire(timeout=left_s):
                 raise memory_error(self._options, arguments[0], waited_ms)
         else:
@@ -359,7 +360,7 @@ def _wait(
     producer = reference()
     if producer is not None and not batch.done:
         thread = producer._thread
-        if threading.current_thread().name == thread.name:
+        if _inside(thread):
             raise IllegalStateError("a callback of the producer cannot wait for a record")
         thread.post(_nothing)  # raises where nobody would ever end the wait
     done = _latch()
@@ -373,6 +374,14 @@ def _latch() -> threading.Lock:
     latch = threading.Lock()
     latch.acquire()
     return latch
+
+
+def _inside(thread: LoopThread) -> bool:
+    """Tell whether this runs on the producer's own thread, in a callback that is."""
+    try:
+        return asyncio.get_running_loop() is thread.loop
+    except RuntimeError:
+        return False
 
 
 def _nothing() -> None:

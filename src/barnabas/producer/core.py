@@ -10,17 +10,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from random import Random
 from typing import Any
 
-from barnabas.client.cluster import BrokerAddress
-from barnabas.client.connection import Connection
 from barnabas.client.errors import (
     KafkaTimeoutError,
-    NetworkError,
     ProducerClosed,
     UnsupportedApiError,
 )
@@ -28,32 +27,20 @@ from barnabas.client.retry import Backoff
 from barnabas.client.switchboard import Switchboard
 from barnabas.config.clients.producer import ProducerOptions
 from barnabas.kernels import Accumulator, PendingBatch
-from barnabas.model.error_codes import ErrorCode
-from barnabas.model.errors import BarnabasError, InvalidValueError
+from barnabas.model.errors import BarnabasError
 from barnabas.model.ids import TopicPartition
-from barnabas.model.request_errors import UnsupportedCompressionTypeError, request_error
 from barnabas.producer.batch import SendingBatch
 from barnabas.producer.coordinator import Coordinator
+from barnabas.producer.delivery import Delivery
 from barnabas.producer.identity import NOBODY
-from barnabas.producer.packing import Packing
 from barnabas.producer.partitioner import StickyChoice
-from barnabas.producer.preparation import Preparation
+from barnabas.producer.preparation import Arguments, Preparation
 from barnabas.producer.sender import NEVER_MS, Rules, Sender
+from barnabas.producer.topics import Topics
 from barnabas.producer.transacting import Transacting
-from barnabas.records.compression import Codec
 from barnabas.structs import RecordMetadata
-from barnabas.wire.messages.produce import (
-    PartitionProduceData,
-    ProduceRequest,
-    ProduceResponse,
-    TopicProduceData,
-)
 
 log = logging.getLogger(__name__)
-
-_ZSTD_FROM = 7
-_NAMES_UP_TO = 12  # from 13 on topics go by their ids
-_ENLISTED_UP_TO = 11  # from 12 on Produce enlists partitions itself (KIP-890)
 
 
 class ProducerCore:
@@ -130,17 +117,22 @@ class ProducerCore:
             backoff,
             None if self.transacting is None else self.transacting.transaction,
         )
-        self._packing = Packing.of(options)
-        self._acks = int(options.acks)
+        self.topics = Topics(
+            self.switchboard,
+            self.accumulator,
+            backoff,
+            self._waits_for,
+            auto_create=options.allow_auto_create_topics,
+            idle_ms_max=options.metadata_max_idle_ms,
+        )
+        self._delivery = Delivery(options, self.switchboard, self.sender, self.now_ms, self._step)
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ms = NEVER_MS
         self._expiry_ms = NEVER_MS
-        self._topics: dict[str, float] = {}
-        self._room_waiters: list[Callable[[], object]] = []
+        self._room_waiters: deque[Callable[[], object]] = deque()
         self._slow_since_ms: dict[int, float] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._identifying = False
-        self._generation = -1
         self._unwatch: Callable[[], None] = lambda: None
         self.accumulator.on_room = self._room
         if self.transacting is not None:
@@ -149,80 +141,21 @@ class ProducerCore:
     async def start(self, timeout_ms: float) -> None:
         """Find a broker; raise NoBrokersAvailable when none answers in time."""
         await self.switchboard.retrying(self.switchboard.refresh, timeout_ms=timeout_ms)
-        self.switchboard.track(self._tracked, auto_create=self.options.allow_auto_create_topics)
+        self.topics.track()
         self._unwatch = self.switchboard.watch(self._step)
         self.switchboard.start()
 
-    # Topics.
-
-    async def know(self, topic: str, timeout_ms: float) -> int:
-        """Return the number of a topic's partitions, asking for as long as it takes."""
-        check_topic(topic)
-        begun_s = self._loop.time()
-        self._topics[topic] = begun_s * 1000
-        failures = 0
-        last: BarnabasError | None = None
-        while True:
-            try:
-                async with asyncio.timeout_at(begun_s + timeout_ms / 1000):
-                    if failures or self.switchboard.cluster.partitions_for(topic) is None:
-                        await self.switchboard.refresh(
-                            [topic], auto_create=self.options.allow_auto_create_topics
-                        )
-                    self._learn_topics()
-                    count = self.accumulator.partition_count(topic)
-                    if count:
-                        return int(count)
-                    code = self.switchboard.cluster.error_of(topic)
-                    if code is not ErrorCode.NONE:
-                        last = request_error(code, f"topic {topic!r}: {code.meaning}")
-                        if not code.retriable:
-                            raise last
-                    failures += 1
-                    await asyncio.sleep(self.sender.backoff.delay_ms(failures) / 1000)
-            except TimeoutError:
-                why = f": {last}" if last is not None else ""
-                raise KafkaTimeoutError(
-                    f"the partitions of topic {topic!r} could not be found within "
-                    f"max.block.ms={timeout_ms:g}{why}"
-                ) from last
-            except NetworkError as failure:
-                last = failure
-                failures += 1
-                await asyncio.sleep(min(self.sender.backoff.delay_ms(failures), timeout_ms) / 1000)
-
-    def _learn_topics(self) -> None:
-        """Take over from the cluster view how many partitions topics have."""
-        cluster = self.switchboard.cluster
-        if self._generation == cluster.generation:
-            return
-        self._generation = cluster.generation
-        for topic in self._topics:
-            found = cluster.partitions_for(topic)
-            if found is None:
-                continue
-            if self.accumulator.partition_count(topic) != len(found):
-                self.accumulator.add_topic(topic, len(found))
-            self.accumulator.unstick(topic)  # its partition may have lost its leader
-
-    def _tracked(self) -> list[str]:
-        """Return the topics that were written to lately, and forget the others."""
-        now_ms = self.now_ms()
-        for topic, used_ms in list(self._topics.items()):
-            if now_ms - used_ms > self.options.metadata_max_idle_ms:
-                busy = any(
-                    partition.topic == topic and not queue.idle
-                    for partition, queue in self.sender.queues.items()
-                )
-                if not busy:
-                    self.accumulator.forget_topic(topic)
-                    del self._topics[topic]
-        return list(self._topics)
-
     # Memory.
 
-    def when_room(self, size: int, callback: Callable[[], object]) -> None:
-        """Call when a good part of the memory is free again; from any thread."""
+    def when_room(self, callback: Callable[[], object], arguments: Arguments) -> None:
+        """Call when a good part of the memory is free again, and room for this record.
+
+        From any thread. Where the record's size is not plain to see, the largest is reckoned with.
+        """
+        _, value, key, headers, _, _ = arguments
+        size = self.accumulator.record_size_max
+        if not headers and (value is not None or key is not None):
+            size = sum(memoryview(field).nbytes for field in (value, key) if field is not None)
         self._room_waiters.append(callback)
         if self._has_room(size):
             self._room()
@@ -235,9 +168,10 @@ class ProducerCore:
 
     def _room(self) -> None:
         if self._room_waiters and (self.accumulator.closed or self._has_room()):
-            waiters, self._room_waiters = self._room_waiters, []
-            for waiter in waiters:
-                waiter()
+            # Taken one by one: two threads may come here at once, and each waiter is called once.
+            with suppress(IndexError):
+                while True:
+                    self._room_waiters.popleft()()
 
     # Sending.
 
@@ -253,7 +187,7 @@ class ProducerCore:
         """Do all that can be done now."""
         now_ms = self.now_ms()
         sender = self.sender
-        self._learn_topics()
+        self.topics.learn()
         sender.collect(now_ms)
         if now_ms >= self._expiry_ms:
             self._expiry_ms = sender.expire(now_ms)
@@ -274,7 +208,9 @@ class ProducerCore:
                 batches = sender.drain(node_id, queues, now_ms)
                 if not batches:
                     break
-                self._submit(node_id, connection, batches, now_ms)
+                for batch in batches:
+                    self.topics.use(batch.partition.topic, now_ms)
+                self._delivery.submit(node_id, connection, batches, now_ms)
         if self.transacting is not None:
             self.transacting.enlist()
         if sender.active:
@@ -292,133 +228,6 @@ class ProducerCore:
     def _timed(self) -> None:
         self._timer, self._timer_ms = None, NEVER_MS
         self._step()
-
-    def _submit(
-        self, node_id: int, connection: Connection, batches: list[SendingBatch], now_ms: float
-    ) -> None:
-        highest = _NAMES_UP_TO if self.transacting is None else _ENLISTED_UP_TO
-        try:
-            version = connection.version_of(ProduceRequest, at_least=3, at_most=highest)
-            if version < _ZSTD_FROM and self._packing.codec is Codec.ZSTD:
-                raise UnsupportedCompressionTypeError(
-                    f"{connection.address} has Produce v{version}; zstd needs v{_ZSTD_FROM}"
-                )
-        except BarnabasError as failure:
-            for batch in batches:
-                self.sender.lost(batch, failure, now_ms)
-            return
-        topics: dict[str, list[PartitionProduceData]] = {}
-        counts = self.sender.counts
-        for batch in batches:
-            payload = self._packing.pack(batch)
-            if batch.attempts == 1:
-                counts.packed(batch, len(payload), now_ms)
-            partition = batch.partition
-            topics.setdefault(partition.topic, []).append(
-                PartitionProduceData(index=partition.partition, records=payload)
-            )
-            self._topics[partition.topic] = now_ms
-        counts.requests += 1
-        request = ProduceRequest(
-            transactional_id=self.options.transactional_id,
-            acks=self._acks,
-            timeout_ms=self.options.request_timeout_ms,
-            topic_data=[
-                TopicProduceData(name=name, partition_data=data) for name, data in topics.items()
-            ],
-        )
-        if self._acks == 0:
-            self._post(connection, request, version, batches)
-        else:
-            connection.submit(
-                request, partial(self._answered, node_id, connection, batches), version=version
-            )
-
-    def _post(
-        self,
-        connection: Connection,
-        request: ProduceRequest,
-        version: int,
-        batches: list[SendingBatch],
-    ) -> None:
-        """Send what nobody answers: written to the socket counts as done."""
-        try:
-            connection.post_now(request, version=version)
-        except NetworkError as failure:
-            for batch in batches:
-                self.sender.lost(batch, failure, self.now_ms())
-            return
-        for batch in batches:
-            self.sender.settle(batch, self.now_ms(), ErrorCode.NONE)
-
-    def _answered(
-        self,
-        node_id: int,
-        connection: Connection,
-        batches: list[SendingBatch],
-        response: ProduceResponse | None,
-        failure: BarnabasError | None,
-    ) -> None:
-        now_ms = self.now_ms()
-        sender = self.sender
-        if response is None:
-            assert failure is not None
-            for batch in batches:
-                sender.lost(batch, failure, now_ms)
-            self.switchboard.request_refresh()
-        else:
-            waiting = {batch.partition: batch for batch in batches}
-            place = f" on broker {node_id} ({connection.address})"
-            for topic in response.responses:
-                for answer in topic.partition_responses:
-                    asked = waiting.pop(TopicPartition(topic.name, answer.index), None)
-                    if asked is None:
-                        continue
-                    code = sender.settle(
-                        asked,
-                        now_ms,
-                        answer.error_code,
-                        answer.base_offset,
-                        answer.log_append_time_ms,
-                        answer.log_start_offset,
-                        answer.error_message,
-                        [
-                            (error.batch_index, error.batch_index_error_message)
-                            for error in answer.record_errors
-                        ],
-                        place,
-                    )
-                    if code.stale_metadata and not self._heard_leader(asked, answer, response):
-                        self.switchboard.request_refresh()
-            for batch in waiting.values():
-                sender.settle(
-                    batch,
-                    now_ms,
-                    ErrorCode.UNKNOWN_SERVER_ERROR,
-                    reason="the answer does not mention this partition",
-                    place=place,
-                )
-        self._step()
-
-    def _heard_leader(self, batch: SendingBatch, answer: Any, response: ProduceResponse) -> bool:
-        """Go by what the broker says of the new leader (KIP-951); then there is no pause."""
-        leader = answer.current_leader
-        if leader is None:
-            return False
-        address = next(
-            (
-                BrokerAddress(node.node_id, node.host, node.port, node.rack)
-                for node in response.node_endpoints
-                if node.node_id == leader.leader_id
-            ),
-            None,
-        )
-        news = self.switchboard.cluster.hear_leader(
-            batch.partition, leader.leader_id, leader.leader_epoch, address
-        )
-        if news:
-            batch.not_before_ms = 0.0
-        return news
 
     # Who we are.
 
@@ -545,6 +354,12 @@ class ProducerCore:
             groups.setdefault(name, {}).update(values)
         return groups
 
+    def _waits_for(self, topic: str) -> bool:
+        return any(
+            partition.topic == topic and not queue.idle
+            for partition, queue in self.sender.queues.items()
+        )
+
     # For the choice of partitions.
 
     def _queued(self, topic: str, partition: int) -> int:
@@ -559,16 +374,6 @@ class ProducerCore:
         return [
             node for node, since_ms in self._slow_since_ms.items() if now_ms - since_ms > limit_ms
         ]
-
-
-def check_topic(topic: object) -> None:
-    """Refuse what cannot be the name of a topic."""
-    if not isinstance(topic, str):
-        raise TypeError(f"topic {topic!r} must be a text")
-    if not topic or len(topic) > 249 or topic in (".", ".."):
-        raise InvalidValueError(f"topic {topic!r} must have 1 to 249 characters, not . or ..")
-    if not all(c.isascii() and (c.isalnum() or c in "._-") for c in topic):
-        raise InvalidValueError(f"topic {topic!r} may have a-z, A-Z, 0-9, '.', '_' and '-' alone")
 
 
 def _report(failure: BaseException) -> None:

@@ -9,8 +9,9 @@ from barnabas.config.clients.producer import ProducerOptions
 from barnabas.kernels.accumulator_contract import Refusal
 from barnabas.model.errors import InvalidValueError
 from barnabas.model.request_errors import MessageSizeTooLargeError
-from barnabas.producer.core import ProducerCore, check_topic
+from barnabas.producer.core import ProducerCore
 from barnabas.producer.preparation import Arguments
+from barnabas.producer.topics import check_topic
 
 _BYTES = (bytes, bytearray, memoryview)
 

@@ -1,0 +1,180 @@
+"""Requests to leaders, and what their answers mean for the batches in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from barnabas.client.cluster import BrokerAddress
+from barnabas.client.connection import Connection
+from barnabas.client.errors import NetworkError
+from barnabas.client.switchboard import Switchboard
+from barnabas.config.clients.producer import ProducerOptions
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import BarnabasError
+from barnabas.model.ids import TopicPartition
+from barnabas.model.request_errors import UnsupportedCompressionTypeError
+from barnabas.producer.batch import SendingBatch
+from barnabas.producer.packing import Packing
+from barnabas.producer.sender import Sender
+from barnabas.records.compression import Codec
+from barnabas.wire.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
+
+_ZSTD_FROM = 7
+_NAMES_UP_TO = 12  # from 13 on topics go by their ids
+_ENLISTED_UP_TO = 11  # from 12 on Produce enlists partitions itself (KIP-890)
+
+
+class Delivery:
+    """Turns drained batches into Produce requests."""
+
+    def __init__(
+        self,
+        options: ProducerOptions,
+        switchboard: Switchboard,
+        sender: Sender,
+        now_ms: Callable[[], float],
+        answered: Callable[[], object],
+    ) -> None:
+        """`answered` is called after each answer: it may be time for the next request."""
+        self._switchboard = switchboard
+        self._sender = sender
+        self._now_ms = now_ms
+        self._settled = answered
+        self._packing = Packing.of(options)
+        self._transactional_id = options.transactional_id
+        self._acks = int(options.acks)
+        self._timeout_ms = options.request_timeout_ms
+
+    def submit(
+        self, node_id: int, connection: Connection, batches: list[SendingBatch], now_ms: float
+    ) -> None:
+        """Send a request with these batches; nothing is awaited."""
+        highest = _NAMES_UP_TO if self._transactional_id is None else _ENLISTED_UP_TO
+        try:
+            version = connection.version_of(ProduceRequest, at_least=3, at_most=highest)
+            if version < _ZSTD_FROM and self._packing.codec is Codec.ZSTD:
+                raise UnsupportedCompressionTypeError(
+                    f"{connection.address} has Produce v{version}; zstd needs v{_ZSTD_FROM}"
+                )
+        except BarnabasError as failure:
+            for batch in batches:
+                self._sender.lost(batch, failure, now_ms)
+            return
+        topics: dict[str, list[PartitionProduceData]] = {}
+        counts = self._sender.counts
+        for batch in batches:
+            payload = self._packing.pack(batch)
+            if batch.attempts == 1:
+                counts.packed(batch, len(payload), now_ms)
+            partition = batch.partition
+            topics.setdefault(partition.topic, []).append(
+                PartitionProduceData(index=partition.partition, records=payload)
+            )
+        counts.requests += 1
+        request = ProduceRequest(
+            transactional_id=self._transactional_id,
+            acks=self._acks,
+            timeout_ms=self._timeout_ms,
+            topic_data=[
+                TopicProduceData(name=name, partition_data=data) for name, data in topics.items()
+            ],
+        )
+        if self._acks == 0:
+            self._post(connection, request, version, batches)
+        else:
+            connection.submit(
+                request, partial(self._answered, node_id, connection, batches), version=version
+            )
+
+    def _post(
+        self,
+        connection: Connection,
+        request: ProduceRequest,
+        version: int,
+        batches: list[SendingBatch],
+    ) -> None:
+        """Send what nobody answers: written to the socket counts as done."""
+        try:
+            connection.post_now(request, version=version)
+        except NetworkError as failure:
+            for batch in batches:
+                self._sender.lost(batch, failure, self._now_ms())
+            return
+        for batch in batches:
+            self._sender.settle(batch, self._now_ms(), ErrorCode.NONE)
+
+    def _answered(
+        self,
+        node_id: int,
+        connection: Connection,
+        batches: list[SendingBatch],
+        response: ProduceResponse | None,
+        failure: BarnabasError | None,
+    ) -> None:
+        now_ms = self._now_ms()
+        sender = self._sender
+        if response is None:
+            assert failure is not None
+            for batch in batches:
+                sender.lost(batch, failure, now_ms)
+            self._switchboard.request_refresh()
+        else:
+            waiting = {batch.partition: batch for batch in batches}
+            place = f" on broker {node_id} ({connection.address})"
+            for topic in response.responses:
+                for answer in topic.partition_responses:
+                    asked = waiting.pop(TopicPartition(topic.name, answer.index), None)
+                    if asked is None:
+                        continue
+                    code = sender.settle(
+                        asked,
+                        now_ms,
+                        answer.error_code,
+                        answer.base_offset,
+                        answer.log_append_time_ms,
+                        answer.log_start_offset,
+                        answer.error_message,
+                        [
+                            (error.batch_index, error.batch_index_error_message)
+                            for error in answer.record_errors
+                        ],
+                        place,
+                    )
+                    if code.stale_metadata and not self._heard_leader(asked, answer, response):
+                        self._switchboard.request_refresh()
+            for batch in waiting.values():
+                sender.settle(
+                    batch,
+                    now_ms,
+                    ErrorCode.UNKNOWN_SERVER_ERROR,
+                    reason="the answer does not mention this partition",
+                    place=place,
+                )
+        self._settled()
+
+    def _heard_leader(self, batch: SendingBatch, answer: Any, response: ProduceResponse) -> bool:
+        """Go by what the broker says of the new leader (KIP-951); then there is no pause."""
+        leader = answer.current_leader
+        if leader is None:
+            return False
+        address = next(
+            (
+                BrokerAddress(node.node_id, node.host, node.port, node.rack)
+                for node in response.node_endpoints
+                if node.node_id == leader.leader_id
+            ),
+            None,
+        )
+        news = self._switchboard.cluster.hear_leader(
+            batch.partition, leader.leader_id, leader.leader_epoch, address
+        )
+        if news:
+            batch.not_before_ms = 0.0
+        return news
