@@ -134,9 +134,13 @@ class Fetcher:
         for node_id, flows in plan.hungry(cluster, now_ms).items():
             if not self.ahead or self.ahead < self._options.fetch_max_bytes:
                 self._approach(node_id, flows)
+        due_ms = plan.next_ms(now_ms)
         if plan.leaderless():
+            # Elections take a moment, and metadata that did not change calls nobody.
             self._board.request_refresh()
-        self._set_timer(plan.next_ms(now_ms), now_ms)
+            again_ms = now_ms + self._options.retry_backoff_max_ms / 2
+            due_ms = again_ms if due_ms is None else min(due_ms, again_ms)
+        self._set_timer(due_ms, now_ms)
 
     def _set_timer(self, due_ms: float | None, now_ms: float) -> None:
         if self._timer is not None:
