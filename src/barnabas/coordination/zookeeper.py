@@ -27,15 +27,12 @@ from barnabas.coordination.contract import (
     DATA_SIZE_MAX,
     BadVersion,
     Coordination,
-    CoordinationError,
     Create,
     Delete,
     Event,
-    NoChildrenForEphemerals,
     NodeExists,
     NoNode,
     NoPermission,
-    NotEmpty,
     Operation,
     Result,
     ServiceUnavailable,
@@ -61,6 +58,7 @@ from barnabas.coordination.zookeeper_link import (
     node_mark,
     stat_of,
 )
+from barnabas.coordination.zookeeper_refusals import first_failure, refusal
 from barnabas.coordination.zookeeper_settings import ZooKeeperSettings
 from barnabas.coordination.zookeeper_watches import Kind, Watches
 from barnabas.model.errors import InvalidValueError
@@ -239,7 +237,7 @@ class ZooKeeperCoordination(Coordination):
             except _AnswerLost:
                 await asyncio.sleep(_RETRY_PAUSE_S)
             except errors.ZookeeperError as failure:
-                raise self._refusal(failure, path) from None
+                raise refusal(failure, path) from None
 
     async def _write(
         self, operations: Sequence[Operation], ask: _Ask, *, whole: bool = False
@@ -257,7 +255,7 @@ class ZooKeeperCoordination(Coordination):
                     answer = await self._issue(session_id, ask)
                 if not whole:
                     return answer
-                failed = _first_failure(answer)
+                failed = first_failure(answer)
                 if failed is None:
                     return answer
                 index, failure = failed
@@ -336,7 +334,7 @@ class ZooKeeperCoordination(Coordination):
                 if failure is None or isinstance(failure, errors.NodeExistsError):
                     break
                 if not is_lost(failure):
-                    raise self._refusal(failure, path)
+                    raise refusal(failure, path)
                 await asyncio.sleep(_RETRY_PAUSE_S)
 
     # What the link tells
@@ -433,22 +431,7 @@ class ZooKeeperCoordination(Coordination):
             return BadVersion(path, f"{path} {found}, not {operation.version}")
         if isinstance(failure, errors.NoNodeError) and isinstance(operation, Create):
             path = parent_of(path)
-        return self._refusal(failure, path)
-
-    def _refusal(self, failure: Exception, path: str) -> Exception:
-        if isinstance(failure, errors.NoNodeError):
-            return NoNode(path, f"{path} does not exist")
-        if isinstance(failure, errors.NodeExistsError):
-            return NodeExists(path, f"{path} exists")
-        if isinstance(failure, errors.NotEmptyError):
-            return NotEmpty(path, f"{path} has children")
-        if isinstance(failure, errors.NoChildrenForEphemeralsError):
-            parent = parent_of(path)
-            return NoChildrenForEphemerals(path, f"{parent} is ephemeral: no node below it")
-        if isinstance(failure, errors.NoAuthError | errors.InvalidACLError):
-            return NoPermission(path, f"{path}: ZooKeeper's ACL does not allow this")
-        reason = str(failure) or type(failure).__name__
-        return CoordinationError(path, f"{path}: ZooKeeper refused: {reason}")
+        return refusal(failure, path)
 
 
 def _check(operation: Operation) -> None:
@@ -459,16 +442,6 @@ def _check(operation: Operation) -> None:
         raise InvalidValueError(f"{path}: {size} bytes of data; at most {DATA_SIZE_MAX}")
     if isinstance(operation, Delete) and path == "/":
         raise InvalidValueError("the root cannot be deleted")
-
-
-def _first_failure(answer: Sequence[Any]) -> tuple[int, Exception] | None:
-    """Return the operation that failed a transaction; the others are told that it was undone."""
-    for index, each in enumerate(answer):
-        if isinstance(each, Exception) and not isinstance(
-            each, errors.RolledBackError | errors.RuntimeInconsistency
-        ):
-            return index, each
-    return None
 
 
 def _result(value: Any) -> Result:

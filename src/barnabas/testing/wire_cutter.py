@@ -128,7 +128,8 @@ class WireCutter:
         target = self._peers[source]
         try:
             data = source.recv(_CHUNK)
-            if data and self._mode == "swallow" and source in self._servers:
+            # Until it is dropped, too: a connection may end early, but it never leaves a gap.
+            if data and self._mode != "pass" and source in self._servers:
                 self._swallowed.set()
                 return
             if data:

@@ -288,6 +288,63 @@ async def test_a_write_whose_answer_was_lost_is_known_to_be_done(zookeeper, prox
     await two.close()
 
 
+async def test_through_many_lost_answers_every_write_is_done_once(zookeeper, proxy, chroot):
+    one = await connect(proxy.address, chroot=chroot)
+    two = await connect(zookeeper.address, chroot=chroot)
+    for path in ("/counter", "/queue", "/both"):
+        await two.create(path)
+    writes = 30
+
+    async def count_up() -> None:
+        for number in range(writes):
+            await one.set("/counter", b"%d" % number, number)
+
+    async def queue_up() -> None:
+        for number in range(writes):
+            await one.create("/queue/n", b"%d" % number, sequence=True)
+
+    async def do_both() -> None:
+        for number in range(writes):
+            await one.multi([Create(f"/both/{number}"), Set("/both", b"%d" % number, number)])
+
+    async def come_and_go() -> None:
+        for number in range(writes):
+            await one.create("/live", b"%d" % number, ephemeral=True)
+            await one.delete("/live")
+
+    async def lose_answers() -> None:
+        while not writing.done():
+            proxy.swallow_answers()
+            await asyncio.to_thread(proxy.wait_swallowed)
+            proxy.restore()
+            await one.exists("/")
+
+    heard = 0
+
+    def hear(_: Event) -> None:
+        nonlocal heard
+        heard += 1
+
+    async def watch() -> None:
+        """Hold that no read shows a change before the watch told of it."""
+        while not writing.done():
+            before = heard
+            _, seen = await one.get("/counter", hear)
+            _, now = await one.get("/counter")
+            assert now.version == seen.version or heard > before
+
+    writing = asyncio.gather(count_up(), queue_up(), do_both(), come_and_go())
+    async with asyncio.timeout(60):
+        await asyncio.gather(writing, lose_answers(), watch())
+    assert (await two.exists("/counter")).version == writes
+    assert len(await two.children("/queue")) == writes
+    assert ((await two.exists("/both")).version, len(await two.children("/both"))) == (30, 30)
+    assert await two.exists("/live") is None
+    assert heard > 0
+    await one.close()
+    await two.close()
+
+
 async def test_the_node_of_another_is_not_taken_for_ours(zookeeper, proxy, chroot):
     one = await connect(proxy.address, chroot=chroot, session_timeout_ms=4000)
     two = await connect(zookeeper.address, chroot=chroot)
