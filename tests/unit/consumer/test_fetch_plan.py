@@ -1,0 +1,168 @@
+"""Which broker each partition is fetched from, and on which lane."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from barnabas.client.cluster import ClusterView
+from barnabas.consumer.fetch_plan import BRIEF_MS, LANES, FetchPlan
+from barnabas.consumer.subscription import Subscription
+from barnabas.model.ids import TopicPartition
+from barnabas.wire.messages.metadata import (
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+
+A, B = TopicPartition("t", 0), TopicPartition("t", 1)
+
+
+def cluster(**partitions: Any) -> ClusterView:
+    """Return a view of brokers 1 and 2: `cluster(a=1, b=2)` has the leaders of A and B."""
+    view = ClusterView()
+    tell(view, **partitions)
+    return view
+
+
+def tell(view: ClusterView, epoch: int = 0, offline: tuple[int, ...] = (), **leaders: int) -> None:
+    view.apply(
+        MetadataResponse(
+            brokers=[
+                MetadataResponseBroker(node_id=n, host="h", port=n, rack=None) for n in (1, 2)
+            ],
+            controller_id=1,
+            topics=[
+                MetadataResponseTopic(
+                    name="t",
+                    partitions=[
+                        MetadataResponsePartition(
+                            partition_index=index,
+                            leader_id=leaders[name],
+                            leader_epoch=epoch,
+                            replica_nodes=[1, 2],
+                            isr_nodes=[1, 2],
+                            offline_replicas=list(offline),
+                        )
+                        for index, name in enumerate(("a", "b"))
+                    ],
+                )
+            ],
+        ),
+        0,
+    )
+
+
+def planned() -> tuple[FetchPlan, Subscription]:
+    subscription = Subscription()
+    subscription.assign([A, B])
+    subscription.seek(A, 5)
+    subscription.seek(B, 6)
+    plan = FetchPlan(ahead_max=100, wait_ms=500)
+    plan.follow(subscription.assigned)
+    return plan, subscription
+
+
+def sources(plan: FetchPlan, view: ClusterView, now_ms: float = 0) -> dict[int, list[int]]:
+    return {
+        node: [flow.partition.partition for flow in flows]
+        for node, flows in plan.hungry(view, now_ms).items()
+    }
+
+
+def test_each_from_its_leader() -> None:
+    """Flows are grouped by the leaders of their partitions."""
+    plan, _ = planned()
+    assert sources(plan, cluster(a=1, b=2)) == {1: [0], 2: [1]}
+    assert sources(plan, cluster(a=2, b=2)) == {2: [0, 1]}
+
+
+def test_waiting_for_a_leader() -> None:
+    """A partition without a leader is not fetched, and it is known since when."""
+    plan, _ = planned()
+    view = cluster(a=-1, b=2)
+    assert sources(plan, view, 10) == {2: [1]}
+    assert plan.leaderless()
+    assert plan.flows[A].leaderless_since_ms == 10
+    sources(plan, view, 20)
+    assert plan.flows[A].leaderless_since_ms == 10
+    tell(view, epoch=1, a=1, b=2)
+    assert sources(plan, view, 30) == {1: [0], 2: [1]}
+    assert not plan.leaderless()
+
+
+def test_the_preferred_replica() -> None:
+    """It is used until its time is up, or it is offline or unknown."""
+    plan, _ = planned()
+    view = cluster(a=1, b=1)
+    plan.flows[A].prefer(2, until_ms=100)
+    assert sources(plan, view, 99) == {2: [0], 1: [1]}
+    assert sources(plan, view, 100) == {1: [0, 1]}
+    plan.flows[A].prefer(2, until_ms=500)
+    tell(view, epoch=1, offline=(2,), a=1, b=1)
+    assert sources(plan, view, 200) == {1: [0, 1]}
+    plan.flows[A].prefer(9, until_ms=500)
+    assert sources(plan, view, 200) == {1: [0, 1]}
+
+
+def test_two_lanes() -> None:
+    """The first lane waits as long as set, the second briefly; both busy means: wait."""
+    plan, _ = planned()
+    first = plan.free_lane(1)
+    assert first is not None
+    assert (first.name, first.wait_ms) == (LANES[0], 500)
+    first.busy_since_ms = 0
+    second = plan.free_lane(1)
+    assert second is not None
+    assert (second.name, second.wait_ms) == (LANES[1], BRIEF_MS)
+    second.busy_since_ms = 0
+    assert plan.free_lane(1) is None
+    assert plan.free_lane(2) is not None
+    first.busy_since_ms = None
+    assert plan.free_lane(1) is first
+    short = FetchPlan(ahead_max=1, wait_ms=10)
+    lane = short.free_lane(1)
+    assert lane is not None
+    lane.busy_since_ms = 0
+    lane = short.free_lane(1)
+    assert lane is not None
+    assert lane.wait_ms == 10
+
+
+def test_flows_follow_the_assignment() -> None:
+    """Kept partitions keep their flows; one that went and came back begins anew."""
+    plan, subscription = planned()
+    kept = plan.flows[A]
+    subscription.assign([A])
+    plan.follow(subscription.assigned)
+    assert list(plan.flows) == [A]
+    assert plan.flows[A] is kept
+    subscription.assign([B])
+    subscription.assign([A, B])
+    plan.follow(subscription.assigned)
+    assert plan.flows[A] is not kept
+    assert plan.flows[A].offset is None
+
+
+def test_new_leaders_are_met_once() -> None:
+    """A position whose record has an older epoch is to be checked, until it is proven."""
+    plan, subscription = planned()
+    subscription.seek(A, 5, leader_epoch=0)
+    plan.follow(subscription.assigned)
+    view = cluster(a=1, b=1)
+    assert plan.unproven(view) == []
+    tell(view, epoch=3, a=2, b=2)
+    assert [flow.partition for flow in plan.unproven(view)] == [A]
+    plan.flows[A].proven()
+    assert plan.unproven(view) == []
+
+
+def test_the_next_due_time() -> None:
+    """It is the earliest end of a pause."""
+    plan, _ = planned()
+    assert plan.next_ms(0) is None
+    plan.flows[A].failed(RuntimeError(), 70)
+    plan.flows[B].failed(RuntimeError(), 50)
+    assert plan.next_ms(0) == 50
+    assert plan.next_ms(60) == 70
+    assert sources(plan, cluster(a=1, b=1), 60) == {1: [1]}
