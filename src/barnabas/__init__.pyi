@@ -11,6 +11,11 @@ from barnabas.consumer.group.contract import ConsumerRebalanceListener as Consum
 from barnabas.kernels import ConsumerRecord as ConsumerRecord
 from barnabas.model.group_metadata import ConsumerGroupMetadata as ConsumerGroupMetadata
 from barnabas.model.ids import TopicPartition as TopicPartition
+from barnabas.model.isolation import IsolationLevel as IsolationLevel
+from barnabas.model.serializer import DefaultSerializer as DefaultSerializer
+from barnabas.model.serializer import Deserializer as Deserializer
+from barnabas.model.serializer import JsonSerializer as JsonSerializer
+from barnabas.model.serializer import Serializer as Serializer
 from barnabas.structs import OffsetAndMetadata as OffsetAndMetadata
 from barnabas.structs import OffsetAndTimestamp as OffsetAndTimestamp
 from barnabas.structs import TopicPartitionReplica as TopicPartitionReplica
@@ -22,12 +27,17 @@ __all__ = [
     "ConsumerGroupMetadata",
     "ConsumerRebalanceListener",
     "ConsumerRecord",
+    "DefaultSerializer",
+    "Deserializer",
+    "IsolationLevel",
+    "JsonSerializer",
     "KafkaAdminClient",
     "KafkaConsumer",
     "KafkaProducer",
     "OffsetAndMetadata",
     "OffsetAndTimestamp",
     "OffsetSpec",
+    "Serializer",
     "TopicPartition",
     "TopicPartitionReplica",
     "__version__",

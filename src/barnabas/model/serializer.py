@@ -1,0 +1,67 @@
+"""Serializers as objects: what a producer's or consumer's options take besides functions.
+
+A function gets the data alone; an object also gets the topic and the headers, and is closed with
+its client. None stays None both ways, as a deleted key's value must.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+Headers = Sequence[tuple[str, bytes | None]] | None
+
+
+class Serializer(ABC):
+    """Turns keys or values to bytes."""
+
+    @abstractmethod
+    def serialize(self, topic: str, headers: Headers, data: Any) -> Any:
+        """Return bytes, or None."""
+
+    def close(self) -> None:  # noqa: B027  # most have nothing to close
+        """Called when the producer is closed."""
+
+
+class Deserializer(ABC):
+    """Turns the bytes of keys or values to objects."""
+
+    @abstractmethod
+    def deserialize(self, topic: str, headers: Headers, data: Any) -> Any:
+        """Return the object; `data` is bytes, or None."""
+
+    def close(self) -> None:  # noqa: B027
+        """Called when the consumer is closed."""
+
+
+class DefaultSerializer(Serializer, Deserializer):
+    """Texts in an encoding; what is bytes already is sent as it is.
+
+    KafkaProducer(value_serializer=DefaultSerializer("utf-16"))
+    """
+
+    def __init__(self, encoding: str = "utf-8") -> None:
+        self.encoding = encoding
+
+    def serialize(self, topic: str, headers: Headers, data: Any) -> Any:
+        if data is None or isinstance(data, bytes | bytearray | memoryview):
+            return data
+        return data.encode(self.encoding)
+
+    def deserialize(self, topic: str, headers: Headers, data: Any) -> Any:
+        return None if data is None else data.decode(self.encoding)
+
+
+class JsonSerializer(DefaultSerializer):
+    """Whatever JSON can say.
+
+    KafkaConsumer("orders", value_deserializer=JsonSerializer())
+    """
+
+    def serialize(self, topic: str, headers: Headers, data: Any) -> Any:
+        return None if data is None else json.dumps(data).encode(self.encoding)
+
+    def deserialize(self, topic: str, headers: Headers, data: Any) -> Any:
+        return None if data is None else json.loads(data.decode(self.encoding))
