@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from barnabas.config.clients.consumer import READ_COMMITTED, ConsumerOptions
+from barnabas.config.clients.consumer import ConsumerOptions
 from barnabas.config.clients.options import parse_client_options
 from barnabas.consumer.arguments import (
     checked_count,
@@ -359,9 +359,7 @@ class AIOKafkaConsumer:
         return self._subscription.state(checked_partition(partition)).high_watermark
 
     def last_stable_offset(self, partition: TopicPartition) -> int | None:
-        """Return where open transactions begin; -1 for readers of anything, None before a fetch."""
-        if self._options.isolation_level != READ_COMMITTED:
-            return -1
+        """Return where open transactions begin, as the last fetch told it; None before one."""
         return self._subscription.state(checked_partition(partition)).last_stable_offset
 
     def last_poll_timestamp(self, partition: TopicPartition) -> int | None:
