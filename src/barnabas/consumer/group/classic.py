@@ -50,10 +50,8 @@ class ClassicMembership(GroupMember):
     @property
     def needs_attention(self) -> bool:
         """Tell whether `ensure_active` would do something."""
-        if self._fatal is not None or self._commits.has_callbacks:
-            return True
-        if not self._subscription.by_group:
-            return False
+        if self._has_news or self._is_idle:
+            return self._has_news
         if self._joining is not None and not self._joining.done():
             return not self._reads_on
         return (
@@ -84,9 +82,9 @@ class ClassicMembership(GroupMember):
     async def _step(self, deadline: float) -> bool:
         while not self._closed:
             self._raise_fatal()
-            if not self._subscription.by_group:
+            if self._is_idle:
                 return True
-            self._pulse.poll(now_ms())  # the user is in poll as long as this goes on
+            self._waited()
             if self._joining is not None and self._joining.done():
                 await self._end_join()
                 continue

@@ -56,10 +56,8 @@ class ConsumerProtocolMembership(GroupMember):
     @property
     def needs_attention(self) -> bool:
         """Tell whether `ensure_active` would do something."""
-        if self._fatal is not None or self._commits.has_callbacks:
-            return True
-        if not self._subscription.by_group:
-            return False
+        if self._has_news or self._is_idle:
+            return self._has_news
         state = self._state
         if state.is_lost or self._metadata_is_new or self._target_is_new:
             return True
@@ -86,9 +84,9 @@ class ConsumerProtocolMembership(GroupMember):
     async def _step(self, deadline: float) -> bool:
         while not self._closed:
             self._raise_fatal()
-            if not self._subscription.by_group:
+            if self._is_idle:
                 return True
-            self._pulse.poll(now_ms())  # the user is in poll as long as this goes on
+            self._waited()
             if self._state.is_lost:
                 await self._tell_lost()
             if self._metadata_is_new and not await self._look_at_topics(deadline):

@@ -103,6 +103,9 @@ class GroupMember(ABC):
         self._active = asyncio.Lock()
         self._fatal: Exception | None = None
         self._metadata_is_new = True
+        self._in_poll = False
+        self._is_silent = False
+        """The member left because its user does not poll; it comes back with the next poll."""
         self._rebalances = 0
         self._last_reason = ""
         self._closed = False
@@ -185,8 +188,10 @@ class GroupMember(ABC):
         self._heart.add_done_callback(self._heart_stopped)
 
     def note_poll(self, now_ms: float) -> None:
-        """The user polls."""
+        """The user polls; what `ensure_active` does next is done for that poll."""
         self._pulse.poll(now_ms)
+        self._in_poll = True
+        self._is_silent = False
 
     def subscription_changed(self) -> None:
         """Look at the subscription in the next poll; without one, leave in the background."""
@@ -217,7 +222,23 @@ class GroupMember(ABC):
             await self._commits.run_callbacks()
             return await self._step(deadline)
         finally:
+            self._in_poll = False
             self._active.release()
+
+    @property
+    def _has_news(self) -> bool:
+        """Tell whether the user has to hear something, whatever the group does."""
+        return self._fatal is not None or self._commits.has_callbacks
+
+    @property
+    def _is_idle(self) -> bool:
+        """Tell whether there is no group to be in, or no user to be in it for."""
+        return self._is_silent or not self._subscription.by_group
+
+    def _waited(self) -> None:
+        """Note that a poll still goes on after it has waited: its user is not away."""
+        if self._in_poll:
+            self._pulse.poll(now_ms())
 
     def _raise_fatal(self) -> None:
         fatal = self._fatal
@@ -294,6 +315,7 @@ class GroupMember(ABC):
         )
         farewell = self._forget_group(reason)
         self._member.lose(reason, forget=False)
+        self._is_silent = True
         self._around.wake()
         await self._bounded(farewell, LEAVE_MS)
 

@@ -301,6 +301,7 @@ def test_a_user_that_does_not_poll_makes_room_for_others() -> None:
     """The member leaves and says why; the next poll tells what was lost and joins again."""
 
     async def scenario(group: ScriptedGroup, member: Any) -> None:
+        member.note_poll(0)
         await member.ensure_active(5000)
         await asyncio.sleep(3.5)
         farewell = group.sent(LeaveGroupRequest)[0].members[0]
@@ -310,9 +311,26 @@ def test_a_user_that_does_not_poll_makes_room_for_others() -> None:
         await asyncio.sleep(1)
         assert len(group.sent(HeartbeatRequest)) == beats
         assert member.state == MemberState.UNJOINED
+        member.note_poll(asyncio.get_running_loop().time() * 1000)
         assert await member.ensure_active(5000)
         assert group.listener.calls[1:] == [("lost", {T0, T1}), ("assigned", {T0, T1})]
         assert [each.member_id for each in group.sent(JoinGroupRequest)] == ["", ""]
+
+    play(scenario)
+
+
+def test_a_member_whose_user_is_away_does_not_come_back_by_itself() -> None:
+    """Rebalances that are attended to without a poll would bring it in and out for ever."""
+
+    async def scenario(group: ScriptedGroup, member: Any) -> None:
+        member.note_poll(0)
+        await member.ensure_active(5000)
+        await asyncio.sleep(3.5)
+        assert not member.needs_attention
+        assert await member.ensure_active(100)
+        assert len(group.sent(JoinGroupRequest)) == 1
+        member.note_poll(asyncio.get_running_loop().time() * 1000)
+        assert member.needs_attention
 
     play(scenario)
 
@@ -321,6 +339,7 @@ def test_a_user_that_polls_stays() -> None:
     """However long."""
 
     async def scenario(group: ScriptedGroup, member: Any) -> None:
+        member.note_poll(0)
         await member.ensure_active(5000)
         for _ in range(10):
             await asyncio.sleep(1)
@@ -334,10 +353,12 @@ def test_static_members_never_say_farewell() -> None:
     """Neither when they are closed nor when their user is away: they come back to their place."""
 
     async def scenario(group: ScriptedGroup, member: Any) -> None:
+        member.note_poll(0)
         await member.ensure_active(5000)
         assert group.sent(JoinGroupRequest)[0].group_instance_id == "one"
         await asyncio.sleep(4)
         assert member.state == MemberState.UNJOINED
+        member.note_poll(asyncio.get_running_loop().time() * 1000)
         await member.ensure_active(5000)
         await member.close()
         assert group.sent(LeaveGroupRequest) == []

@@ -172,10 +172,12 @@ def test_a_user_that_does_not_poll_makes_room_for_others() -> None:
     """The member leaves; the next poll tells what was lost and joins again."""
 
     async def scenario(group: ScriptedGroup, member: Any) -> None:
+        member.note_poll(0)
         await join(group, member, T0)
         await asyncio.sleep(3.2)
         assert beats(group)[-1].member_epoch == -1
         assert member.state == MemberState.UNJOINED
+        member.note_poll(asyncio.get_running_loop().time() * 1000)
         group.answers[ConsumerGroupHeartbeatRequest] = [gives(5, T1)]
         assert await member.ensure_active(5000)
         assert group.listener.calls[1:] == [("lost", {T0}), ("assigned", {T1})]
