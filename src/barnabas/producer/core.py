@@ -183,9 +183,10 @@ class ProducerCore:
         """Call a function (or do a step) in a moment."""
         self._loop.call_soon(callback or self._step)
 
-    def _step(self) -> None:
-        """Do all that can be done now."""
-        now_ms = self.now_ms()
+    def _step(self, reached_ms: float = 0.0) -> None:
+        """Do all that can be done now, or at the time of a timer that has rung."""
+        # Seconds to milliseconds and back may fall short of the time that was asked for.
+        now_ms = max(self.now_ms(), reached_ms)
         sender = self.sender
         self.topics.learn()
         sender.collect(now_ms)
@@ -223,11 +224,11 @@ class ProducerCore:
         if self._timer is not None:
             self._timer.cancel()
         self._timer_ms = at_ms
-        self._timer = self._loop.call_at(max(at_ms, now_ms) / 1000, self._timed)
+        self._timer = self._loop.call_at(max(at_ms, now_ms) / 1000, self._timed, at_ms)
 
-    def _timed(self) -> None:
+    def _timed(self, at_ms: float) -> None:
         self._timer, self._timer_ms = None, NEVER_MS
-        self._step()
+        self._step(at_ms)
 
     # Who we are.
 
