@@ -67,6 +67,7 @@ class ProducerCore:
         cluster = self.switchboard.cluster
         self.preparation = Preparation(options, cluster)
         self.closing = False
+        self._ended = False
         self._loop = asyncio.get_running_loop()
         self._started_s = self._loop.time()
         backoff = Backoff(
@@ -188,6 +189,8 @@ class ProducerCore:
         # Seconds to milliseconds and back may fall short of the time that was asked for.
         now_ms = max(self.now_ms(), reached_ms)
         sender = self.sender
+        if self._ended:
+            return
         self.topics.learn()
         sender.collect(now_ms)
         if now_ms >= self._expiry_ms:
@@ -328,6 +331,7 @@ class ProducerCore:
             elapsed_ms = (self._loop.time() - began_s) * 1000
             log.warning("closing: records are given up after %.0f ms: %s", elapsed_ms, failure)
         finally:
+            self._ended = True
             self._unwatch()
             for task in list(self._tasks):
                 task.cancel()

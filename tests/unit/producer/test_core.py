@@ -1,0 +1,398 @@
+"""The producer's core against a broker that answers from a script."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+
+from barnabas.client.switchboard import Switchboard
+from barnabas.config.clients.options import parse_client_options
+from barnabas.config.clients.producer import ProducerOptions
+from barnabas.errors import (
+    ConcurrentTransactionsError,
+    InvalidRecordError,
+    InvalidTxnStateError,
+    KafkaTimeoutError,
+    ProducerFencedError,
+    UnknownError,
+    UnsupportedCompressionTypeError,
+)
+from barnabas.model.error_codes import ErrorCode
+from barnabas.producer.core import ProducerCore
+from barnabas.records.batch import read_headers
+from barnabas.testing.scripted_broker import ScriptedBroker
+from barnabas.wire.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnPartitionResult,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnTopicResult,
+)
+from barnabas.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
+from barnabas.wire.messages.find_coordinator import (
+    Coordinator,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
+from barnabas.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from barnabas.wire.messages.metadata import (
+    MetadataRequest,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from barnabas.wire.messages.produce import (
+    BatchIndexAndErrorMessage,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+
+
+class Stage:
+    """A scripted broker 1, and a producer that knows it; `errors` are answered to Produce in turn."""
+
+    def __init__(self) -> None:
+        self.errors: list[Any] = []
+        self.txn_errors: list[int] = []
+        self.init_errors: list[int] = []
+        self.offset = 0
+        self.partitions = 2
+        self.versions: dict[Any, tuple[int, int]] = {}
+        self.without: set[Any] = set()
+        self.broker: ScriptedBroker
+
+    def script(self) -> dict[Any, Callable[[Any, int], Any]]:
+        answers: dict[Any, Callable[[Any, int], Any]] = {
+            MetadataRequest: self.metadata,
+            ProduceRequest: self.produce,
+            InitProducerIdRequest: self.init,
+            FindCoordinatorRequest: self.find,
+            AddPartitionsToTxnRequest: self.add,
+            EndTxnRequest: self.end,
+        }
+        return {kind: answer for kind, answer in answers.items() if kind not in self.without}
+
+    def metadata(self, request: MetadataRequest, version: int) -> MetadataResponse:
+        host, port = self.broker.address
+        return MetadataResponse(
+            brokers=[MetadataResponseBroker(node_id=1, host=host, port=port)],
+            controller_id=1,
+            topics=[
+                MetadataResponseTopic(
+                    name=topic.name,
+                    partitions=[
+                        MetadataResponsePartition(
+                            partition_index=index,
+                            leader_id=1,
+                            leader_epoch=3,
+                            replica_nodes=[1],
+                            isr_nodes=[1],
+                        )
+                        for index in range(self.partitions)
+                    ],
+                )
+                for topic in request.topics or ()
+            ],
+        )
+
+    def produce(self, request: ProduceRequest, version: int) -> ProduceResponse:
+        error = self.errors.pop(0) if self.errors else 0
+        if isinstance(error, ProduceResponse):
+            return error
+        topics = []
+        for topic in request.topic_data:
+            answers = []
+            for data in topic.partition_data:
+                count = next(iter(read_headers(data.records))).count
+                answers.append(
+                    PartitionProduceResponse(
+                        index=data.index,
+                        error_code=error,
+                        base_offset=self.offset if not error else -1,
+                    )
+                )
+                self.offset += 0 if error else count
+            topics.append(TopicProduceResponse(name=topic.name, partition_responses=answers))
+        return ProduceResponse(responses=topics)
+
+    def init(self, request: InitProducerIdRequest, version: int) -> InitProducerIdResponse:
+        error = self.init_errors.pop(0) if self.init_errors else 0
+        return InitProducerIdResponse(error_code=error, producer_id=7, producer_epoch=0)
+
+    def find(self, request: FindCoordinatorRequest, version: int) -> FindCoordinatorResponse:
+        host, port = self.broker.address
+        found = Coordinator(key=request.coordinator_keys[0], node_id=1, host=host, port=port)
+        return FindCoordinatorResponse(coordinators=[found])
+
+    def add(self, request: AddPartitionsToTxnRequest, version: int) -> AddPartitionsToTxnResponse:
+        error = self.txn_errors.pop(0) if self.txn_errors else 0
+        return AddPartitionsToTxnResponse(
+            results_by_topic_v3_and_below=[
+                AddPartitionsToTxnTopicResult(
+                    name=topic.name,
+                    results_by_partition=[
+                        AddPartitionsToTxnPartitionResult(
+                            partition_index=index, partition_error_code=error
+                        )
+                        for index in topic.partitions
+                    ],
+                )
+                for topic in request.v3_and_below_topics
+            ]
+        )
+
+    def end(self, request: EndTxnRequest, version: int) -> EndTxnResponse:
+        return EndTxnResponse(error_code=self.txn_errors.pop(0) if self.txn_errors else 0)
+
+    def run(
+        self, scenario: Callable[[ProducerCore], Coroutine[Any, Any, None]], **options: Any
+    ) -> None:
+        async def main() -> None:
+            async with ScriptedBroker(self.script(), self.versions) as self.broker:
+                given = {"retry_backoff_ms": 1, "retry_backoff_max_ms": 1, **options}
+                parsed = parse_client_options(ProducerOptions, given)
+                board = Switchboard([self.broker.address], retry_backoff_ms=(1, 1))
+                core = ProducerCore(
+                    parsed,
+                    post=asyncio.get_running_loop().call_soon,
+                    wait=_unexpected,
+                    detour=_unexpected,
+                    switchboard=board,
+                )
+                await core.start(5000)
+                await core.topics.know("t", 5000)
+                try:
+                    await scenario(core)
+                finally:
+                    await core.close(0)
+
+        asyncio.run(asyncio.wait_for(main(), 20))
+
+
+def _unexpected(*arguments: object) -> None:
+    raise AssertionError(arguments)
+
+
+def send(core: ProducerCore, partition: int = 0) -> Any:
+    return core.accumulator.append("t", b"value", partition=partition)
+
+
+@pytest.fixture
+def stage() -> Stage:
+    return Stage()
+
+
+def test_partitions_of_one_leader_share_a_request(stage: Stage) -> None:
+    async def scenario(core: ProducerCore) -> None:
+        futures = [send(core, 0), send(core, 1)]
+        await core.flush()
+        assert [future.value.offset for future in futures] == [0, 1]
+
+    stage.run(scenario)
+    [asked] = stage.broker.asked(ProduceRequest)
+    assert len(asked.message.topic_data[0].partition_data) == 2  # type: ignore[attr-defined]
+    header = next(iter(read_headers(asked.message.topic_data[0].partition_data[0].records)))  # type: ignore[attr-defined]
+    assert (header.producer_id, header.producer_epoch, header.base_sequence) == (7, 0, 0)
+
+
+def test_a_new_leader_named_in_the_answer_is_used_at_once(stage: Stage) -> None:
+    """KIP-951: no Metadata request is needed in between."""
+
+    async def scenario(core: ProducerCore) -> None:
+        host, port = stage.broker.address
+        moved = PartitionProduceResponse(
+            index=0,
+            error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER,
+            current_leader=LeaderIdAndEpoch(leader_id=2, leader_epoch=4),
+        )
+        stage.errors = [
+            ProduceResponse(
+                responses=[TopicProduceResponse(name="t", partition_responses=[moved])],
+                node_endpoints=[NodeEndpoint(node_id=2, host=host, port=port)],
+            )
+        ]
+        before = len(stage.broker.asked(MetadataRequest))
+        future = send(core)
+        await core.flush(5000)
+        assert future.succeeded()
+        assert core.switchboard.cluster.leader(future.batch.partition) == 2
+        assert len(stage.broker.asked(MetadataRequest)) == before
+
+    stage.run(scenario, retry_backoff_ms=10_000, retry_backoff_max_ms=10_000)
+
+
+def test_an_answer_that_forgets_a_partition_fails_it_by_name(stage: Stage) -> None:
+    async def scenario(core: ProducerCore) -> None:
+        stage.errors = [ProduceResponse(responses=[])]
+        future = send(core)
+        await core.flush(5000)
+        assert isinstance(future.exception, UnknownError)
+        assert "does not mention this partition" in str(future.exception)
+        assert str(stage.broker.address) in str(future.exception)
+
+    stage.run(scenario)
+
+
+def test_record_errors_reach_their_records(stage: Stage) -> None:
+    async def scenario(core: ProducerCore) -> None:
+        bad = PartitionProduceResponse(
+            index=0,
+            error_code=ErrorCode.INVALID_RECORD,
+            error_message="compacted topics need keys",
+            record_errors=[
+                BatchIndexAndErrorMessage(batch_index=1, batch_index_error_message="no")
+            ],
+        )
+        stage.errors = [
+            ProduceResponse(responses=[TopicProduceResponse(name="t", partition_responses=[bad])])
+        ]
+        first, second = send(core), send(core)
+        await core.flush(5000)
+        assert isinstance(second.exception, InvalidRecordError)
+        assert "record 1: no" in str(second.exception)
+        assert "compacted topics need keys" in str(first.exception)
+
+    stage.run(scenario)
+
+
+def test_a_broker_without_producer_ids_is_written_to_without_one(stage: Stage) -> None:
+    stage.without = {InitProducerIdRequest}
+
+    async def scenario(core: ProducerCore) -> None:
+        future = send(core)
+        await core.flush(5000)
+        assert future.succeeded()
+
+    stage.run(scenario)
+    [asked] = stage.broker.asked(ProduceRequest)
+    header = next(iter(read_headers(asked.message.topic_data[0].partition_data[0].records)))  # type: ignore[attr-defined]
+    assert (header.producer_id, header.base_sequence) == (-1, -1)
+
+
+def test_zstd_needs_a_broker_that_knows_it(stage: Stage) -> None:
+    stage.versions = {ProduceRequest: (3, 6)}
+
+    async def scenario(core: ProducerCore) -> None:
+        future = send(core)
+        await core.flush(5000)
+        assert isinstance(future.exception, UnsupportedCompressionTypeError)
+
+    stage.run(scenario, compression_type="zstd")
+
+
+def test_idle_topics_are_forgotten_and_found_again(stage: Stage) -> None:
+    async def scenario(core: ProducerCore) -> None:
+        core.topics.use("t", core.now_ms() - 6000)
+        assert core.topics._wanted() == []
+        assert core.accumulator.partition_count("t") == 0
+        assert await core.topics.know("t", 5000) == 2
+        assert send(core).batch.count == 1
+
+    stage.run(scenario, metadata_max_idle_ms=5000)
+
+
+def test_more_partitions_are_noticed(stage: Stage) -> None:
+    async def scenario(core: ProducerCore) -> None:
+        stage.partitions = 5
+        await core.switchboard.refresh(["t"])
+        core.topics.learn()
+        assert core.accumulator.partition_count("t") == 5
+
+    stage.run(scenario)
+
+
+def test_transactions_wait_for_busy_coordinators(stage: Stage) -> None:
+    stage.init_errors = [ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NOT_COORDINATOR]
+
+    async def scenario(core: ProducerCore) -> None:
+        assert core.transacting is not None
+        await core.transacting.initialize(5000)
+        core.transacting.begin()
+        stage.txn_errors = [ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.NONE]
+        future = send(core)
+        await core.transacting.commit(5000)
+        assert future.succeeded()
+
+    stage.run(scenario, transactional_id="tx")
+    assert len(stage.broker.asked(InitProducerIdRequest)) == 3
+    assert len(stage.broker.asked(FindCoordinatorRequest)) == 2
+    assert len(stage.broker.asked(AddPartitionsToTxnRequest)) == 2
+    [end] = stage.broker.asked(EndTxnRequest)
+    assert end.message.committed  # type: ignore[attr-defined]
+
+
+def test_an_empty_transaction_needs_no_coordinator(stage: Stage) -> None:
+    async def scenario(core: ProducerCore) -> None:
+        assert core.transacting is not None
+        await core.transacting.initialize(5000)
+        core.transacting.begin()
+        await core.transacting.commit(5000)
+
+    stage.run(scenario, transactional_id="tx")
+    assert stage.broker.asked(EndTxnRequest) == []
+
+
+def test_a_commit_that_takes_too_long_can_be_repeated(stage: Stage) -> None:
+    async def scenario(core: ProducerCore) -> None:
+        assert core.transacting is not None
+        await core.transacting.initialize(5000)
+        core.transacting.begin()
+        send(core)
+        await core.flush(5000)
+        stage.txn_errors = [ErrorCode.CONCURRENT_TRANSACTIONS] * 100
+        with pytest.raises(KafkaTimeoutError, match="not done within 30 ms") as caught:
+            await core.transacting.commit(30)
+        assert isinstance(caught.value.__cause__, ConcurrentTransactionsError)
+        stage.txn_errors = []
+        await core.transacting.commit(5000)
+        core.transacting.begin()
+
+    stage.run(scenario, transactional_id="tx")
+
+
+def test_a_failed_transaction_is_aborted_under_a_new_epoch(stage: Stage) -> None:
+    async def scenario(core: ProducerCore) -> None:
+        assert core.transacting is not None
+        await core.transacting.initialize(5000)
+        core.transacting.begin()
+        stage.errors = [ErrorCode.INVALID_PRODUCER_EPOCH]
+        bad = send(core)
+        await core.flush(5000)
+        assert bad.failed()
+        with pytest.raises(type(bad.exception)):
+            await core.transacting.commit(5000)
+        await core.transacting.abort(5000)
+        core.transacting.begin()
+        assert not isinstance(send(core), int)
+        await core.transacting.commit(5000)
+
+    stage.run(scenario, transactional_id="tx")
+    assert [asked.message.committed for asked in stage.broker.asked(EndTxnRequest)] == [  # type: ignore[attr-defined]
+        False,
+        True,
+    ]
+
+
+@pytest.mark.parametrize("code", [ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_TXN_STATE])
+def test_a_fenced_producer_is_of_no_use_any_more(stage: Stage, code: ErrorCode) -> None:
+    async def scenario(core: ProducerCore) -> None:
+        assert core.transacting is not None
+        await core.transacting.initialize(5000)
+        core.transacting.begin()
+        stage.txn_errors = [code]
+        future = send(core)
+        await core.flush(5000)
+        expected = (ProducerFencedError, InvalidTxnStateError)
+        assert isinstance(future.exception, expected)
+        for wish in (core.transacting.commit, core.transacting.abort):
+            with pytest.raises(expected):
+                await wish(5000)
+
+    stage.run(scenario, transactional_id="tx")
