@@ -56,7 +56,7 @@ from barnabas.wire.messages.produce import (
 
 
 class Stage:
-    """A scripted broker 1, and a producer that knows it; `errors` are answered to Produce in turn."""
+    """A scripted broker 1 and a producer; `errors` are answered to Produce, in turn."""
 
     def __init__(self) -> None:
         self.errors: list[Any] = []

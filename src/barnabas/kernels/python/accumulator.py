@@ -2,385 +2,32 @@
 
 from __future__ import annotations
 
-import struct
 import threading
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
-from barnabas.kernels.accumulator_contract import Detour, Outcome, Refusal, wrong_memory
+from barnabas.kernels.accumulator_contract import Detour, Refusal, wrong_memory
 from barnabas.kernels.contract import (
-    CODEC_MASK,
     HEADER_SIZE,
-    NO_TIMESTAMP,
-    PREFIX_SIZE,
     SIZE_MAX,
     Buffer,
     Column,
     Row,
     column_range,
 )
-from barnabas.kernels.python.builder import _cell, _put_field, _timestamp_delta
-from barnabas.kernels.python.crc32c import crc32c
+from barnabas.kernels.python.builder import _cell
 from barnabas.kernels.python.murmur2 import murmur2
-from barnabas.kernels.python.varint import encode_varint
+from barnabas.kernels.python.pending_batch import (
+    PendingBatch,
+    RecordFuture,
+    Segment,
+    encode_record,
+)
 from barnabas.model.ids import TopicPartition
 
-_SEALED = struct.Struct(">hiqqqhii")  # what the CRC covers of the header
-_OPEN = struct.Struct(">qiibI")  # what comes before
 _BYTES = (bytes, bytearray, memoryview)
 _DELTAS_MAX = 16  # what the place in a batch may add to the size of a record
-
-
-class Segment:
-    """Some records of one call that follow each other in a batch."""
-
-    __slots__ = ("batch", "count", "first")
-
-    def __init__(self, batch: PendingBatch, first: int) -> None:
-        self.batch = batch
-        self.first = first
-        self.count = 1
-
-
-class RecordFuture:
-    """What became of one record; asks its batch whenever it is asked."""
-
-    __slots__ = ("_batch", "_header_size", "_index", "_key_size", "_timestamp", "_value_size")
-
-    def __init__(
-        self,
-        batch: PendingBatch,
-        index: int,
-        timestamp: int,
-        key_size: int,
-        value_size: int,
-        header_size: int,
-    ) -> None:
-        self._batch = batch
-        self._index = index
-        self._timestamp = timestamp
-        self._key_size = key_size
-        self._value_size = value_size
-        self._header_size = header_size
-
-    @property
-    def batch(self) -> PendingBatch:
-        """The batch that the record was put into."""
-        return self._batch
-
-    @property
-    def is_done(self) -> bool:
-        """Whether the outcome is known."""
-        return self._batch.done
-
-    @property
-    def exception(self) -> BaseException | None:
-        """What went wrong, if something did."""
-        batch, index = self._batch.find(self._index)
-        return batch.failure_of(index) if batch.done else None
-
-    @property
-    def value(self) -> Any:
-        """Where the record was written, once that is known."""
-        batch, index = self._batch.find(self._index)
-        if not batch.done or batch.failure_of(index) is not None:
-            return None
-        return batch.metadata_of(
-            index, self._timestamp, self._key_size, self._value_size, self._header_size
-        )
-
-    def succeeded(self) -> bool:
-        """Tell whether the record was written."""
-        return self._batch.done and self.exception is None
-
-    def failed(self) -> bool:
-        """Tell whether the record was given up."""
-        return self._batch.done and self.exception is not None
-
-    def retriable(self) -> bool:
-        """Tell whether sending the record again may succeed."""
-        return bool(getattr(self.exception, "retriable", False))
-
-    def get(self, timeout: float | None = None) -> Any:
-        """Wait for the outcome, at most `timeout` seconds; return it or raise."""
-        if not self._batch.done:
-            self._batch.owner.wait(self._batch, timeout)
-        failure = self.exception
-        if failure is not None:
-            raise failure
-        return self.value
-
-    def add_callback(self, callback: Callable[..., object], *args: Any, **named: Any) -> Any:
-        """Call with the metadata (after `args`) when the record is written."""
-        return self._watch(Outcome.SUCCESS, callback, args, named)
-
-    def add_errback(self, callback: Callable[..., object], *args: Any, **named: Any) -> Any:
-        """Call with the exception (after `args`) when the record is given up."""
-        return self._watch(Outcome.FAILURE, callback, args, named)
-
-    def add_both(self, callback: Callable[..., object], *args: Any, **named: Any) -> Any:
-        """Call with the metadata or with the exception."""
-        self._watch(Outcome.SUCCESS, callback, args, named)
-        return self._watch(Outcome.FAILURE, callback, args, named)
-
-    def resolve(self, future: Any) -> Any:
-        """Set an asyncio future when the outcome is known; return that future."""
-        self._batch.add(Outcome.FUTURE, future, self)
-        return future
-
-    def _watch(
-        self,
-        outcome: Outcome,
-        callback: Callable[..., object],
-        args: tuple[Any, ...],
-        named: dict[str, Any],
-    ) -> RecordFuture:
-        if args or named:
-            callback = partial(callback, *args, **named)
-        self._batch.add(outcome, callback, self)
-        return self
-
-
-class PendingBatch:
-    """Records of one partition that are sent together, and what became of them."""
-
-    __slots__ = (
-        "_buffer",
-        "_call",
-        "_charge",
-        "_failure",
-        "_failures",
-        "_parent",
-        "_parts",
-        "_segment",
-        "_unfinished_parts",
-        "_used",
-        "_watchers",
-        "append_time_ms",
-        "base_offset",
-        "base_timestamp",
-        "count",
-        "done",
-        "full",
-        "log_start_offset",
-        "max_timestamp",
-        "owner",
-        "partition",
-    )
-
-    def __init__(
-        self, owner: Accumulator, partition: TopicPartition, records: Buffer | None = None
-    ) -> None:
-        """Begin an empty batch, or take over a whole one that was built elsewhere."""
-        self.owner = owner
-        self.partition = partition
-        self.count = 0
-        self.base_timestamp = NO_TIMESTAMP
-        self.max_timestamp = NO_TIMESTAMP
-        self.done = False
-        self.full = False
-        self.base_offset = -1
-        self.append_time_ms = -1
-        self.log_start_offset = -1
-        self._buffer: bytearray | None = None
-        self._used = HEADER_SIZE
-        self._charge = 0
-        self._failure: BaseException | None = None
-        self._failures: dict[int, BaseException] | None = None
-        self._watchers: list[tuple[int, Any, RecordFuture | None]] | None = []
-        self._parts: list[PendingBatch] = []
-        self._parent: PendingBatch | None = None
-        self._unfinished_parts = 0
-        self._call: object = None
-        self._segment: Segment | None = None
-        if records is not None:
-            self._buffer = bytearray(records)
-            self._used = len(self._buffer)
-            _, _, base, largest, _, _, _, count = _SEALED.unpack_from(self._buffer, 21)
-            self.base_timestamp, self.max_timestamp, self.count = base, largest, count
-
-    @property
-    def exception(self) -> BaseException | None:
-        """Why the batch as a whole was given up."""
-        return self._failure
-
-    @property
-    def size(self) -> int:
-        """Bytes of the batch so far, before compression."""
-        return self._used
-
-    def view(self) -> memoryview:
-        """Return the batch as it was encoded; its header is there once `finish` was called."""
-        assert self._buffer is not None, "the memory of this batch was given back"
-        return memoryview(self._buffer)[: self._used]
-
-    def finish(
-        self,
-        codec: int = 0,
-        packed: Buffer | None = None,
-        producer_id: int = -1,
-        producer_epoch: int = -1,
-        base_sequence: int = -1,
-        attributes: int = 0,
-    ) -> memoryview:
-        """Write the header, and return the batch: with `packed` in the place of its records."""
-        if packed is None:
-            batch = self.view()
-        else:
-            batch = memoryview(bytearray(HEADER_SIZE + len(packed)))
-            batch[HEADER_SIZE:] = packed
-        _SEALED.pack_into(
-            batch,
-            21,
-            attributes & ~CODEC_MASK | codec,
-            self.count - 1,
-            self.base_timestamp,
-            self.max_timestamp,
-            producer_id,
-            producer_epoch,
-            base_sequence,
-            self.count,
-        )
-        crc = crc32c(batch[21:])
-        _OPEN.pack_into(batch, 0, 0, len(batch) - PREFIX_SIZE, -1, 2, crc)
-        return batch
-
-    def complete(
-        self, base_offset: int, append_time_ms: int = -1, log_start_offset: int = -1
-    ) -> None:
-        """Note that the broker has the records, from this offset on."""
-        if not self.done:
-            self.base_offset = base_offset
-            self.append_time_ms = append_time_ms
-            self.log_start_offset = log_start_offset
-            self._end()
-
-    def fail(
-        self, failure: BaseException, by_record: dict[int, BaseException] | None = None
-    ) -> None:
-        """Note that the records were given up; `by_record` has what is said of single ones."""
-        if not self.done:
-            self._failure = failure
-            self._failures = by_record
-            self._end()
-
-    def become(self, parts: Sequence[PendingBatch]) -> None:
-        """Let smaller batches, which have the same records in order, stand for this one."""
-        self._parts = list(parts)
-        self._unfinished_parts = len(self._parts)
-        for part in self._parts:
-            part._parent = self
-
-    def future(self) -> RecordFuture:
-        """Return a future of the batch's first record, for a batch that was built elsewhere."""
-        return RecordFuture(self, 0, self.base_timestamp, -1, -1, -1)
-
-    def watch(self, callback: Callable[[], object]) -> None:
-        """Call when the batch is done, or now if it is."""
-        self.add(Outcome.EITHER, callback, None)
-
-    def add(self, outcome: int, callback: Any, future: RecordFuture | None) -> None:
-        """Note whom to tell of the outcome, or tell now."""
-        with self.owner.lock:
-            if self._watchers is not None:
-                self._watchers.append((outcome, callback, future))
-                return
-        self._tell(outcome, callback, future)
-
-    def find(self, index: int) -> tuple[PendingBatch, int]:
-        """Return the batch that the record ended up in, and its place there."""
-        batch = self
-        while batch._parts:
-            for part in batch._parts:
-                if index < part.count:
-                    batch = part
-                    break
-                index -= part.count
-        return batch, index
-
-    def failure_of(self, index: int) -> BaseException | None:
-        """Return what went wrong with one record of a batch that is done."""
-        if self._failures is None:
-            return self._failure
-        return self._failures.get(index, self._failure)
-
-    def metadata_of(
-        self, index: int, timestamp: int, key_size: int, value_size: int, header_size: int
-    ) -> Any:
-        """Return where one record of a batch that is done was written."""
-        by_broker = self.append_time_ms >= 0
-        fields = (
-            self.partition.topic,
-            self.partition.partition,
-            self.partition,
-            self.base_offset + index if self.base_offset >= 0 else -1,
-            self.append_time_ms if by_broker else timestamp,
-            1 if by_broker else 0,
-            self.log_start_offset,
-            None,
-            key_size,
-            value_size,
-            header_size,
-        )
-        return tuple.__new__(self.owner.metadata, fields)
-
-    def _end(self) -> None:
-        with self.owner.lock:
-            watchers, self._watchers = self._watchers, None
-            self.done = True
-        self.owner.free(self)
-        for outcome, callback, future in watchers or ():
-            self._tell(outcome, callback, future)
-        parent = self._parent
-        if parent is not None:
-            parent._unfinished_parts -= 1
-            if parent._unfinished_parts == 0:
-                parent._end()
-
-    def _tell(self, outcome: int, callback: Any, future: RecordFuture | None) -> None:
-        try:
-            if outcome == Outcome.EITHER:
-                callback()
-                return
-            assert future is not None
-            failure = future.exception
-            if outcome == Outcome.FUTURE:
-                if callback.done():
-                    return
-                if failure is None:
-                    callback.set_result(future.value)
-                else:
-                    callback.set_exception(failure)
-            elif outcome == Outcome.SUCCESS:
-                if failure is None:
-                    callback(future.value)
-            elif failure is not None:
-                callback(failure)
-        except Exception as failure:  # noqa: BLE001  of the user's callback, which is told of it
-            self.owner.report(failure)
-
-    def put(
-        self,
-        timestamp: int,
-        key: Buffer | None,
-        value: Buffer | None,
-        headers: tuple[tuple[str, Buffer | None], ...],
-    ) -> int:
-        """Encode a record and return its place, or -1 if it does not fit."""
-        assert self._buffer is not None
-        base_timestamp = self.base_timestamp if self.count else timestamp
-        record = encode_record(timestamp, base_timestamp, self.count, key, value, headers)
-        size = self._used + len(record)
-        if size > len(self._buffer) and not self.owner._grow(self, size):
-            return -1
-        self._buffer[self._used : self._used + len(record)] = record
-        self._used += len(record)
-        self.base_timestamp = base_timestamp
-        self.max_timestamp = max(self.max_timestamp, timestamp)
-        self.count += 1
-        return self.count - 1
 
 
 class PendingPartition:
@@ -786,27 +433,6 @@ class Accumulator:
         return refusal
 
 
-def encode_record(
-    timestamp: int,
-    base_timestamp: int,
-    offset_delta: int,
-    key: Buffer | None,
-    value: Buffer | None,
-    headers: Sequence[tuple[str, Buffer | None]],
-) -> bytes:
-    """Return a record as it stands in a batch."""
-    body = bytearray(b"\0")
-    body += _timestamp_delta(timestamp, base_timestamp)
-    body += encode_varint(offset_delta)
-    _put_field(body, key)
-    _put_field(body, value)
-    body += encode_varint(len(headers))
-    for name, content in headers:
-        _put_field(body, name.encode("utf-8"))
-        _put_field(body, content)
-    return encode_varint(len(body)) + bytes(body)
-
-
 def _note_segment(segments: list[Segment], batch: PendingBatch, index: int) -> None:
     segment = batch._segment
     if batch._call is segments and segment is not None and segment.first + segment.count == index:
@@ -847,3 +473,6 @@ def _header_size(headers: tuple[tuple[str, Buffer | None], ...]) -> int:
 
 def _system_clock() -> int:
     return time.time_ns() // 1_000_000
+
+
+__all__ = ["Accumulator", "PendingBatch", "PendingPartition", "RecordFuture", "Segment"]
