@@ -362,7 +362,8 @@ def _wait(
         thread = producer._thread
         if _inside(thread):
             raise IllegalStateError("a callback of the producer cannot wait for a record")
-        thread.post(_nothing)  # raises where nobody would ever end the wait
+        if not thread.running:
+            thread.post(_nothing)  # raises, and says why nobody would ever end the wait
     done = _latch()
     batch.watch(done.release)
     if not done.acquire(timeout=-1 if timeout is None else max(timeout, 0)):
