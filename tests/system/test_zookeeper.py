@@ -270,6 +270,7 @@ def test_a_lost_session_is_followed_by_another(
             wait_for(
                 lambda: serving.broker.cluster.brokers[0].epoch == node.czxid, "it knows its epoch"
             )
+            wait_for(lambda: serving.broker.controller.term is not None, "it is in office")
             create_topic(wire, "u")
             assert client.exists("/brokers/topics/u/partitions/0/state")
             serving.expect_line("is expired")

@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping
 
-from barnabas.controller.controller import NewTopic
+from barnabas.controller.topic_store import NewTopic
 from barnabas.log.partition_log import PartitionLog
 from barnabas.model.ids import Uuid
 

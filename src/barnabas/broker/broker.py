@@ -11,7 +11,7 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from random import Random
 
@@ -19,20 +19,28 @@ from barnabas.broker.adoption import producer_id_max, topics_of
 from barnabas.broker.alarm import Alarm
 from barnabas.broker.cleaning import Cleaning
 from barnabas.broker.cluster_session import ClusterSession
+from barnabas.broker.config_notices import ConfigNotices
 from barnabas.broker.configs import Configs
 from barnabas.broker.connection_limits import ConnectionLimits, parse_overrides
+from barnabas.broker.control import Control
+from barnabas.broker.controller_host import ControllerHost
+from barnabas.broker.controller_requests import answer_here
 from barnabas.broker.fetch_sessions import FetchSessions
+from barnabas.broker.fetchers import Fetchers
 from barnabas.broker.flusher import Flusher
 from barnabas.broker.forks import Forks
 from barnabas.broker.group_host import GroupHost
 from barnabas.broker.handlers import served_apis
 from barnabas.broker.housekeeping import Housekeeping
+from barnabas.broker.isr_keeper import IsrKeeper
 from barnabas.broker.listener import Listener, SocketOptions
 from barnabas.broker.log_failures import LogFailures
 from barnabas.broker.logs import Logs
+from barnabas.broker.peers import Peers
 from barnabas.broker.producer_ids import ProducerIds
 from barnabas.broker.registration import Registration
 from barnabas.broker.relocations import Relocations
+from barnabas.broker.replicas import Replicas
 from barnabas.broker.request_metrics import RequestMetrics
 from barnabas.broker.retention import Retention
 from barnabas.broker.router import Router
@@ -44,19 +52,26 @@ from barnabas.config.broker import BrokerOptions
 from barnabas.config.listeners import Endpoint
 from barnabas.config.sources import BrokerSources
 from barnabas.controller import nodes
-from barnabas.controller.cluster import BrokerView, ClusterView, TopicView
-from barnabas.controller.controller import Controller
+from barnabas.controller.cluster import BrokerView, ClusterView
+from barnabas.controller.config_store import ConfigStore
+from barnabas.controller.producer_id_blocks import ProducerIdBlocks
+from barnabas.controller.term import PROTOCOLS
+from barnabas.controller.topic_store import TopicStore
 from barnabas.coordination.contract import Coordination
 from barnabas.coordination.embedded import EmbeddedCoordination, EmbeddedStore
 from barnabas.log.files import DiskFiles, Files
 from barnabas.metrics.registry import Registry
 from barnabas.model.error_codes import ErrorCode
-from barnabas.model.errors import ConfigError, RequestError, StorageError
+from barnabas.model.errors import BarnabasError, ConfigError, RequestError, StorageError
 from barnabas.model.ids import TopicPartition, Uuid
 from barnabas.replication.partition import Partition
-from barnabas.replication.role import Role
 from barnabas.security.authorizer import AllowAll, Authorizer, Operation, ResourceType
 from barnabas.timing.purgatory import Purgatory
+from barnabas.wire.messages.controlled_shutdown import (
+    ControlledShutdownRequest,
+    ControlledShutdownResponse,
+)
+from barnabas.wire.schema import Message
 
 logger = logging.getLogger("barnabas.broker")
 
@@ -82,7 +97,7 @@ class Broker:
         self.cluster = ClusterView()
         self.partitions: dict[tuple[str, int], Partition] = {}
         self.metrics = Registry()
-        self.served = served_apis()
+        self.served = served_apis(alone=coordination is None and options.zookeeper_connect is None)
         self._coordination = coordination
         self._embedded = coordination is None
         self._files = files
@@ -94,6 +109,7 @@ class Broker:
         self._listeners: list[Listener] = []
         self._routers: list[Router] = []
         self._running = False
+        self._accepting = False
 
     # what handlers use
 
@@ -123,7 +139,7 @@ class Broker:
         """Say why a partition is not hosted here."""
         view = self.cluster.topic(topic)
         if view is not None and 0 <= partition < len(view.partitions):
-            if view.partitions[partition].leader == self.broker_id:
+            if self.broker_id in view.partitions[partition].replicas:
                 return RequestError(ErrorCode.KAFKA_STORAGE_ERROR, "its log could not be opened")
             return RequestError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         return RequestError(
@@ -134,10 +150,13 @@ class Broker:
     def offline_replicas(self, topic: str, partition: int, replicas: Sequence[int]) -> list[int]:
         """Return the replicas that no live broker serves, or whose disk failed here."""
         hosted = (topic, partition) in self.partitions
+        view = self.cluster.topic(topic)
+        known = view.partitions[partition].offline if view is not None else ()
         return [
             replica
             for replica in replicas
-            if replica not in self.cluster.brokers or (replica == self.broker_id and not hosted)
+            if replica not in self.cluster.brokers
+            or (not hosted if replica == self.broker_id else replica in known)
         ]
 
     def endpoints_for(self, session: Session) -> Iterator[tuple[int, str, int, str | None]]:
@@ -168,54 +187,68 @@ class Broker:
 
     async def store_configs(self, entity_type: str, name: str, values: Mapping[str, str]) -> None:
         """Make configs durable and let them act."""
-        await self.controller.set_configs(entity_type, name, values)
+        await self.config_store.set(entity_type, name, values)
+        self.configs_changed(entity_type, name, values)
+
+    async def ask_controller(self, request: Message, timeout_ms: int) -> Message:
+        """Ask the controller, which may be here."""
+        if self.controller.term is not None:
+            return await answer_here(self, request)
+        controller = self.cluster.controller_id
+        answer: Message = await self.peers.ask(controller, request, timeout_ms)
+        return answer
+
+    def check_controller(self) -> None:
+        """Raise NOT_CONTROLLER unless this broker is the controller."""
+        if self.controller.term is None:
+            raise RequestError(ErrorCode.NOT_CONTROLLER, "this broker is not the controller")
+
+    async def allows_unclean_election(self, topic: str) -> bool:
+        """Tell whether a topic may get a leader that has not all of its records."""
+        overrides = await self.config_store.get("topics", topic)
+        return self.configs.topic_options(overrides).unclean_leader_election_enable
 
     # what the controller does to this broker
 
-    async def topic_changed(self, topic: TopicView, configs: Mapping[str, str]) -> None:
-        """Host the partitions of a topic that are assigned to this broker."""
-        self.configs.set_topic(topic.name, configs)
-        options = self.configs.topic_options(configs)
-        now_ms = self.now_ms()
-        known = self.cluster.topic(topic.name)
-        known_count = len(known.partitions) if known is not None else 0
-        for number, view in enumerate(topic.partitions):
-            if self.broker_id not in view.replicas:
-                continue
-            key = TopicPartition(topic.name, number)
-            partition = self.partitions.get(key)
-            if partition is None:
-                new = self._running and number >= known_count
-                try:
-                    log = self.logs.open(key, topic.topic_id, options, now_ms, new=new)
-                except StorageError as failure:
-                    # Clients are told; the next start, or the topic made again, tries anew.
-                    logger.error("cannot open the log of %s: %s", key, failure)
-                    continue
-                partition = Partition(key, topic.topic_id, log, self.broker_id)
-                self.partitions[key] = partition
-            partition.assume(
-                Role(view.leader, view.leader_epoch, tuple(view.isr), tuple(view.replicas))
-            )
-        self.cluster.put_topic(topic)
-        for host in (self.groups, self.transactions):
-            if host.topic == topic.name:
-                keys = [(topic.name, number) for number in range(len(topic.partitions))]
-                host.lead_all(self.partitions[key] for key in keys if key in self.partitions)
+    async def learn_topic_configs(self, topics: Iterable[str]) -> None:
+        """Read the configs of topics that are new here."""
+        for topic in topics:
+            self.configs.set_topic(topic, await self.config_store.get("topics", topic))
 
-    async def topic_deleted(self, topic: TopicView) -> None:
-        """Drop a topic: who waits for it is told, its files go away later."""
-        delay_ms = self.configs.topic_options(
-            self.configs.overrides_of(topic.name)
-        ).file_delete_delay_ms
-        self.cluster.remove_topic(topic.name)
-        self.configs.set_topic(topic.name, None)
-        for number in range(len(topic.partitions)):
-            key = TopicPartition(topic.name, number)
-            self.drop_partition(key)
-            await self.cleaning.stop_for(key)
-            self.logs.delete(key, delay_ms)
-        self.groups.topics_deleted(topic.name)
+    def role_taken(self, partition: Partition) -> None:
+        """A partition is led or followed from now on: who waits for it, and its coordinator."""
+        key = partition.topic_partition
+        for host in (self.groups, self.transactions):
+            if host.topic == key.topic:
+                if partition.is_leader:
+                    host.lead_all([partition])
+                else:
+                    host.resign(key.partition)
+        if not partition.is_leader:
+            self.relocations.cancel(key)
+        self.fetch_purgatory.check(key)
+        self.produce_purgatory.check(key)
+
+    def watermark_rose(self, partition: Partition) -> None:
+        """Wake who waits for records to be safe, or to become visible."""
+        key = partition.topic_partition
+        self.produce_purgatory.check(key)
+        self.fetch_purgatory.check(key)
+
+    def followed(self, partition: Partition) -> None:
+        """Records came from a partition's leader: consumers may read here, too."""
+        self.fetch_purgatory.check(partition.topic_partition)
+        if partition.log.has_finished_segment_to_flush:
+            self.flusher.request_finished(partition)
+
+    def cluster_changed(self) -> None:
+        """The controller has told who is alive and who leads."""
+        self.fetchers.cluster_changed()
+
+    def topic_removed(self, topic: str) -> None:
+        """A topic is being deleted: nobody finds it any more."""
+        self.configs.set_topic(topic, None)
+        self.groups.topics_deleted(topic)
 
     def drop_partition(self, key: TopicPartition) -> None:
         """Host a partition no longer: who waits for it is told."""
@@ -332,29 +365,30 @@ class Broker:
             self.broker_id,
             lambda topic: self.cluster.topic(topic) is not None,
         )
-        self.controller = Controller(
-            self._coordination,
-            self.broker_id,
-            self.cluster,
-            self,
-            self.now_ms,
-            self._random_bytes,
-        )
+        self.config_store = ConfigStore(self._coordination)
+        self.controller = ControllerHost(self, self._coordination, self._random_bytes)
+        self.peers = Peers(self)
+        self.control = Control(self)
+        self.replicas = Replicas(self)
+        self.fetchers = Fetchers(self)
+        self.isr_keeper = IsrKeeper(self)
+        self.config_notices = ConfigNotices(self, self._coordination)
+        self.producer_id_blocks = ProducerIdBlocks(self._coordination, self.broker_id)
         self.groups = GroupHost(self, self._random_bytes)
         self.transactions = TransactionHost(self)
         self.tree_offsets = TreeOffsets(self._coordination)
-        self.producer_ids = ProducerIds(self.controller.allocate_producer_ids)
+        self.producer_ids = ProducerIds(self.producer_id_blocks.take)
         self.topics = Topics(
-            self.controller,
-            self.cluster,
+            self,
+            TopicStore(self._coordination, self.cluster, self._random_bytes),
             options.num_partitions,
             options.default_replication_factor,
         )
 
     async def _load(self) -> None:
-        for name, values in (await self.controller.load_configs("brokers")).items():
+        for name, values in (await self.config_store.get_all("brokers")).items():
             self.configs.set_dynamic(name, values)
-        topics = await self.controller.load_configs("topics")
+        topics = await self.config_store.get_all("topics")
         await self.logs.load(
             lambda topic: self.configs.topic_options(topics.get(topic, {})),
             self.now_ms(),
@@ -398,28 +432,35 @@ class Broker:
             )
             self._listeners.append(listener)
             await listener.bind()
+        self.groups.open()
+        self.transactions.open()
         await self._enter_cluster()
-        await self.controller.load()
+        if self.controller.term is None:
+            await self._accept()  # so that the controller can tell
+        async with asyncio.timeout(options.zookeeper_session_timeout_ms * 3 / 1000):
+            await self.control.informed.wait()
         await self._adopt_topics()
         self.logs.settle_forks(lambda topic_id: self.cluster.topic_by_id(topic_id) is not None)
         for _ in self.logs.offline:
             await self.log_failures.notify()
-        self.groups.open()
-        self.transactions.open()
         self.housekeeping = Housekeeping(self)
         self.housekeeping.start()
         self.cleaning.start()
-        assert self._coordination is not None
-        self.cluster_session = ClusterSession(self._coordination, self._enter_cluster, self.give_up)
-        for listener in self._listeners:
-            await listener.accept()
+        self.cluster_session = ClusterSession(self.tree, self._enter_cluster, self.give_up)
+        await self._accept()
+
+    async def _accept(self) -> None:
+        if not self._accepting:
+            self._accepting = True
+            for listener in self._listeners:
+                await listener.accept()
 
     async def _enter_cluster(self) -> None:
         """Enter the cluster, at the start or after a lost session: each time with a new epoch."""
+        await self.controller.resign()
         await self._register()
-        while not await self.controller.elect():
-            if not await self.registration.wait_until_gone(nodes.CONTROLLER):
-                raise ConfigError("another live broker is the controller of this cluster")
+        await self.config_notices.start()
+        await self.controller.start()
 
     async def _adopt_topics(self) -> None:
         """Take over the logs of a directory whose topics nobody knows (see `adoption`)."""
@@ -430,35 +471,44 @@ class Broker:
         if topics:
             names = ", ".join(topic.name for topic in topics)
             logger.info("topics found on disk are taken over: %s", names)
-            await self.controller.reserve_producer_ids(producer_id_max(self.logs.all))
-            await self.controller.create_topics(topics)
+            await self.producer_id_blocks.reserve(producer_id_max(self.logs.all))
+            await self.topics.adopt(topics)
 
     async def _register(self) -> None:
         options = self.options
         ports = {listener.name: listener.endpoint.port for listener in self._listeners}
         told = options.endpoints.advertise(ports, self.registration.default_host())
         dialled = options.advertised_listeners is None
-        self.cluster.brokers[self.broker_id] = BrokerView(
+        registration = nodes.BrokerRegistration(
+            [(each.name, each.host, each.port) for each in told],
+            {each.name: each.protocol.name for each in told},
+            options.broker_rack,
+            self.now_ms(),
+        )
+        self.own_view = BrokerView(
             self.broker_id,
             {each.name: (None if dialled else each.host, each.port) for each in told},
             options.broker_rack,
-            await self.registration.register(
-                self.broker_id,
-                nodes.BrokerRegistration(
-                    [(each.name, each.host, each.port) for each in told],
-                    {each.name: each.protocol.name for each in told},
-                    options.broker_rack,
-                    self.now_ms(),
-                ),
-            ),
+            await self.registration.register(self.broker_id, registration),
+            {each.name: PROTOCOLS[each.protocol.name] for each in told},
         )
+        self.cluster.brokers[self.broker_id] = self.own_view
+
+    @property
+    def broker_epoch(self) -> int:
+        """Return which life of this broker it is, as its registration says."""
+        return self.own_view.epoch
 
     async def stop(self) -> None:
         """End cleanly: finish what is under way, flush everything, leave the marker."""
         if not self._running:
             return
+        await self._hand_over()
         self._running = False
         self.cluster_session.stop()
+        await self.isr_keeper.stop()
+        await self.fetchers.stop()
+        await self.controller.stop()
         for listener in self._listeners:
             listener.stop_accepting()
         self.housekeeping.stop()
@@ -468,17 +518,39 @@ class Broker:
             await listener.close()
         self.groups.stop()
         self.transactions.stop()
+        await self.transactions.markers.stop()
         self.alarm.stop()
         await self.relocations.stop()
         await self.cleaning.stop()
         await self.flusher.drain()
         await self.housekeeping.drain()
         await self.log_failures.drain()
-        epoch = self.cluster.brokers[self.broker_id].epoch
-        await self.logs.close(self.now_ms(), epoch)
+        self.peers.close()
+        await self.logs.close(self.now_ms(), self.broker_epoch)
         assert self._coordination is not None
         await self._coordination.close()
         self._shut_executor()
+
+    async def _hand_over(self) -> None:
+        """Have others lead what this broker leads, before it goes."""
+        options = self.options
+        if not options.controlled_shutdown_enable:
+            return
+        request = ControlledShutdownRequest(
+            broker_id=self.broker_id, broker_epoch=self.broker_epoch
+        )
+        for _ in range(options.controlled_shutdown_max_retries):
+            if not self.cluster.brokers.keys() - {self.broker_id}:
+                return  # there is nobody to lead instead
+            try:
+                answer = await self.ask_controller(request, options.controller_socket_timeout_ms)
+                assert isinstance(answer, ControlledShutdownResponse)
+                if not answer.error_code and not answer.remaining_partitions:
+                    return
+            except BarnabasError as failure:
+                logger.info("the controller cannot be told of the shutdown: %s", failure)
+            await asyncio.sleep(options.controlled_shutdown_retry_backoff_ms / 1000)
+        logger.warning("the broker stops although it still leads partitions")
 
     async def give_up(self, reason: str) -> None:
         """End because the broker cannot go on; `lost` tells whoever started it."""
@@ -495,9 +567,14 @@ class Broker:
             return
         self._running = False
         self.cluster_session.stop()
+        await self.isr_keeper.stop()
+        await self.fetchers.stop()
+        await self.controller.stop()
+        self.peers.close()
         self.housekeeping.stop()
         self.groups.stop()
         self.transactions.stop()
+        await self.transactions.markers.stop()
         self.alarm.stop()
         self.relocations.abandon()
         await self.cleaning.stop()
@@ -529,6 +606,8 @@ class Broker:
         partition.flushed()
         if partition.flush_owed:
             self.flusher.request(partition)
+        if not partition.is_leader:
+            self.fetchers.flushed(partition)
         self.appended(partition)
 
     def _flush_failed(self, partition: Partition, failure: StorageError) -> None:

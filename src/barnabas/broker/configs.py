@@ -60,6 +60,10 @@ class Configs:
         """Return what is set for one topic."""
         return self._topics.get(topic, {})
 
+    def knows(self, topic: str) -> bool:
+        """Tell whether a topic's overrides were read."""
+        return topic in self._topics
+
     def set_topic(self, topic: str, overrides: Mapping[str, str] | None) -> None:
         """Take over a topic's overrides; None when it is gone."""
         if overrides is None:

@@ -30,7 +30,7 @@ from barnabas.timing.wheel import Timer
 
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
-    from barnabas.controller.controller import NewTopic
+    from barnabas.controller.topic_store import NewTopic
     from barnabas.replication.partition import Partition
 
 logger = logging.getLogger("barnabas.coordinator")

@@ -35,6 +35,7 @@ class FetchItem:
         "current_leader_epoch",
         "fetch_offset",
         "last_fetched_epoch",
+        "log_start_offset",
         "max_bytes",
         "partition",
         "sent_high_watermark",
@@ -57,6 +58,7 @@ class FetchItem:
         self.max_bytes = wanted.partition_max_bytes
         self.current_leader_epoch = wanted.current_leader_epoch
         self.last_fetched_epoch = wanted.last_fetched_epoch
+        self.log_start_offset = wanted.log_start_offset
 
 
 @dataclass(slots=True)

@@ -27,7 +27,7 @@ from barnabas.model.ids import TopicPartition, new_uuid
 
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
-    from barnabas.controller.controller import NewTopic
+    from barnabas.controller.topic_store import NewTopic
     from barnabas.replication.partition import Partition
 
 SOURCE, OFFSETS, AT = "barnabas.fork.source", "barnabas.fork.offsets", "barnabas.fork.at"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from barnabas.broker.coordinator_host import CoordinatorHost
-from barnabas.controller.controller import NewTopic
+from barnabas.controller.topic_store import NewTopic
 from barnabas.groups.call import Call
 from barnabas.groups.coordinator import GroupCoordinator
 from barnabas.groups.options import GroupOptions

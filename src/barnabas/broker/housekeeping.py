@@ -56,6 +56,17 @@ class Housekeeping:
             options.transaction_remove_expired_transaction_cleanup_interval_ms,
             self._broker.transactions.expire,
         )
+        self._every(
+            "in-sync replicas",
+            max(options.replica_lag_time_max_ms // 2, 1),
+            self._broker.isr_keeper.shrink,
+        )
+        if options.auto_leader_rebalance_enable:
+            self._every(
+                "preferred leaders",
+                options.leader_imbalance_check_interval_seconds * 1000,
+                self._rebalance_leaders,
+            )
         self._every("producers", PRODUCER_EXPIRY_INTERVAL_MS, self._expire_producers)
 
     def stop(self) -> None:
@@ -114,6 +125,16 @@ class Housekeeping:
         for partition in self._broker.partitions.values():
             if partition.log.options.flush_ms != NEVER_MS and partition.log.needs_flush(now_ms):
                 self._broker.flusher.request(partition)
+
+    async def _rebalance_leaders(self) -> None:
+        """Give leaderships back, while this broker is the controller."""
+        broker = self._broker
+        term = broker.controller.term
+        if term is None:
+            return
+        keys = term.balance.to_rebalance(broker.options.leader_imbalance_per_broker_percentage)
+        if keys:
+            await broker.controller.call(lambda term: term.balance.elect_preferred(keys))
 
     def _expire_producers(self) -> None:
         now_ms = self._broker.now_ms()

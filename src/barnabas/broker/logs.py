@@ -197,6 +197,10 @@ class Logs:
                     self.on_failure(directory.path, failure)
         raise refusal
 
+    def may_be_offline(self, partition: TopicPartition) -> bool:
+        """Tell whether a partition's log may be in a directory that failed."""
+        return bool(self.offline) and self._directory_of(partition) is None
+
     def delete(self, partition: TopicPartition, delay_ms: int) -> None:
         """Take a log out of use now, and remove its files after a while."""
         directory = self._directory_of(partition)

@@ -1,16 +1,27 @@
-"""Topics as requests change them: one change at a time, each durable before it is answered."""
+"""Topics as requests change them: asked for in the coordination tree, and waited for.
+
+What is asked for is durable when it is in the tree; the controller does the rest. A request is
+answered when this broker knows the outcome, or its time is up.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from barnabas.controller.cluster import ClusterView, TopicView
-from barnabas.controller.controller import Controller, NewTopic
+from barnabas.controller.cluster import TopicView
+from barnabas.controller.topic_store import NewTopic, TopicStore
 from barnabas.controller.topics import check_name
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
+
+if TYPE_CHECKING:
+    from barnabas.broker.broker import Broker
+
+AUTOMATIC_TIMEOUT_MS = 5000
+"""How long a client's first request for a topic waits for it; then the client asks again."""
 
 Prepare = Callable[[NewTopic], Awaitable[NewTopic]]
 Outcomes = dict[str, TopicView | RequestError | None]
@@ -25,17 +36,17 @@ async def _ready(topic: NewTopic, prepare: Prepare, outcomes: Outcomes) -> NewTo
 
 
 class Topics:
-    """Creation, extension and deletion of topics through the controller."""
+    """Creation, extension and deletion of topics."""
 
     def __init__(
         self,
-        controller: Controller,
-        cluster: ClusterView,
+        broker: Broker,
+        store: TopicStore,
         default_partitions: int,
         default_replication_factor: int,
     ) -> None:
-        self._controller = controller
-        self._cluster = cluster
+        self._broker = broker
+        self._store = store
         self._default_partitions = default_partitions
         self._default_replication_factor = default_replication_factor
         self._lock = asyncio.Lock()
@@ -50,38 +61,51 @@ class Topics:
 
     async def create_automatically(self, name: str) -> None:
         """Create a topic with the broker's defaults; one that exists by now is fine."""
-        async with self._lock:
-            if self._cluster.topic(name) is not None:
-                return
-            topic = NewTopic(
-                name,
-                self._default_partitions,
-                min(self._default_replication_factor, len(self._cluster.brokers)),
-            )
-            self._controller.check_topic(topic)
-            await self._controller.create_topics([topic])
+        factor = min(self._default_replication_factor, len(self._broker.cluster.brokers))
+        topic = NewTopic(name, self._default_partitions, factor)
+        await self._create_unless_there(topic, check=True)
 
     async def create_internal(self, topic: NewTopic) -> None:
         """Create a topic of the broker's own, with no more replicas than brokers are alive."""
+        factor = min(topic.replication_factor, len(self._broker.cluster.brokers))
+        await self._create_unless_there(replace(topic, replication_factor=factor), check=False)
+
+    async def _create_unless_there(self, topic: NewTopic, *, check: bool) -> None:
         async with self._lock:
-            if self._cluster.topic(topic.name) is None:
-                factor = min(topic.replication_factor, len(self._cluster.brokers))
-                await self._controller.create_topics([replace(topic, replication_factor=factor)])
+            if self._broker.cluster.topic(topic.name) is None:
+                if check:
+                    self._store.check(topic)
+                try:
+                    await self._store.create([topic])
+                except RequestError as refusal:
+                    if refusal.code is not ErrorCode.TOPIC_ALREADY_EXISTS:
+                        raise
+        await self._until_led([topic], AUTOMATIC_TIMEOUT_MS)
+
+    async def adopt(self, topics: Sequence[NewTopic]) -> None:
+        """Make topics of logs that are on disk already."""
+        await self._store.create(topics)
+        await self._until_led(topics, self._broker.options.request_timeout_ms)
 
     async def create(
-        self, topics: Sequence[NewTopic], *, dry_run: bool, prepare: Prepare | None = None
+        self,
+        topics: Sequence[NewTopic],
+        *,
+        dry_run: bool,
+        timeout_ms: int,
+        prepare: Prepare | None = None,
     ) -> list[TopicView | RequestError | None]:
         """Create the topics that can be; for each return it as it is now, or why not.
 
         A dry run creates nothing and returns None for a topic that could be created. `prepare` may
         do what must be there before a topic exists, and complete or refuse it.
         """
+        outcomes: Outcomes = {}
+        good: list[NewTopic] = []
         async with self._lock:
-            outcomes: Outcomes = {}
-            good: list[NewTopic] = []
             for topic in topics:
                 try:
-                    self._controller.check_topic(topic, [other.name for other in good])
+                    self._store.check(topic, [other.name for other in good])
                     outcomes[topic.name] = None
                     good.append(topic)
                 except RequestError as refusal:
@@ -89,25 +113,57 @@ class Topics:
             if prepare is not None and not dry_run:
                 good = [ready for each in good if (ready := await _ready(each, prepare, outcomes))]
             if good and not dry_run:
-                for view in await self._controller.create_topics(good):
-                    outcomes[view.name] = view
-            return [outcomes[topic.name] for topic in topics]
+                await self._store.create(good)
+        if good and not dry_run:
+            await self._until_led(good, timeout_ms)
+            for topic in good:
+                view = self._broker.cluster.topic(topic.name)
+                late = RequestError(
+                    ErrorCode.REQUEST_TIMED_OUT, f"topic {topic.name!r} has no leaders yet"
+                )
+                outcomes[topic.name] = view if self._is_led(topic) and view else late
+        return [outcomes[topic.name] for topic in topics]
 
     async def create_partitions(
         self, name: str, count: int, assignments: Sequence[Sequence[int]], *, dry_run: bool
     ) -> None:
         """Raise a topic's number of partitions; the assignments are those of the new ones."""
         async with self._lock:
-            topic = self._cluster.topic(name)
+            topic = self._broker.cluster.topic(name)
             present = len(topic.partitions) if topic is not None else 0
             assignment = {present + number: each for number, each in enumerate(assignments)}
-            await self._controller.create_partitions(name, count, assignment, dry_run=dry_run)
+            await self._store.extend(name, count, assignment, dry_run=dry_run)
+        if not dry_run:
+            grown = NewTopic(name, count, 1)
+            await self._until_led([grown], self._broker.options.request_timeout_ms)
 
-    async def delete(self, name: str) -> None:
-        """Delete a topic."""
+    async def delete(self, name: str, timeout_ms: int) -> None:
+        """Delete a topic; raises REQUEST_TIMED_OUT while a replica's broker is away."""
+        broker = self._broker
         async with self._lock:
-            if self._cluster.topic(name) is None:
+            if broker.cluster.topic(name) is None:
                 raise RequestError(
                     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {name!r} does not exist"
                 )
-            await self._controller.delete_topic(name)
+            await self._store.request_deletion(name)
+        term = broker.controller.term
+        if term is not None and not await broker.controller.until(
+            lambda: name not in term.knowledge.topics, timeout_ms
+        ):
+            raise RequestError(
+                ErrorCode.REQUEST_TIMED_OUT,
+                f"topic {name!r} is marked for deletion, and goes when all its brokers are back",
+            )
+
+    async def _until_led(self, topics: Sequence[NewTopic], timeout_ms: int) -> None:
+        await self._broker.control.until(
+            lambda: all(self._is_led(topic) for topic in topics), timeout_ms
+        )
+
+    def _is_led(self, topic: NewTopic) -> bool:
+        view = self._broker.cluster.topic(topic.name)
+        return (
+            view is not None
+            and len(view.partitions) >= topic.partitions
+            and all(each.leader >= 0 for each in view.partitions)
+        )

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from barnabas.broker.coordinator_host import CoordinatorHost, Shard
-from barnabas.broker.markers import Ending, write_markers
-from barnabas.controller.controller import NewTopic
+from barnabas.broker.markers import Ending
+from barnabas.broker.remote_markers import MarkerSender
+from barnabas.controller.topic_store import NewTopic
+from barnabas.groups.partitioning import partition_for
 from barnabas.model.error_codes import ErrorCode
-from barnabas.model.errors import RequestError
+from barnabas.model.errors import BarnabasError, RequestError
 from barnabas.model.ids import TopicPartition
 from barnabas.model.outcome import Outcome, Reply, StateRecord
 from barnabas.security.authorizer import Operation, ResourceType
 from barnabas.transactions.coordinator import TransactionCoordinator
 from barnabas.transactions.outcome import MarkerRequest, TransactionOutcome
 from barnabas.wire.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
     AddPartitionsToTxnResult,
     AddPartitionsToTxnTopic,
     AddPartitionsToTxnTransaction,
@@ -40,6 +45,7 @@ class TransactionHost(CoordinatorHost[TransactionCoordinator]):
             lambda partition: TransactionCoordinator(broker.options, partition.leader_epoch),
             broker.options.transaction_state_log_load_buffer_size,
         )
+        self.markers = MarkerSender(broker)
 
     def authorize(self, request: Request[Any], transactional_id: str, operation: Operation) -> None:
         """Raise unless the caller may do this to a transactional id."""
@@ -62,7 +68,14 @@ class TransactionHost(CoordinatorHost[TransactionCoordinator]):
                 marker.coordinator_epoch,
             )
             done = partial(self._markers_written, shard, marker)
-            write_markers(self._broker, ending, marker.partitions, done)
+            self.markers.write(ending, marker.partitions, done)
+
+    def coordinator_of(self, transactional_id: str) -> int:
+        """Return the broker that coordinates a transactional id, -1 when nobody does now."""
+        topic = self._broker.cluster.topic(self.topic)
+        if topic is None:
+            return -1
+        return topic.partitions[partition_for(transactional_id, len(topic.partitions))].leader
 
     def verify(
         self, transactional_id: str, producer_id: int, epoch: int, partition: TopicPartition
@@ -84,11 +97,47 @@ class TransactionHost(CoordinatorHost[TransactionCoordinator]):
             asked, FIRST_ABORTABLE_VERSION, None, self._broker.now_ms()
         )
         result: AddPartitionsToTxnResult = outcome.replies[0].response
-        code = result.topic_results[0].results_by_partition[0].partition_error_code
-        if code == ErrorCode.PRODUCER_FENCED:
-            # What a partition's leader says of an old epoch, and all that producers expect of it.
-            return ErrorCode.INVALID_PRODUCER_EPOCH
-        return ErrorCode.of(code)
+        return _verdict(result.topic_results[0].results_by_partition[0].partition_error_code)
+
+    async def verify_elsewhere(
+        self,
+        transactional_id: str,
+        producers: Mapping[TopicPartition, tuple[int, int]],
+    ) -> dict[TopicPartition, ErrorCode]:
+        """Ask another broker whether partitions take part in a producer's open transaction."""
+        if not producers:
+            return {}
+        topics: dict[str, AddPartitionsToTxnTopic] = {}
+        for key in producers:
+            topic = topics.setdefault(key.topic, AddPartitionsToTxnTopic(name=key.topic))
+            topic.partitions.append(key.partition)
+        producer_id, epoch = next(iter(producers.values()))
+        request = AddPartitionsToTxnRequest(
+            transactions=[
+                AddPartitionsToTxnTransaction(
+                    transactional_id=transactional_id,
+                    producer_id=producer_id,
+                    producer_epoch=epoch,
+                    verify_only=True,
+                    topics=list(topics.values()),
+                )
+            ]
+        )
+        verdicts = dict.fromkeys(producers, ErrorCode.NOT_ENOUGH_REPLICAS)  # try again, that says
+        try:
+            response: AddPartitionsToTxnResponse = await self._broker.peers.ask(
+                self.coordinator_of(transactional_id),
+                request,
+                self._broker.options.request_timeout_ms,
+            )
+        except BarnabasError:
+            return verdicts
+        for transaction in response.results_by_transaction:
+            for told in transaction.topic_results:
+                for each in told.results_by_partition:
+                    key = TopicPartition(told.name, each.partition_index)
+                    verdicts[key] = _verdict(each.partition_error_code)
+        return verdicts
 
     def abort_timed_out(self) -> None:
         """Abort transactions that were open for longer than their producers allowed."""
@@ -145,3 +194,13 @@ class TransactionHost(CoordinatorHost[TransactionCoordinator]):
 
     def _unloaded(self, machine: TransactionCoordinator) -> list[Reply]:
         return machine.unload().replies
+
+
+def _verdict(code: int) -> ErrorCode:
+    """Translate what a coordinator says to what a partition's leader says."""
+    if code == ErrorCode.PRODUCER_FENCED:
+        # What a partition's leader says of an old epoch, and all that producers expect of it.
+        return ErrorCode.INVALID_PRODUCER_EPOCH
+    if code in (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS):
+        return ErrorCode.NOT_ENOUGH_REPLICAS  # which every producer understands as: again, later
+    return ErrorCode.of(code)

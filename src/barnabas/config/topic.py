@@ -274,7 +274,6 @@ class TopicOptions(Section):
         default=False,
         synonym="unclean.leader.election.enable",
         dynamic="cluster",
-        reserved=REPLICATION,
         doc="Whether a replica that lags may lead when no other is left, losing records.",
     )
     message_downconversion_enable: bool = option(

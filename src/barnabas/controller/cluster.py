@@ -24,6 +24,8 @@ class PartitionView:
     leader_epoch: int
     isr: Sequence[int]
     replicas: Sequence[int]
+    offline: Sequence[int] = ()
+    """Replicas whose broker is dead or whose disk failed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Deletion of topics: every replica first, then the nodes; held back, and taken up again.
 
 A topic waits while one of its brokers is down, one of its disks has failed, or one of its
-partitions is being reassigned: a replica that could not be told would come back later with old
+partitions is being reassigned: a replica that was not deleted would come back later with old
 records. Its metadata is gone from the brokers as soon as the deletion begins.
 """
 
@@ -62,9 +62,9 @@ class Deletion:
                 await self._begin(topic, replicas)
 
     def _may_begin(self, topic: str, replicas: Iterable[Replica]) -> bool:
-        for key, broker in replicas:
-            if not self._knowledge.serves(broker, key):
-                logger.info("topic %s is deleted when broker %d serves %s", topic, broker, key)
+        for _, broker in replicas:
+            if broker not in self._knowledge.brokers:
+                logger.info("topic %s is deleted when broker %d is back", topic, broker)
                 return False
         known = self._knowledge.topics[topic]
         if any(assignment.is_moving for assignment in known.partitions.values()):

@@ -120,6 +120,7 @@ class Knowledge:
             self._partitions.pop(key, None)
             for broker in self.replicas(key):
                 self._replicas.pop((key, broker), None)
+                self._failed.get(broker, set()).discard(key)
         self.topics.pop(topic, None)
         self.deleting.discard(topic)
 

@@ -333,6 +333,15 @@ def encode_config_change(entity_path: str) -> bytes:
     return compact({"version": 2, "entity_path": entity_path})
 
 
+def decode_config_change(path: str, data: bytes) -> tuple[str, str]:
+    """Return the type and the name of the entity whose configs changed."""
+    value = parsed(path, data).get("entity_path")
+    if not isinstance(value, str) or "/" not in value:
+        raise CorruptFileError(f"node {path} names no entity: {data[:80]!r}")
+    entity_type, name = value.split("/", 1)
+    return entity_type, desanitized(name)
+
+
 def encode_log_dir_event(broker_id: int) -> bytes:
     """Return a notification that a log directory of a broker failed."""
     return compact({"version": 1, "broker": broker_id, "event": 1})

@@ -52,9 +52,19 @@ class Reassignment:
         self._replicas = replicas
         self._deletion = deletion
 
-    async def begin(self, key: TopicPartition, target: Sequence[int] | None) -> None:
-        """Move a partition to a target, or back (None); raises the protocol's error."""
+    async def begin(
+        self, key: TopicPartition, target: Sequence[int] | None, *, same_factor: bool = False
+    ) -> None:
+        """Move a partition to a target, or back (None); raises the protocol's error.
+
+        With `same_factor`, a target with another number of replicas is an error, too.
+        """
         present = self._checked(key, target)
+        if same_factor and target is not None and len(target) != len(present.origin):
+            raise RequestError(
+                ErrorCode.INVALID_REPLICATION_FACTOR,
+                f"{key} has {len(present.origin)} replicas, not {len(target)}",
+            )
         planned = present.towards(tuple(target) if target is not None else present.origin)
         if not planned.is_moving and planned.replicas == present.replicas:
             return

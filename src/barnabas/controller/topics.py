@@ -95,14 +95,20 @@ def check_assignment(
 
 
 def assign_replicas(
-    brokers: Sequence[int],
+    brokers: Mapping[int, str | None],
     partitions: range,
     replication_factor: int,
     *,
     start: int,
     shift: int,
 ) -> dict[int, tuple[int, ...]]:
-    """Spread replicas over brokers: leaders round robin, followers shifted once each round."""
+    """Spread replicas over brokers: leaders round robin, followers shifted once each round.
+
+    Where every broker has a rack, no rack gets a second replica of a partition while another has
+    none, and no broker one more than another.
+    """
+    if len(brokers) > 1 and all(rack is not None for rack in brokers.values()):
+        return _assign_by_rack(brokers, partitions, replication_factor, start, shift)
     ordered = sorted(brokers)
     count = len(ordered)
     assignment: dict[int, tuple[int, ...]] = {}
@@ -117,6 +123,51 @@ def assign_replicas(
         ]
         assignment[partition] = tuple(replicas)
     return assignment
+
+
+def _assign_by_rack(
+    brokers: Mapping[int, str | None],
+    partitions: range,
+    replication_factor: int,
+    start: int,
+    shift: int,
+) -> dict[int, tuple[int, ...]]:
+    ordered = _alternating(brokers)
+    racks = len(set(brokers.values()))
+    count = len(ordered)
+    assignment: dict[int, tuple[int, ...]] = {}
+    for partition in partitions:
+        if partition > 0 and partition % count == 0:
+            shift += 1
+        first = (partition + start) % count
+        replicas = [ordered[first]]
+        used = {brokers[ordered[first]]}
+        turn = 0
+        while len(replicas) < replication_factor:
+            step = (shift * racks + turn) % (count - 1)
+            broker = ordered[(first + 1 + step) % count]
+            turn += 1
+            rack_is_free = brokers[broker] not in used or len(used) == racks
+            if rack_is_free and (broker not in replicas or len(replicas) >= count):
+                replicas.append(broker)
+                used.add(brokers[broker])
+        assignment[partition] = tuple(replicas)
+    return assignment
+
+
+def _alternating(brokers: Mapping[int, str | None]) -> list[int]:
+    """Return brokers so that neighbours are in different racks as far as possible."""
+    queues: dict[str, list[int]] = {}
+    for broker in sorted(brokers):
+        queues.setdefault(brokers[broker] or "", []).append(broker)
+    ordered: list[int] = []
+    depth = 0
+    while len(ordered) < len(brokers):
+        for rack in sorted(queues):
+            if depth < len(queues[rack]):
+                ordered.append(queues[rack][depth])
+        depth += 1
+    return ordered
 
 
 def _illegal(reason: str) -> RequestError:

@@ -200,7 +200,7 @@ class LogDirectory:
         topic_id: Uuid | None,
         random: Callable[[], float],
     ) -> PartitionLog:
-        return PartitionLog.open(
+        log = PartitionLog.open(
             self.pool,
             self._at(str(partition)),
             partition,
@@ -213,6 +213,8 @@ class LogDirectory:
             topic_id=topic_id,
             random=random,
         )
+        log.set_high_watermark(self.high_watermarks.get(partition, 0))
+        return log
 
     def delete_log(self, partition: TopicPartition, unique: str) -> str:
         """Take a log out of use and return its new path, for `purge` after file.delete.delay.ms.

@@ -79,7 +79,7 @@ class ProducerEntry:
 class ProducerStates:
     """The producers of one partition log."""
 
-    __slots__ = ("_ended", "_entries", "_open", "first_unstable_offset")
+    __slots__ = ("_ended", "_entries", "_open", "first_unstable_offset", "markers_seen")
 
     def __init__(self) -> None:
         self._entries: dict[int, ProducerEntry] = {}
@@ -88,6 +88,8 @@ class ProducerStates:
         self._open: dict[int, int] = {}
         self._ended: list[tuple[int, int]] = []
         self.first_unstable_offset: int | None = None
+        self.markers_seen = 0
+        """How many markers came in this life; whoever waited compares it with what it was."""
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -178,6 +180,7 @@ class ProducerStates:
         self, fields: HeaderFields, offset: int, *, committed: bool, coordinator_epoch: int
     ) -> AbortedTransaction | None:
         """Note an end marker in the log; return what the transaction index must remember."""
+        self.markers_seen += 1
         producer_id, epoch = fields[9], fields[10]
         entry = self._entries.get(producer_id)
         if entry is None:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from barnabas.kernels.contract import Buffer
 from barnabas.log.partition_log import Appended, PartitionLog
 from barnabas.log.validation import Origin
 from barnabas.model.error_codes import ErrorCode
@@ -140,6 +141,12 @@ class Partition:
     def check_leader(self, epoch: int = NO_EPOCH) -> None:
         """Raise unless this broker leads, in the epoch that the client knows (-1: any)."""
         if self.leader != self._broker_id:
+            raise RequestError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        self.check_epoch(epoch)
+
+    def check_replica(self, epoch: int = NO_EPOCH) -> None:
+        """Raise unless this broker leads or follows, in the epoch that the client knows."""
+        if self.leader == NO_LEADER:
             raise RequestError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         self.check_epoch(epoch)
 
@@ -317,7 +324,7 @@ class Partition:
     # -- the follower -------------------------------------------------------------------------
 
     def append_from_leader(
-        self, records: bytes | memoryview, high_watermark: int, log_start_offset: int, now_ms: int
+        self, records: Buffer, high_watermark: int, log_start_offset: int, now_ms: int
     ) -> int:
         """Append what the leader has and follow its watermarks; return how many batches came."""
         log = self.log

@@ -171,12 +171,23 @@ class Pull:
         followed.held = False  # the leader's log has moved meanwhile
         return _NOTHING
 
+    def hold(self, key: TopicPartition) -> None:
+        """Leave a partition alone until `resume`: its log must be flushed first."""
+        followed = self._followed.get(key)
+        if followed is not None:
+            followed.held = True
+
     def resume(self, key: TopicPartition, now_ms: int, *, after_pause: bool = False) -> None:
         """Fetch a partition again whose step was taken, or could not be."""
         followed = self._followed.get(key)
         if followed is not None:
             followed.held = False
             followed.not_before_ms = now_ms + self._backoff_ms if after_pause else 0
+
+    def hurry(self) -> None:
+        """The source can be reached again: whoever waited for that is asked at once."""
+        for followed in self._followed.values():
+            followed.not_before_ms = 0
 
     def back_off(self, now_ms: int) -> None:
         """The source did not answer: none of its partitions is asked for a while."""

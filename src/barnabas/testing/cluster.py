@@ -3,11 +3,16 @@
     with Cluster(options={"auto.create.topics.enable": "false"}) as cluster:
         producer = Producer({"bootstrap.servers": cluster.bootstrap})
 
-By default the broker runs in a thread of this process, which starts fastest and is easy to debug;
-`process=True` runs the `barnabas start` command instead. `stop` shuts down in order. `kill` ends
+    with Cluster(brokers=3) as cluster:
+        cluster.kill(1)          # as a power failure: what was not flushed is gone
+        cluster.restart(1)
+
+By default the brokers run in a thread of this process, which starts fastest and is easy to debug;
+`process=True` runs the `barnabas start` command instead, several of them on a real ZooKeeper
+server (given, or started for the cluster; it needs Java). `stop` shuts down in order. `kill` ends
 a process by SIGKILL, and a broker in a thread as a power failure would: what was not flushed is
-gone. After either, `start` brings them back on the same port. Leaving the `with` block (or `close`)
-stops them and removes the data.
+gone. After either, `start` brings them back on the same ports. Leaving the `with` block (or
+`close`) stops them and removes the data.
 """
 
 from __future__ import annotations
@@ -23,6 +28,10 @@ from barnabas.model.errors import InvalidValueError
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from barnabas.testing.process import ProcessRunner
+    from barnabas.testing.shared_loop import SharedLoop
+    from barnabas.testing.zookeeper import ZooKeeperServer
+
 
 class Runner(Protocol):
     """A way to run one broker."""
@@ -37,6 +46,16 @@ class Runner(Protocol):
         """End the broker at once, without a flush."""
 
 
+class Member:
+    """One broker of a cluster: how it runs, and where."""
+
+    def __init__(self, number: int, runner: Runner) -> None:
+        self.number = number
+        self.runner = runner
+        self.address: tuple[str, int] | None = None
+        self.running = False
+
+
 class Cluster:
     """Some brokers and their data; see the module's text."""
 
@@ -46,28 +65,33 @@ class Cluster:
         options: Mapping[str, object] | None = None,
         *,
         process: bool = False,
+        zookeeper: str | None = None,
         runner: Runner | None = None,
     ) -> None:
         """Describe a cluster; nothing starts yet.
 
-        `options` are the broker's own, by their Kafka names. `runner` replaces the way to run a
-        broker.
+        `options` are the broker's own, by their Kafka names. `zookeeper` is the address of a
+        server that runs already, for brokers in processes. `runner` replaces the way to run a
+        single broker.
         """
-        if brokers != 1:
-            raise InvalidValueError(f"brokers={brokers}: a cluster for tests has one broker")
+        if brokers < 1 or (runner is not None and brokers != 1):
+            raise InvalidValueError(f"brokers={brokers}: a cluster has at least one broker")
         self._options = {name: str(value) for name, value in (options or {}).items()}
-        self._runner = runner or _runner(process)
+        self._count = brokers
+        self._process = process
+        self._zookeeper = zookeeper
+        self._server: ZooKeeperServer | None = None
+        self._home: SharedLoop | None = None
         self._directory: Path | None = None
-        self._address: tuple[str, int] | None = None
-        self._running = False
+        self._members: list[Member] = [] if runner is None else [Member(0, runner)]
 
     @property
     def bootstrap(self) -> str:
-        """Return the address to give to clients; the cluster must have been started."""
-        if self._address is None:
+        """Return the addresses to give to clients; the cluster must have been started."""
+        addresses = [member.address for member in self._members if member.address is not None]
+        if not addresses:
             raise InvalidValueError("the cluster was not started: call start() or use `with`")
-        host, port = self._address
-        return f"{host}:{port}"
+        return ",".join(f"{host}:{port}" for host, port in addresses)
 
     @property
     def data_dir(self) -> Path:
@@ -76,40 +100,99 @@ class Cluster:
             self._directory = Path(tempfile.mkdtemp(prefix="barnabas-"))
         return self._directory
 
-    def start(self) -> Cluster:
-        """Start the brokers and return when they are ready."""
-        assert not self._running, "the cluster is running already"
-        port = self._address[1] if self._address is not None else 0
-        options = {
-            "broker.id": "0",
-            "listeners": f"PLAINTEXT://127.0.0.1:{port}",
-            "log.dirs": str(self.data_dir / "broker-0"),
-            **self._options,
-        }
-        self._address = self._runner.start(options)
-        self._running = True
+    def start(self, number: int | None = None) -> Cluster:
+        """Start the brokers (or one of them) and return when they are ready."""
+        if not self._members:
+            self._members = self._make_members()
+        for member in self._chosen(number):
+            assert not member.running, f"broker {member.number} is running already"
+            member.address = member.runner.start(self._options_of(member))
+            member.running = True
         return self
 
-    def stop(self) -> None:
-        """Shut down in order; the data stays for another `start`."""
-        if self._running:
-            self._running = False
-            self._runner.stop()
+    def _options_of(self, member: Member) -> dict[str, str]:
+        port = member.address[1] if member.address is not None else 0
+        options = {
+            "broker.id": str(member.number),
+            "listeners": f"PLAINTEXT://127.0.0.1:{port}",
+            "log.dirs": str(self.data_dir / f"broker-{member.number}"),
+        }
+        address = self._server.address if self._server is not None else self._zookeeper
+        if address is not None:
+            options["zookeeper.connect"] = address
+        return {**options, **self._options}
 
-    def kill(self) -> None:
-        """End the brokers as a crash would; the data stays for another `start`."""
-        if self._running:
-            self._running = False
-            self._runner.kill()
+    def stop(self, number: int | None = None) -> None:
+        """Shut down in order, all or one; the data stays for another `start`."""
+        for member in self._chosen(number):
+            if member.running:
+                member.running = False
+                member.runner.stop()
+
+    def kill(self, number: int | None = None) -> None:
+        """End brokers, all or one, as a crash would; the data stays for another `start`."""
+        for member in self._chosen(number):
+            if member.running:
+                member.running = False
+                member.runner.kill()
+
+    def restart(self, number: int) -> None:
+        """Start a broker again, after shutting it down if it runs."""
+        self.stop(number)
+        self.start(number)
+
+    def pause(self, number: int) -> None:
+        """Freeze a broker's process, as an overloaded machine would."""
+        self._process_of(number).pause()
+
+    def resume(self, number: int) -> None:
+        """Let a frozen broker go on, as if nothing had happened."""
+        self._process_of(number).resume()
+
+    def _process_of(self, number: int) -> ProcessRunner:
+        from barnabas.testing.process import ProcessRunner
+
+        runner = self._members[number].runner
+        if not isinstance(runner, ProcessRunner):
+            raise InvalidValueError("only a broker in a process can be paused: use process=True")
+        return runner
 
     def close(self) -> None:
         """Stop the brokers and remove their data."""
         try:
+            # Whoever is last has nobody to hand its partitions over to, which takes time.
+            for member in self._members[:-1]:
+                self.kill(member.number)
             self.stop()
         finally:
+            if self._home is not None:
+                self._home.close()
+                self._home = None
+            if self._server is not None:
+                self._server.close()
+                self._server = None
             if self._directory is not None:
                 shutil.rmtree(self._directory)
                 self._directory = None
+
+    def _chosen(self, number: int | None) -> list[Member]:
+        return self._members if number is None else [self._members[number]]
+
+    def _make_members(self) -> list[Member]:
+        if self._process:
+            from barnabas.testing.process import ProcessRunner
+
+            if self._count > 1 and self._zookeeper is None:
+                self._server = _zookeeper()
+            return [Member(number, ProcessRunner()) for number in range(self._count)]
+        if self._count == 1:
+            from barnabas.testing.thread import ThreadRunner
+
+            return [Member(0, ThreadRunner())]
+        from barnabas.testing.shared_loop import SharedLoop, SharedRunner
+
+        home = self._home = SharedLoop()
+        return [Member(n, SharedRunner(home, self.data_dir)) for n in range(self._count)]
 
     def __enter__(self) -> Cluster:
         try:
@@ -127,11 +210,13 @@ class Cluster:
         self.close()
 
 
-def _runner(process: bool) -> Runner:
-    if process:
-        from barnabas.testing.process import ProcessRunner
+def _zookeeper() -> ZooKeeperServer:
+    from barnabas.testing.zookeeper import ZooKeeperServer, find_classpath
 
-        return ProcessRunner()
-    from barnabas.testing.thread import ThreadRunner
-
-    return ThreadRunner()
+    classpath = find_classpath()
+    if classpath is None:
+        raise InvalidValueError(
+            "several brokers in processes need a ZooKeeper server: install Java and ZooKeeper "
+            "(Debian's package is called zookeeper), or give the address of one"
+        )
+    return ZooKeeperServer(classpath).start()

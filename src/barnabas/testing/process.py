@@ -7,6 +7,7 @@ beside its data, and into the error when it does not become ready.
 from __future__ import annotations
 
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -54,8 +55,18 @@ class ProcessRunner:
     def kill(self) -> None:
         """Kill the process."""
         assert self._process is not None
-        self._process.kill()
+        self._process.kill()  # ends a frozen process, too
         self._wait(self._process)
+
+    def pause(self) -> None:
+        """Freeze the process."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let it go on."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGCONT)
 
     def _await_ready(self, process: subprocess.Popen[bytes], errors: Path) -> tuple[str, int]:
         assert process.stdout is not None

@@ -255,7 +255,7 @@ def test_what_a_crash_leaves(serving: Serving, wire: Wire, tmp_path: Path) -> No
     async def crash(_: object) -> None:
         raise KeyError("power is gone")
 
-    serving.broker.controller.create_topics = crash  # type: ignore[method-assign, assignment]
+    serving.broker.topics._store.create = crash  # type: ignore[method-assign, assignment]
     serving.broker.forks.undo = lambda _: None  # type: ignore[method-assign]
     assert fork(wire, "s", "f").error_code == ErrorCode.UNKNOWN_SERVER_ERROR
     assert (tmp_path / "f-0" / "fork.pending").exists()

@@ -11,11 +11,13 @@ from barnabas.broker.handlers import (
     add_offsets_to_txn,
     add_partitions_to_txn,
     alter_configs,
+    alter_partition,
     alter_partition_reassignments,
     alter_replica_log_dirs,
     api_versions,
     consumer_group_describe,
     consumer_group_heartbeat,
+    controlled_shutdown,
     create_partitions,
     create_topics,
     delete_groups,
@@ -36,6 +38,7 @@ from barnabas.broker.handlers import (
     incremental_alter_configs,
     init_producer_id,
     join_group,
+    leader_and_isr,
     leave_group,
     list_config_resources,
     list_groups,
@@ -49,8 +52,10 @@ from barnabas.broker.handlers import (
     offset_for_leader_epoch,
     produce,
     sasl_handshake,
+    stop_replica,
     sync_group,
     txn_offset_commit,
+    update_metadata,
     write_txn_markers,
 )
 from barnabas.broker.router import Served
@@ -64,9 +69,13 @@ def _served(name: str, module: ModuleType) -> Served:
     return Served(api, versions.first, versions.last, module.handle, module.refuse)
 
 
-def served_apis() -> dict[int, Served]:
-    """Return what this broker serves, by API key."""
-    entries = (
+def served_apis(*, alone: bool = True) -> dict[int, Served]:
+    """Return what a broker serves, by API key.
+
+    One that is `alone` (its coordination is embedded) hears its controller directly, and nobody who
+    says over the network that he is one.
+    """
+    entries = [
         _served("Produce", produce),
         _served("Fetch", fetch),
         _served("ListOffsets", list_offsets),
@@ -111,5 +120,13 @@ def served_apis() -> dict[int, Served]:
         _served("ConsumerGroupDescribe", consumer_group_describe),
         _served("ListConfigResources", list_config_resources),
         _served("DescribeTopicPartitions", describe_topic_partitions),
-    )
+    ]
+    if not alone:
+        entries += [
+            _served("LeaderAndIsr", leader_and_isr),
+            _served("StopReplica", stop_replica),
+            _served("UpdateMetadata", update_metadata),
+            _served("ControlledShutdown", controlled_shutdown),
+            _served("AlterPartition", alter_partition),
+        ]
     return {entry.api.key: entry for entry in entries}

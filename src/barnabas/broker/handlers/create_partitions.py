@@ -24,6 +24,7 @@ async def handle(
     broker: Broker, request: Request[CreatePartitionsRequest]
 ) -> CreatePartitionsResponse:
     """Extend each topic on its own."""
+    broker.check_controller()
     response = CreatePartitionsResponse()
     counts = Counter(topic.name for topic in request.body.topics)
     for topic in request.body.topics:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from barnabas.broker.forks import ForkOf, take_fork
 from barnabas.controller.cluster import TopicView
-from barnabas.controller.controller import NewTopic
+from barnabas.controller.topic_store import NewTopic
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import ConfigError, RequestError
 from barnabas.model.ids import ZERO_UUID
@@ -50,7 +50,10 @@ async def handle(broker: Broker, request: Request[CreateTopicsRequest]) -> Creat
         except ConfigError as refusal:
             error = RequestError(ErrorCode.INVALID_CONFIG, str(refusal))
             results[topic.name] = _failed(topic.name, error)
-    outcomes = await _create(broker, wanted, forks, dry_run=body.validate_only)
+    broker.check_controller()
+    outcomes = await _create(
+        broker, wanted, forks, dry_run=body.validate_only, timeout_ms=body.timeout_ms
+    )
     for new, outcome in zip(wanted, outcomes, strict=True):
         if isinstance(outcome, RequestError):
             results[new.name] = _failed(new.name, outcome)
@@ -61,10 +64,15 @@ async def handle(broker: Broker, request: Request[CreateTopicsRequest]) -> Creat
 
 
 async def _create(
-    broker: Broker, wanted: list[NewTopic], forks: Mapping[str, ForkOf], *, dry_run: bool
+    broker: Broker,
+    wanted: list[NewTopic],
+    forks: Mapping[str, ForkOf],
+    *,
+    dry_run: bool,
+    timeout_ms: int,
 ) -> list[TopicView | RequestError | None]:
     if not forks:
-        return await broker.topics.create(wanted, dry_run=dry_run)
+        return await broker.topics.create(wanted, dry_run=dry_run, timeout_ms=timeout_ms)
     prepared: dict[str, NewTopic] = {}
 
     async def prepare(topic: NewTopic) -> NewTopic:
@@ -75,7 +83,9 @@ async def _create(
         return await broker.forks.prepare(topic, fork)
 
     try:
-        return await broker.topics.create(wanted, dry_run=dry_run, prepare=prepare)
+        return await broker.topics.create(
+            wanted, dry_run=dry_run, timeout_ms=timeout_ms, prepare=prepare
+        )
     finally:
         for name, topic in prepared.items():
             if broker.cluster.topic(name) is None:

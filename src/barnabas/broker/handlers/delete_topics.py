@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 async def handle(broker: Broker, request: Request[DeleteTopicsRequest]) -> DeleteTopicsResponse:
     """Delete each topic; one that cannot be deleted does not hold up the others."""
+    broker.check_controller()
     response = DeleteTopicsResponse()
     seen: set[str] = set()
     for wanted in _wanted(request.body):
@@ -79,7 +80,7 @@ async def _delete(broker: Broker, request: Request[DeleteTopicsRequest], name: s
         )
     if not broker.allows(request.session, Operation.DELETE, ResourceType.TOPIC, name):
         raise RequestError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-    await broker.topics.delete(name)
+    await broker.topics.delete(name, request.body.timeout_ms)
 
 
 def _failed(wanted: DeleteTopicState, code: ErrorCode, message: str | None) -> DeletableTopicResult:

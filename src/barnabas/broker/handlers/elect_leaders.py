@@ -1,8 +1,4 @@
-"""ElectLeaders: have the preferred (or, if none else is left, any) replica lead.
-
-Every partition of a broker with embedded coordination has one replica, which leads it: there is
-never anything to elect, and that is what is answered.
-"""
+"""ElectLeaders: have the preferred (or, if none else is left, any) replica lead."""
 
 from __future__ import annotations
 
@@ -10,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
+from barnabas.model.ids import TopicPartition
 from barnabas.security.authorizer import CLUSTER_NAME, Operation, ResourceType
 from barnabas.wire.messages.elect_leaders import (
     ElectLeadersRequest,
@@ -21,27 +18,49 @@ from barnabas.wire.messages.elect_leaders import (
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
     from barnabas.broker.request import Request
+    from barnabas.controller.term import Term
 
 
-def handle(broker: Broker, request: Request[ElectLeadersRequest]) -> ElectLeadersResponse:
-    """Tell of each named partition why no election took place; null names all, which need none."""
+PREFERRED, UNCLEAN = 0, 1
+
+
+async def handle(broker: Broker, request: Request[ElectLeadersRequest]) -> ElectLeadersResponse:
+    """Hold elections; null names all partitions, of which those that need none are not told."""
+    body = request.body
     if not broker.allows(request.session, Operation.ALTER, ResourceType.CLUSTER, CLUSTER_NAME):
         raise RequestError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
-    if request.body.election_type not in (0, 1):
+    if body.election_type not in (PREFERRED, UNCLEAN):
         raise RequestError(
-            ErrorCode.INVALID_REQUEST, f"election type {request.body.election_type} is not 0 or 1"
+            ErrorCode.INVALID_REQUEST, f"election type {body.election_type} is not 0 or 1"
         )
-    return ElectLeadersResponse(
-        replica_election_results=[
-            ReplicaElectionResult(
-                topic=topic.topic,
-                partition_result=[
-                    _result(broker, topic.topic, number) for number in topic.partitions
-                ],
-            )
-            for topic in request.body.topic_partitions or ()
+    named = None
+    if body.topic_partitions is not None:
+        named = [
+            TopicPartition(topic.topic, number)
+            for topic in body.topic_partitions
+            for number in topic.partitions
         ]
-    )
+
+    async def elect(term: Term) -> dict[TopicPartition, ErrorCode]:
+        keys = list(term.knowledge.all_partitions) if named is None else named
+        if body.election_type == UNCLEAN:
+            return await term.balance.elect_unclean(keys)
+        return await term.balance.elect_preferred(keys)
+
+    answers = await broker.controller.call(elect)
+    topics: dict[str, ReplicaElectionResult] = {}
+    for key, code in answers.items():
+        if named is None and code is ErrorCode.ELECTION_NOT_NEEDED:
+            continue
+        topic = topics.setdefault(key.topic, ReplicaElectionResult(topic=key.topic))
+        topic.partition_result.append(
+            PartitionResult(
+                partition_id=key.partition,
+                error_code=code,
+                error_message=code.meaning if code is not ErrorCode.NONE else None,
+            )
+        )
+    return ElectLeadersResponse(replica_election_results=list(topics.values()))
 
 
 def refuse(
@@ -64,14 +83,3 @@ def refuse(
             for topic in request.topic_partitions or ()
         ],
     )
-
-
-def _result(broker: Broker, topic: str, number: int) -> PartitionResult:
-    view = broker.cluster.topic(topic)
-    if view is None or not 0 <= number < len(view.partitions):
-        code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    elif view.partitions[number].leader == view.partitions[number].replicas[0]:
-        code = ErrorCode.ELECTION_NOT_NEEDED
-    else:
-        code = ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE
-    return PartitionResult(partition_id=number, error_code=code, error_message=code.meaning)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from barnabas.broker.request import Request
 
 FIRST_UNCONVERTED_VERSION = 4
+FIRST_FOLLOWER_READ_VERSION = 11
 FIRST_ZSTD_VERSION = 10
 
 
@@ -44,6 +45,7 @@ def handle(broker: Broker, request: Request[FetchRequest]) -> FetchResponse | No
     if fetching.error:
         return FetchResponse(error_code=fetching.error)
     fetch = _Fetch(broker, request, fetching)
+    fetch.note_follower()
     if body.max_wait_ms <= 0 or not fetching.items:
         return fetch.read()
     request.park(fetch)
@@ -77,15 +79,44 @@ def refuse(request: FetchRequest, code: ErrorCode, message: str | None) -> Fetch
 class _Fetch(DelayedOperation):
     """One fetch, from its first look at the partitions to its answer."""
 
-    __slots__ = ("_broker", "_fetching", "_isolation", "_min_bytes", "_request")
+    __slots__ = ("_broker", "_fetching", "_follower", "_isolation", "_min_bytes", "_request")
 
     def __init__(self, broker: Broker, request: Request[FetchRequest], fetching: Fetching) -> None:
         super().__init__()
         self._broker = broker
         self._request = request
         self._fetching = fetching
-        self._isolation = request.body.isolation_level
-        self._min_bytes = request.body.min_bytes
+        body = request.body
+        self._isolation = body.isolation_level
+        self._min_bytes = body.min_bytes
+        state = body.replica_state
+        self._follower = state.replica_id if state is not None else body.replica_id
+
+    def note_follower(self) -> None:
+        """Note how far a follower is, before it gets more: others may wait for just that."""
+        if self._follower < 0:
+            return
+        broker = self._broker
+        state = self._request.body.replica_state
+        epoch = state.replica_epoch if state is not None else -1
+        for item in self._fetching.items:
+            try:
+                if self._denial(item.topic):
+                    continue
+                partition = self._partition(item)
+                log = partition.log
+                if not log.log_start_offset <= item.fetch_offset <= log.log_end_offset:
+                    continue
+                if item.last_fetched_epoch != -1 and _divergence(partition, item) is not None:
+                    continue  # what it has beyond is not ours
+                rose = partition.follower_fetched(
+                    self._follower, epoch, item.fetch_offset, item.log_start_offset
+                )
+            except RequestError:
+                continue  # reading says so
+            if rose:
+                broker.watermark_rose(partition)
+            broker.isr_keeper.expand(partition, self._follower)
 
     def try_complete(self) -> bool:
         """Tell whether an answer would hold enough bytes, or an error."""
@@ -96,10 +127,12 @@ class _Fetch(DelayedOperation):
         partitions = self._broker.partitions
         by_id = self._request.version >= 13
         isolation = self._isolation
+        is_follower = self._follower >= 0
         broker_id = self._broker.broker_id
+        reads_followers = self._request.version >= FIRST_FOLLOWER_READ_VERSION and not is_follower
         for item in self._fetching.items:
             partition = partitions.get((item.topic, item.partition))
-            if partition is None or partition.leader != broker_id:
+            if partition is None or (partition.leader != broker_id and not reads_followers):
                 return True
             if by_id and partition.topic_id != item.topic_id:
                 return True
@@ -108,7 +141,10 @@ class _Fetch(DelayedOperation):
                 return True
             log = partition.log
             offset = item.fetch_offset
-            end = log.high_watermark if isolation == 0 else log.last_stable_offset
+            if is_follower:
+                end = log.log_end_offset
+            else:
+                end = log.high_watermark if isolation == 0 else log.last_stable_offset
             if offset < end:
                 if offset < log.log_start_offset or item.last_fetched_epoch != -1:
                     return True  # an error, or a divergence that only reading can tell
@@ -167,7 +203,7 @@ class _Fetch(DelayedOperation):
         broker, session = self._broker, self._request.session
         if not topic:
             return ErrorCode.UNKNOWN_TOPIC_ID
-        if self._is_follower():
+        if self._follower >= 0:
             if not broker.allows(
                 session, Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME
             ):
@@ -197,7 +233,8 @@ class _Fetch(DelayedOperation):
                 return result
         if offset == log_end:
             return result  # the usual case of a consumer that has read everything
-        end = partition.readable_end(self._isolation)
+        follows = self._follower >= 0
+        end = log_end if follows else partition.readable_end(self._isolation)
         limit = max(min(left, item.max_bytes), 0)
         if offset < end and (limit or at_least_one):
             self._read_records(partition, offset, end, limit, at_least_one, result)
@@ -271,13 +308,11 @@ class _Fetch(DelayedOperation):
             raise broker.absent(item.topic, item.partition)
         if self._request.version >= 13 and partition.topic_id != item.topic_id:
             raise RequestError(ErrorCode.INCONSISTENT_TOPIC_ID)  # the name is another topic's now
-        partition.check_leader(item.current_leader_epoch)
+        if self._follower < 0 and self._request.version >= FIRST_FOLLOWER_READ_VERSION:
+            partition.check_replica(item.current_leader_epoch)
+        else:
+            partition.check_leader(item.current_leader_epoch)
         return partition
-
-    def _is_follower(self) -> bool:
-        body = self._request.body
-        state = body.replica_state
-        return (state.replica_id if state is not None else body.replica_id) >= 0
 
 
 def _divergence(partition: Partition, item: FetchItem) -> EpochEndOffset | None:

@@ -1,4 +1,4 @@
-"""ListPartitionReassignments: which partitions are moving; on a single broker none ever is."""
+"""ListPartitionReassignments: which partitions are moving, and between which brokers."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING
 
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
+from barnabas.model.ids import TopicPartition
 from barnabas.security.authorizer import CLUSTER_NAME, Operation, ResourceType
 from barnabas.wire.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
+    OngoingPartitionReassignment,
+    OngoingTopicReassignment,
 )
 
 if TYPE_CHECKING:
@@ -20,10 +23,34 @@ if TYPE_CHECKING:
 def handle(
     broker: Broker, request: Request[ListPartitionReassignmentsRequest]
 ) -> ListPartitionReassignmentsResponse:
-    """Answer that nothing moves."""
+    """Answer from what the controller knows; null names all topics."""
     if not broker.allows(request.session, Operation.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME):
         raise RequestError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
-    return ListPartitionReassignmentsResponse(error_message=None)
+    term = broker.controller.term
+    if term is None:
+        raise RequestError(ErrorCode.NOT_CONTROLLER)
+    asked = None
+    if request.body.topics is not None:
+        asked = {
+            TopicPartition(topic.name, number)
+            for topic in request.body.topics
+            for number in topic.partition_indexes
+        }
+    topics: dict[str, OngoingTopicReassignment] = {}
+    for key in term.knowledge.moving:
+        assignment = term.knowledge.assignment(key)
+        if assignment is None or (asked is not None and key not in asked):
+            continue
+        topic = topics.setdefault(key.topic, OngoingTopicReassignment(name=key.topic))
+        topic.partitions.append(
+            OngoingPartitionReassignment(
+                partition_index=key.partition,
+                replicas=list(assignment.replicas),
+                adding_replicas=list(assignment.adding),
+                removing_replicas=list(assignment.removing),
+            )
+        )
+    return ListPartitionReassignmentsResponse(error_message=None, topics=list(topics.values()))
 
 
 def refuse(

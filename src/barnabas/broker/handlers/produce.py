@@ -8,12 +8,14 @@ converted. v8 added errors by record, v10 the new leader behind an error, v13 to
 
 from __future__ import annotations
 
+from collections.abc import Coroutine, Mapping
 from struct import Struct
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from barnabas.controller.topics import INTERNAL_TOPICS
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import CorruptRecordError, RequestError, StorageError
+from barnabas.model.ids import TopicPartition
 from barnabas.replication.partition import Partition
 from barnabas.security.authorizer import Operation, ResourceType
 from barnabas.timing.purgatory import DelayedOperation
@@ -45,8 +47,74 @@ not.
 """
 
 
-def handle(broker: Broker, request: Request[ProduceRequest]) -> ProduceResponse | None:
+Verdicts = Mapping[TopicPartition, ErrorCode]
+"""What another broker said about the partitions of a transaction."""
+
+
+def handle(
+    broker: Broker, request: Request[ProduceRequest]
+) -> ProduceResponse | Coroutine[Any, Any, ProduceResponse | None] | None:
     """Append each partition's records; answer now, or when they are safe."""
+    transactional_id = request.body.transactional_id
+    if transactional_id is not None and needs_verification(broker, transactional_id):
+        return _handle_verified(broker, request, transactional_id)
+    return _handle(broker, request, {})
+
+
+async def _handle_verified(
+    broker: Broker, request: Request[ProduceRequest], transactional_id: str
+) -> ProduceResponse | None:
+    """Ask the transaction's coordinator, which is another broker, about new partitions first."""
+    for topic in request.body.topic_data:
+        for data in topic.partition_data:
+            if data.records is not None:
+                data.records = bytearray(data.records)  # the buffer that holds them is used again
+    while True:
+        asked, seen = _unverified(broker, request)
+        verdicts = await broker.transactions.verify_elsewhere(transactional_id, asked)
+        # A marker that came meanwhile may have ended the transaction that the answer was about.
+        if all(_markers_seen(broker, key) == count for key, count in seen.items()):
+            return _handle(broker, request, verdicts)
+
+
+def needs_verification(broker: Broker, transactional_id: str) -> bool:
+    """Tell whether another broker must be asked about a transaction."""
+    return (
+        broker.options.transaction_partition_verification_enable
+        and broker.transactions.coordinator_of(transactional_id) != broker.broker_id
+    )
+
+
+def _unverified(
+    broker: Broker, request: Request[ProduceRequest]
+) -> tuple[dict[TopicPartition, tuple[int, int]], dict[TopicPartition, int]]:
+    """Return producers by the partitions that are new to them, and the markers seen there."""
+    asked: dict[TopicPartition, tuple[int, int]] = {}
+    seen: dict[TopicPartition, int] = {}
+    for topic in request.body.topic_data:
+        name = topic.name
+        if request.version >= 13:
+            name = broker.topic_name(topic.topic_id) or ""
+        for data in topic.partition_data:
+            key = TopicPartition(name, data.index)
+            partition = broker.partitions.get(key)
+            if partition is None or data.records is None or len(data.records) < HEADER_BYTES:
+                continue
+            producer_id, epoch = _PRODUCER.unpack_from(data.records, PRODUCER_POSITION)
+            if not partition.log.producers.has_open_transaction(producer_id):
+                asked[key] = (producer_id, epoch)
+                seen[key] = partition.log.producers.markers_seen
+    return asked, seen
+
+
+def _markers_seen(broker: Broker, key: TopicPartition) -> int:
+    partition = broker.partitions.get(key)
+    return -1 if partition is None else partition.log.producers.markers_seen
+
+
+def _handle(
+    broker: Broker, request: Request[ProduceRequest], verdicts: Verdicts
+) -> ProduceResponse | None:
     body = request.body
     acks = body.acks
     response = ProduceResponse()
@@ -59,7 +127,7 @@ def handle(broker: Broker, request: Request[ProduceRequest]) -> ProduceResponse 
             if refusal is not None:
                 result = _refused(data.index, refusal)
             else:
-                result = _append(broker, request, name, data, waiting)
+                result = _append(broker, request, name, data, waiting, verdicts)
             if result.error_code:
                 failed = result
             results.append(result)
@@ -172,6 +240,7 @@ def _append(
     topic: str,
     data: PartitionProduceData,
     waiting: list[Waiting],
+    verdicts: Verdicts,
 ) -> PartitionProduceResponse:
     index = data.index
     partition = broker.partitions.get((topic, index))
@@ -182,7 +251,11 @@ def _append(
     acks = request.body.acks
     transactional_id = request.body.transactional_id
     if transactional_id is not None:
-        code = _verify(broker, request, transactional_id, partition, data.records)
+        code = verdicts.get(partition.topic_partition)
+        if code is None:
+            code = _verify(broker, request, transactional_id, partition, data.records)
+        elif code is ErrorCode.TRANSACTION_ABORTABLE and request.version < FIRST_ABORTABLE_VERSION:
+            code = ErrorCode.INVALID_TXN_STATE
         if code is not ErrorCode.NONE:
             return _refused(index, RequestError(code))
     try:

@@ -111,7 +111,6 @@ class NetworkOptions(Section):
         "int",
         default=30_000,
         at_least=1,
-        reserved=REPLICATION,
         doc="Longest wait of this broker for an answer of another one.",
     )
     socket_request_max_bytes: int = option(

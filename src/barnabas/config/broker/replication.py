@@ -15,7 +15,6 @@ class ReplicationOptions(Section):
         default=1,
         at_least=1,
         dynamic="cluster",
-        reserved=REPLICATION,
         doc="Connections that fetch from one leader's broker.",
     )
     num_replica_alter_log_dirs_threads: int | None = option(
@@ -30,7 +29,6 @@ class ReplicationOptions(Section):
         "long",
         default=30_000,
         at_least=1,
-        reserved=REPLICATION,
         doc="How long a follower may lag before it leaves the ISR.",
     )
     replica_fetch_max_bytes: int = option(
@@ -38,7 +36,6 @@ class ReplicationOptions(Section):
         "int",
         default=1_048_576,
         at_least=0,
-        reserved=REPLICATION,
         doc="Bytes that a follower asks for per partition.",
     )
     replica_fetch_response_max_bytes: int = option(
@@ -46,7 +43,6 @@ class ReplicationOptions(Section):
         "int",
         default=10_485_760,
         at_least=0,
-        reserved=REPLICATION,
         doc="Bytes that a follower asks for in all.",
     )
     replica_fetch_min_bytes: int = option(
@@ -54,7 +50,6 @@ class ReplicationOptions(Section):
         "int",
         default=1,
         at_least=0,
-        reserved=REPLICATION,
         doc="Bytes for which a leader lets a follower wait.",
     )
     replica_fetch_wait_max_ms: int = option(
@@ -62,7 +57,6 @@ class ReplicationOptions(Section):
         "int",
         default=500,
         at_least=0,
-        reserved=REPLICATION,
         doc="How long a leader lets a follower wait.",
     )
     replica_fetch_backoff_ms: int = option(
@@ -70,7 +64,6 @@ class ReplicationOptions(Section):
         "int",
         default=1_000,
         at_least=0,
-        reserved=REPLICATION,
         doc="Pause of a follower after an error.",
     )
     replica_socket_timeout_ms: int = option(
@@ -78,7 +71,6 @@ class ReplicationOptions(Section):
         "int",
         default=30_000,
         at_least=1,
-        reserved=REPLICATION,
         doc="Longest wait of a follower for an answer.",
     )
     replica_socket_receive_buffer_bytes: int = option(
@@ -106,7 +98,6 @@ class ReplicationOptions(Section):
         "controlled.shutdown.enable",
         "boolean",
         default=True,
-        reserved=REPLICATION,
         doc="Whether a stopping broker hands its partitions over first.",
     )
     controlled_shutdown_max_retries: int = option(
@@ -114,7 +105,6 @@ class ReplicationOptions(Section):
         "int",
         default=3,
         at_least=0,
-        reserved=REPLICATION,
         doc="Tries to hand partitions over.",
     )
     controlled_shutdown_retry_backoff_ms: int = option(
@@ -122,7 +112,6 @@ class ReplicationOptions(Section):
         "long",
         default=5_000,
         at_least=0,
-        reserved=REPLICATION,
         doc="Pause between these tries.",
     )
     controller_socket_timeout_ms: int = option(
@@ -130,7 +119,6 @@ class ReplicationOptions(Section):
         "int",
         default=30_000,
         at_least=1,
-        reserved=REPLICATION,
         doc="Longest wait of the controller for a broker's answer.",
     )
     leader_replication_throttled_rate: int = option(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from barnabas.config.option import Section, option
-from barnabas.config.reasons import JAVA, KRAFT, REPLICATION
+from barnabas.config.reasons import JAVA, KRAFT
 
 
 class TopicsOptions(Section):
@@ -48,14 +48,12 @@ class TopicsOptions(Section):
         "boolean",
         default=False,
         dynamic="cluster",
-        reserved=REPLICATION,
         doc="Whether a replica that lags may lead when no other is left, losing records.",
     )
     auto_leader_rebalance_enable: bool = option(
         "auto.leader.rebalance.enable",
         "boolean",
         default=True,
-        reserved=REPLICATION,
         doc="Whether leadership goes back to preferred replicas by itself.",
     )
     leader_imbalance_check_interval_seconds: int = option(
@@ -63,7 +61,6 @@ class TopicsOptions(Section):
         "long",
         default=300,
         at_least=1,
-        reserved=REPLICATION,
         doc="How often the balance of leaders is checked.",
     )
     leader_imbalance_per_broker_percentage: int = option(
@@ -71,7 +68,6 @@ class TopicsOptions(Section):
         "int",
         default=10,
         at_least=0,
-        reserved=REPLICATION,
         doc="Share of misplaced leaders at which they are moved back.",
     )
     create_topic_policy_class_name: str | None = option(

@@ -1,0 +1,251 @@
+"""The controller's place in a broker: elections, one queue of events, letters to the brokers.
+
+Every broker watches `/controller`. Where nobody is there, each tries to create it; one succeeds and
+begins a term. Its events run one after the other in one task; what each decides is sent before
+the next one runs. A term ends when the session is lost or another's epoch shows in a guarded
+write, and then the broker looks again who is the controller.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from barnabas.broker.controller_channels import ControllerChannels
+from barnabas.controller import nodes
+from barnabas.controller.guarded_tree import ControllerMoved
+from barnabas.controller.term import Event, Term
+from barnabas.coordination.contract import (
+    BadVersion,
+    Coordination,
+    CoordinationError,
+    Create,
+    NodeExists,
+    NoNode,
+    SessionExpired,
+    Set,
+)
+from barnabas.coordination.contract import Event as TreeEvent
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import BarnabasError, RequestError
+from barnabas.model.ids import new_uuid
+
+if TYPE_CHECKING:
+    from barnabas.broker.broker import Broker
+
+logger = logging.getLogger("barnabas.controller")
+
+Result = TypeVar("Result")
+RETRY_S = 0.5
+
+
+class ControllerHost:
+    """Runs for office, and holds it."""
+
+    def __init__(
+        self, broker: Broker, tree: Coordination, random_bytes: Callable[[int], bytes]
+    ) -> None:
+        self._broker = broker
+        self._tree = tree
+        self._random_bytes = random_bytes
+        self._term: Term | None = None
+        self._channels: ControllerChannels | None = None
+        self._queue: asyncio.Queue[Event] = asyncio.Queue()
+        self._task: asyncio.Task[None] | None = None
+        self._looks: set[asyncio.Task[None]] = set()
+        self._waiting: list[tuple[Callable[[], bool], asyncio.Future[None]]] = []
+        self._served = False
+
+    @property
+    def term(self) -> Term | None:
+        """Return the term, while this broker is the controller."""
+        return self._term
+
+    async def start(self) -> bool:
+        """Look for the controller, run for office where there is none; True if in office."""
+        await self._look()
+        return self._term is not None
+
+    async def stop(self) -> None:
+        """Leave office, and decide nothing more."""
+        for look in self._looks:
+            look.cancel()
+        await self._leave()
+
+    async def resign(self) -> None:
+        """End the term because the session is gone; whoever is elected next is found by `start`."""
+        if self._term is not None:
+            logger.info("broker %d is no longer the controller", self._broker.broker_id)
+        await self._leave()
+        self._broker.cluster.controller_id = -1
+
+    async def call(self, work: Callable[[Term], Awaitable[Result]]) -> Result:
+        """Have the controller do something in its turn; raises NOT_CONTROLLER where it is not."""
+        term = self._term
+        if term is None:
+            raise RequestError(ErrorCode.NOT_CONTROLLER, "this broker is not the controller")
+        outcome: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+
+        async def event() -> None:
+            try:
+                result = await work(term)
+            except ControllerMoved:
+                _fail(outcome, RequestError(ErrorCode.NOT_CONTROLLER))
+                raise
+            except BarnabasError as failure:
+                _fail(outcome, failure)
+                return
+            if not outcome.done():
+                outcome.set_result(result)
+
+        self._queue.put_nowait(event)
+        self._waiting.append((lambda: self._term is not term, _ended(outcome)))
+        return await outcome
+
+    async def until(self, holds: Callable[[], bool], timeout_ms: float) -> bool:
+        """Wait until something holds after an event, or time is up; tell whether it does."""
+        if holds():
+            return True
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append((holds, waiter))
+        try:
+            async with asyncio.timeout(timeout_ms / 1000):
+                await waiter
+        except TimeoutError:
+            pass
+        return holds()
+
+    # -- elections ----------------------------------------------------------------------------
+
+    def _watch(self, _: TreeEvent) -> None:
+        task = asyncio.get_running_loop().create_task(self._look_again())
+        self._looks.add(task)
+        task.add_done_callback(self._looks.discard)
+
+    async def _look_again(self) -> None:
+        try:
+            await self._look()
+        except SessionExpired:
+            return  # the broker starts a new session, and looks again
+
+    async def _look(self) -> None:
+        while True:
+            if await self._tree.exists(nodes.CONTROLLER, self._watch) is None:
+                if self._term is not None:
+                    await self.resign()
+                if not await self._run_for_office():
+                    continue
+            try:
+                data, _ = await self._tree.get(nodes.CONTROLLER)
+            except NoNode:
+                continue
+            elected = nodes.decode_controller(data)
+            self._broker.cluster.controller_id = elected
+            if elected != self._broker.broker_id and self._term is not None:
+                await self.resign()
+                self._broker.cluster.controller_id = elected
+            return
+
+    async def _run_for_office(self) -> bool:
+        """Create `/controller` and raise the epoch, or neither; begin a term where it worked."""
+        try:
+            data, stat = await self._tree.get(nodes.CONTROLLER_EPOCH)
+        except NoNode:
+            try:
+                await self._tree.create(nodes.CONTROLLER_EPOCH, b"0")
+            except NodeExists:
+                logger.debug("another broker runs for office, too")
+            data, stat = await self._tree.get(nodes.CONTROLLER_EPOCH)
+        epoch = int(data) + 1
+        claim = nodes.encode_controller(self._broker.broker_id, self._broker.now_ms())
+        try:
+            results = await self._tree.multi(
+                [
+                    Create(nodes.CONTROLLER, claim, ephemeral=True),
+                    Set(nodes.CONTROLLER_EPOCH, str(epoch).encode(), stat.version),
+                ]
+            )
+        except (NodeExists, BadVersion):
+            return False
+        await self._begin(epoch, results[1].version)  # type: ignore[union-attr]
+        return True
+
+    async def _begin(self, epoch: int, epoch_version: int) -> None:
+        broker = self._broker
+        logger.info("broker %d is the controller, epoch %d", broker.broker_id, epoch)
+        broker.cluster.controller_id = broker.broker_id
+        queue: asyncio.Queue[Event] = asyncio.Queue()
+        self._queue = queue
+        term = Term(
+            self._tree,
+            broker.broker_id,
+            epoch,
+            epoch_version,
+            broker.options.endpoints.inter_broker,
+            post=queue.put_nowait,
+            allows_unclean=broker.allows_unclean_election,
+            new_topic_id=lambda: new_uuid(self._random_bytes),
+        )
+        self._term = term
+        self._channels = ControllerChannels(broker, term, queue.put_nowait)
+        # A leader's new life is a new epoch: what an unclean stop cost can then be told apart.
+        restarted = () if self._served else (broker.broker_id,)
+        self._served = True
+        queue.put_nowait(lambda: term.begin(restarted))
+        self._task = asyncio.get_running_loop().create_task(self._run(term, queue, self._channels))
+
+    async def _run(
+        self, term: Term, queue: asyncio.Queue[Event], channels: ControllerChannels
+    ) -> None:
+        while True:
+            event = await queue.get()
+            try:
+                await event()
+            except (ControllerMoved, SessionExpired) as failure:
+                logger.info("the term ends: %s", failure)
+                self._task = None
+                await self.resign()
+                return
+            except CoordinationError:
+                logger.exception("an event of the controller failed")
+            channels.send(term.letters())
+            self._wake()
+
+    def _wake(self) -> None:
+        still = []
+        for holds, waiter in self._waiting:
+            if waiter.done():
+                continue
+            if holds():
+                waiter.set_result(None)
+            else:
+                still.append((holds, waiter))
+        self._waiting = still
+
+    async def _leave(self) -> None:
+        self._term = None
+        if self._channels is not None:
+            await self._channels.close()
+            self._channels = None
+        task, self._task = self._task, None
+        if task is not None and task is not asyncio.current_task():
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+        self._wake()
+
+
+def _fail(outcome: asyncio.Future[Result], failure: BarnabasError) -> None:
+    if not outcome.done():
+        outcome.set_exception(failure)
+
+
+def _ended(outcome: asyncio.Future[Result]) -> asyncio.Future[None]:
+    """Return a future that, once set, fails a call whose controller has left office."""
+    waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    waiter.add_done_callback(
+        lambda _: _fail(outcome, RequestError(ErrorCode.NOT_CONTROLLER, "the controller has moved"))
+    )
+    outcome.add_done_callback(lambda _: waiter.cancel())
+    return waiter

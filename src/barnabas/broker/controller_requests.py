@@ -1,0 +1,125 @@
+"""Requests that only the controller answers, and how this broker answers them while it is that."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from barnabas.controller.isr_changes import Granted, Wish
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import RequestError
+from barnabas.model.ids import TopicPartition, Uuid
+from barnabas.wire.messages.alter_partition import (
+    AlterPartitionRequest,
+    AlterPartitionResponse,
+    PartitionData,
+    ResponsePartitionData,
+    ResponseTopicData,
+)
+from barnabas.wire.messages.controlled_shutdown import (
+    ControlledShutdownRequest,
+    ControlledShutdownResponse,
+    RemainingPartition,
+)
+from barnabas.wire.schema import Message
+
+if TYPE_CHECKING:
+    from barnabas.broker.broker import Broker
+
+NEWEST_ALTER_PARTITION = 3
+
+
+async def answer_here(broker: Broker, request: Message) -> Message:
+    """Answer what this broker asks of itself."""
+    if isinstance(request, AlterPartitionRequest):
+        return await alter_partition(broker, request, NEWEST_ALTER_PARTITION)
+    assert isinstance(request, ControlledShutdownRequest)
+    return await controlled_shutdown(broker, request)
+
+
+async def controlled_shutdown(
+    broker: Broker, request: ControlledShutdownRequest
+) -> ControlledShutdownResponse:
+    """Move leaderships away from a broker that is about to stop."""
+    try:
+        remaining = await broker.controller.call(
+            lambda term: term.controlled_shutdown(request.broker_id, request.broker_epoch)
+        )
+    except RequestError as refusal:
+        return ControlledShutdownResponse(error_code=refusal.code)
+    return ControlledShutdownResponse(
+        remaining_partitions=[
+            RemainingPartition(topic_name=key.topic, partition_index=key.partition)
+            for key in remaining
+        ]
+    )
+
+
+async def alter_partition(
+    broker: Broker, request: AlterPartitionRequest, version: int
+) -> AlterPartitionResponse:
+    """Change in-sync replicas as their leader asks."""
+    term = broker.controller.term
+    if term is None:
+        return AlterPartitionResponse(error_code=ErrorCode.NOT_CONTROLLER)
+    names: dict[Uuid, str] = {topic.topic_id: name for name, topic in term.knowledge.topics.items()}
+    by_id = version >= 2
+    wishes: list[Wish] = []
+    for topic in request.topics:
+        name = names.get(topic.topic_id) if by_id else topic.topic_name
+        if name is not None:
+            wishes += [_wish(name, data, version) for data in topic.partitions]
+    try:
+        answers = await broker.controller.call(
+            lambda term: term.alter_partitions(
+                request.broker_id, request.broker_epoch, wishes, names_old_error=version < 2
+            )
+        )
+    except RequestError as refusal:
+        return AlterPartitionResponse(error_code=refusal.code)
+    if isinstance(answers, ErrorCode):
+        return AlterPartitionResponse(error_code=answers)
+    unknown = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    response = AlterPartitionResponse()
+    for topic in request.topics:
+        name = names.get(topic.topic_id) if by_id else topic.topic_name
+        results = []
+        for data in topic.partitions:
+            granted = answers.get(TopicPartition(name or "", data.partition_index))
+            results.append(_answer(data.partition_index, granted or Granted(unknown)))
+        response.topics.append(
+            ResponseTopicData(
+                topic_name=topic.topic_name, topic_id=topic.topic_id, partitions=results
+            )
+        )
+    return response
+
+
+def _wish(topic: str, data: PartitionData, version: int) -> Wish:
+    if version >= 3:
+        isr = tuple(each.broker_id for each in data.new_isr_with_epochs)
+        epochs = tuple(each.broker_epoch for each in data.new_isr_with_epochs)
+    else:
+        isr = tuple(data.new_isr)
+        epochs = (-1,) * len(isr)
+    return Wish(
+        TopicPartition(topic, data.partition_index),
+        data.leader_epoch,
+        isr,
+        epochs,
+        data.partition_epoch,
+        data.leader_recovery_state == 1,
+    )
+
+
+def _answer(index: int, granted: Granted) -> ResponsePartitionData:
+    held = granted.leadership
+    if held is None:
+        return ResponsePartitionData(partition_index=index, error_code=granted.error)
+    return ResponsePartitionData(
+        partition_index=index,
+        leader_id=held.leader,
+        leader_epoch=held.leader_epoch,
+        isr=list(held.isr),
+        leader_recovery_state=int(held.recovering),
+        partition_epoch=held.partition_epoch,
+    )

@@ -1,0 +1,326 @@
+"""Replica fetchers: copy from other brokers what this one follows.
+
+`num.replica.fetchers` per source broker, each a loop of its own over one connection; a partition is
+always copied by the same one. What the answers mean is decided by `replication.pull`; here are the
+network, the disk and the waiting.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine, Iterable
+from typing import TYPE_CHECKING, Any
+from zlib import crc32
+
+from barnabas.client.connection import Connection
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import BarnabasError, CorruptRecordError, RequestError, StorageError
+from barnabas.model.ids import TopicPartition
+from barnabas.replication.partition import Partition
+from barnabas.replication.pull import Action, Pull, Step, Wanted
+from barnabas.wire.messages.fetch import (
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+    ReplicaState,
+)
+from barnabas.wire.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+)
+
+if TYPE_CHECKING:
+    from barnabas.broker.broker import Broker
+
+logger = logging.getLogger("barnabas.replication")
+
+FIRST_VERSION = 12
+"""The first in which a leader says by itself where logs have parted."""
+
+LATEST, EARLIEST = -1, -2
+
+
+class Fetchers:
+    """All fetchers of this broker."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._fetchers: dict[tuple[int, int], _Fetcher] = {}
+
+    def follow(self, partitions: Iterable[Partition]) -> None:
+        """Copy partitions from their leaders, from now on."""
+        for partition in partitions:
+            key = partition.topic_partition
+            self.forget([key])
+            if partition.leader >= 0:
+                self._fetcher(partition).follow(partition)
+
+    def forget(self, keys: Iterable[TopicPartition]) -> None:
+        """Copy partitions no more."""
+        for key in keys:
+            for fetcher in self._fetchers.values():
+                fetcher.forget(key)
+
+    def flushed(self, partition: Partition) -> None:
+        """A flush that a topic's policy demands is done: the leader may hear of it."""
+        for fetcher in self._fetchers.values():
+            fetcher.resume(partition.topic_partition)
+
+    def cluster_changed(self) -> None:
+        """Brokers came or moved: those who wait for theirs try again; idle ones end."""
+        for place, fetcher in list(self._fetchers.items()):
+            if place[0] not in self._broker.cluster.brokers and not fetcher.is_busy:
+                fetcher.end()
+                del self._fetchers[place]
+            else:
+                fetcher.wake()
+
+    async def stop(self) -> None:
+        """End all loops."""
+        fetchers = list(self._fetchers.values())
+        self._fetchers.clear()
+        for fetcher in fetchers:
+            fetcher.end()
+        await asyncio.gather(*(each.task for each in fetchers), return_exceptions=True)
+
+    def _fetcher(self, partition: Partition) -> _Fetcher:
+        count = self._broker.options.num_replica_fetchers
+        number = crc32(partition.topic_partition.topic.encode()) + partition.topic_partition[1]
+        place = (partition.leader, number % count)
+        fetcher = self._fetchers.get(place)
+        if fetcher is None:
+            fetcher = self._fetchers[place] = _Fetcher(self._broker, partition.leader)
+        return fetcher
+
+
+class _Fetcher:
+    """One loop: fetch, append, fetch again."""
+
+    def __init__(self, broker: Broker, source: int) -> None:
+        self._broker = broker
+        self._source = source
+        self._pull = Pull(broker.options.replica_fetch_backoff_ms)
+        self._partitions: dict[TopicPartition, Partition] = {}
+        self._wake = asyncio.Event()
+        self._connection: Connection | None = None
+        self._steps: set[asyncio.Task[None]] = set()
+        self.task = asyncio.get_running_loop().create_task(self._run())
+
+    @property
+    def is_busy(self) -> bool:
+        """Return whether there is anything to follow."""
+        return len(self._pull) > 0
+
+    def follow(self, partition: Partition) -> None:
+        """Begin with a partition."""
+        key = partition.topic_partition
+        self._partitions[key] = partition
+        self._act(key, self._pull.follow(partition))
+        self._wake.set()
+
+    def forget(self, key: TopicPartition) -> None:
+        """Leave a partition."""
+        self._pull.forget(key)
+        self._partitions.pop(key, None)
+
+    def resume(self, key: TopicPartition) -> None:
+        """Fetch a partition again that was held."""
+        if key in self._partitions:
+            self._pull.resume(key, self._now_ms())
+            self._wake.set()
+
+    def wake(self) -> None:
+        """Look again whether there is something to do: the source may be known now."""
+        if self._connection is None or self._connection.closed:
+            self._pull.hurry()
+        self._wake.set()
+
+    def end(self) -> None:
+        """Stop for good."""
+        self.task.cancel()
+        for step in self._steps:
+            step.cancel()
+        if self._connection is not None:
+            self._connection.close()
+
+    def _now_ms(self) -> int:
+        return self._broker.alarm.now_ms()
+
+    async def _run(self) -> None:
+        while True:
+            self._wake.clear()
+            wanted = self._pull.wanted(self._now_ms())
+            if not wanted:
+                await self._rest()
+                continue
+            try:
+                connection = await self._connected()
+                response = await self._fetch(connection, wanted)
+            except BarnabasError as failure:
+                logger.info("cannot fetch from broker %d: %s", self._source, failure)
+                self._pull.back_off(self._now_ms())
+                continue
+            self._take(response)
+
+    async def _rest(self) -> None:
+        """Wait until something is ready, or somebody calls."""
+        ready_ms = self._pull.next_ready_ms()
+        pause = None if ready_ms is None else max(ready_ms - self._now_ms(), 1) / 1000
+        try:
+            async with asyncio.timeout(pause):
+                await self._wake.wait()
+        except TimeoutError:
+            return
+
+    async def _connected(self) -> Connection:
+        if self._connection is not None and not self._connection.closed:
+            return self._connection
+        broker = self._broker
+        options = broker.options
+        self._connection = await Connection.open(
+            broker.peers.address_of(self._source),
+            client_id=f"broker-{broker.broker_id}-fetcher",
+            connect_timeout_ms=options.replica_socket_timeout_ms,
+            request_timeout_ms=options.replica_socket_timeout_ms,
+        )
+        return self._connection
+
+    async def _fetch(self, connection: Connection, wanted: list[Wanted]) -> FetchResponse:
+        options = self._broker.options
+        topics: dict[str, FetchTopic] = {}
+        for each in wanted:
+            topic = topics.get(each.key.topic)
+            if topic is None:
+                topic = topics[each.key.topic] = FetchTopic(
+                    topic=each.key.topic, topic_id=each.topic_id
+                )
+            topic.partitions.append(
+                FetchPartition(
+                    partition=each.key.partition,
+                    current_leader_epoch=each.leader_epoch,
+                    fetch_offset=each.offset,
+                    last_fetched_epoch=each.last_fetched_epoch,
+                    log_start_offset=each.log_start_offset,
+                    partition_max_bytes=options.replica_fetch_max_bytes,
+                )
+            )
+        version = connection.version_of(FetchRequest, at_least=FIRST_VERSION)
+        request = FetchRequest(
+            max_wait_ms=options.replica_fetch_wait_max_ms,
+            min_bytes=options.replica_fetch_min_bytes,
+            max_bytes=options.replica_fetch_response_max_bytes,
+            topics=list(topics.values()),
+        )
+        if version >= 15:
+            request.replica_state = ReplicaState(
+                replica_id=self._broker.broker_id, replica_epoch=self._broker.broker_epoch
+            )
+        else:
+            request.replica_id = self._broker.broker_id
+        response: FetchResponse = await connection.send(request, version=version)
+        if response.error_code:
+            raise RequestError(ErrorCode.of(response.error_code))
+        return response
+
+    def _take(self, response: FetchResponse) -> None:
+        broker = self._broker
+        now_ms, wall_ms = self._now_ms(), broker.now_ms()
+        for topic in response.responses:
+            name = topic.topic or broker.topic_name(topic.topic_id)
+            if name is None:
+                continue
+            for data in topic.partitions:
+                key = TopicPartition(name, data.partition_index)
+                try:
+                    step = self._pull.take(key, data, now_ms, wall_ms)
+                except StorageError as failure:
+                    broker.storage_failed(self._partitions[key], failure)
+                    self.forget(key)
+                    continue
+                except (RequestError, CorruptRecordError) as failure:
+                    logger.error("%s cannot follow broker %d: %s", key, self._source, failure)
+                    self._pull.resume(key, now_ms, after_pause=True)
+                    continue
+                self._act(key, step)
+
+    def _act(self, key: TopicPartition, step: Step) -> None:
+        if step.action is Action.NOTHING:
+            return
+        partition = self._partitions[key]
+        if step.action is Action.APPENDED:
+            log = partition.log
+            self._broker.followed(partition)
+            if log.log_end_offset - log.recovery_point >= log.options.flush_messages:
+                self._pull.hold(key)
+                self._broker.flusher.request(partition)
+        elif step.action in (Action.TRUNCATE, Action.RESTART):
+            self._spawn(self._cut(partition, step))
+        elif step.action is Action.FIND_BOUNDS:
+            self._spawn(self._find_bounds(partition))
+        else:
+            logger.info("%s on broker %d: %s", key, self._source, step.code.name)
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._steps.add(task)
+        task.add_done_callback(self._steps.discard)
+
+    async def _cut(self, partition: Partition, step: Step) -> None:
+        """Cut a log back; compaction must not look at what goes."""
+        broker, key = self._broker, partition.topic_partition
+        await broker.cleaning.stop_for(key)
+        if self._partitions.get(key) is not partition:
+            return
+        log = partition.log
+        logger.info("%s is cut from %d to %d", key, log.log_end_offset, step.offset)
+        try:
+            if step.action is Action.RESTART:
+                log.truncate_all(step.offset, broker.now_ms())
+            else:
+                log.truncate_to(step.offset, broker.now_ms())
+            await broker.logs.write_checkpoints()
+        except StorageError as failure:
+            broker.storage_failed(partition, failure)
+            self.forget(key)
+            return
+        self.resume(key)
+
+    async def _find_bounds(self, partition: Partition) -> None:
+        """Ask the leader where its log begins and ends, and come back into it."""
+        key = partition.topic_partition
+        try:
+            connection = await self._connected()
+            start = await self._offset(connection, partition, EARLIEST)
+            end = await self._offset(connection, partition, LATEST)
+        except BarnabasError as failure:
+            logger.info("the bounds of %s are not known: %s", key, failure)
+            self._pull.resume(key, self._now_ms(), after_pause=True)
+            self._wake.set()
+            return
+        step = self._pull.bounds_found(key, start, end)
+        if step.action is Action.NOTHING:
+            self._wake.set()
+        else:
+            await self._cut(partition, step)
+
+    async def _offset(self, connection: Connection, partition: Partition, which: int) -> int:
+        key = partition.topic_partition
+        wanted = ListOffsetsPartition(
+            partition_index=key.partition,
+            current_leader_epoch=partition.leader_epoch,
+            timestamp=which,
+        )
+        response: ListOffsetsResponse = await connection.send(
+            ListOffsetsRequest(
+                replica_id=self._broker.broker_id,
+                topics=[ListOffsetsTopic(name=key.topic, partitions=[wanted])],
+            )
+        )
+        found = response.topics[0].partitions[0]
+        if found.error_code:
+            raise RequestError(ErrorCode.of(found.error_code))
+        return found.offset

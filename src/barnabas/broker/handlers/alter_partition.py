@@ -1,0 +1,27 @@
+"""AlterPartition: a leader asks the controller for other in-sync replicas."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from barnabas.broker.control import authorize
+from barnabas.broker.controller_requests import alter_partition
+from barnabas.model.error_codes import ErrorCode
+from barnabas.wire.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
+
+if TYPE_CHECKING:
+    from barnabas.broker.broker import Broker
+    from barnabas.broker.request import Request
+
+
+async def handle(broker: Broker, request: Request[AlterPartitionRequest]) -> AlterPartitionResponse:
+    """Grant or refuse each change."""
+    authorize(broker, request.session)
+    return await alter_partition(broker, request.body, request.version)
+
+
+def refuse(
+    request: AlterPartitionRequest, code: ErrorCode, message: str | None
+) -> AlterPartitionResponse:
+    """Answer with an error."""
+    return AlterPartitionResponse(error_code=code)

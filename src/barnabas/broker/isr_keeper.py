@@ -1,0 +1,159 @@
+"""Keeps the in-sync replicas of the partitions that are led here, through the controller.
+
+Followers that have caught up join, those that lag leave. Proposals that come up while a request is
+under way go together in the next one; one that failed for a passing reason is sent again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import BarnabasError
+from barnabas.model.ids import TopicPartition
+from barnabas.replication.in_sync import Proposal
+from barnabas.replication.partition import Partition
+from barnabas.wire.messages.alter_partition import (
+    AlterPartitionRequest,
+    AlterPartitionResponse,
+    BrokerState,
+    PartitionData,
+    ResponsePartitionData,
+    TopicData,
+)
+
+if TYPE_CHECKING:
+    from barnabas.broker.broker import Broker
+
+logger = logging.getLogger("barnabas.replication")
+
+PAUSE_S = 0.05
+TIMEOUT_MS = 30_000
+
+
+class IsrKeeper:
+    """Proposes, and hears what became of it."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._waiting: dict[TopicPartition, tuple[Partition, Proposal]] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    def expand(self, partition: Partition, follower: int) -> None:
+        """Let a follower join, if it has caught up."""
+        self._propose(partition, partition.propose_expansion(follower))
+
+    def shrink(self) -> None:
+        """Let followers go that lag behind."""
+        for partition in list(self._broker.partitions.values()):
+            if partition.is_leader:
+                self._propose(partition, partition.propose_shrink())
+
+    def _propose(self, partition: Partition, proposal: Proposal | None) -> None:
+        if proposal is None:
+            return
+        logger.info(
+            "%s: in-sync replicas %s → %s",
+            partition.topic_partition,
+            list(partition.isr),
+            list(proposal.isr),
+        )
+        self._waiting[partition.topic_partition] = (partition, proposal)
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._run())
+
+    async def stop(self) -> None:
+        """Propose nothing more."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _run(self) -> None:
+        try:
+            while self._waiting:
+                batch, self._waiting = self._waiting, {}
+                if not await self._send(batch):
+                    await asyncio.sleep(PAUSE_S)
+        finally:
+            self._task = None
+
+    async def _send(self, batch: dict[TopicPartition, tuple[Partition, Proposal]]) -> bool:
+        """Send proposals; False when some are to be sent again after a pause."""
+        try:
+            response = await self._broker.ask_controller(self._request(batch), TIMEOUT_MS)
+            assert isinstance(response, AlterPartitionResponse)
+        except BarnabasError as failure:
+            logger.info("the controller does not hear about in-sync replicas: %s", failure)
+            return self._again(batch, ErrorCode.NOT_CONTROLLER)
+        whole = ErrorCode.of(response.error_code)
+        if whole is not ErrorCode.NONE:
+            return self._again(batch, whole)
+        names = {partition.topic_id: key.topic for key, (partition, _) in batch.items()}
+        heard = {
+            TopicPartition(topic.topic_name or names[topic.topic_id], each.partition_index): each
+            for topic in response.topics
+            for each in topic.partitions
+        }
+        settled = True
+        for key, (partition, proposal) in batch.items():
+            answer = heard.get(key)
+            if answer is not None and answer.error_code == ErrorCode.NONE:
+                self._accepted(partition, proposal, answer)
+            else:
+                code = ErrorCode.of(answer.error_code) if answer else ErrorCode.UNKNOWN_SERVER_ERROR
+                settled = self._again({key: (partition, proposal)}, code) and settled
+        return settled
+
+    def _request(
+        self, batch: dict[TopicPartition, tuple[Partition, Proposal]]
+    ) -> AlterPartitionRequest:
+        request = AlterPartitionRequest(
+            broker_id=self._broker.broker_id, broker_epoch=self._broker.broker_epoch
+        )
+        topics: dict[str, TopicData] = {}
+        for key, (partition, proposal) in batch.items():
+            topic = topics.get(key.topic)
+            if topic is None:
+                topic = topics[key.topic] = TopicData(
+                    topic_name=key.topic, topic_id=partition.topic_id
+                )
+                request.topics.append(topic)
+            own = self._broker.broker_id
+            topic.partitions.append(
+                PartitionData(
+                    partition_index=key.partition,
+                    leader_epoch=proposal.leader_epoch,
+                    new_isr_with_epochs=[
+                        BrokerState(
+                            broker_id=replica,
+                            broker_epoch=self._broker.broker_epoch if replica == own else epoch,
+                        )
+                        for replica, epoch in zip(proposal.isr, proposal.broker_epochs, strict=True)
+                    ],
+                    partition_epoch=proposal.partition_epoch,
+                )
+            )
+        return request
+
+    def _accepted(
+        self, partition: Partition, proposal: Proposal, answer: ResponsePartitionData
+    ) -> None:
+        if answer.leader_epoch != proposal.leader_epoch:
+            return  # the controller has decided more meanwhile, and tells it
+        if partition.proposal_accepted(proposal, tuple(answer.isr), answer.partition_epoch):
+            self._broker.watermark_rose(partition)
+        else:
+            self._broker.produce_purgatory.check(partition.topic_partition)
+
+    def _again(
+        self, batch: dict[TopicPartition, tuple[Partition, Proposal]], code: ErrorCode
+    ) -> bool:
+        settled = True
+        for key, (partition, proposal) in batch.items():
+            again = partition.proposal_refused(proposal, code)
+            if again is not None:
+                self._waiting.setdefault(key, (partition, again))
+                settled = False
+        return settled

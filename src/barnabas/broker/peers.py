@@ -1,0 +1,55 @@
+"""Connections from this broker to the others, for what brokers ask of each other."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from barnabas.client.addresses import Address
+from barnabas.client.connection import Connection
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import RequestError
+from barnabas.wire.schema import Message
+
+if TYPE_CHECKING:
+    from barnabas.broker.broker import Broker
+
+
+class Peers:
+    """One connection per broker, opened when it is first needed."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._connections: dict[Address, Connection] = {}
+        self._locks: dict[Address, asyncio.Lock] = {}
+
+    async def ask(self, broker_id: int, request: Message, timeout_ms: int) -> Any:
+        """Send a request to another broker; raises when it is not known or does not answer."""
+        address = self.address_of(broker_id)
+        async with self._locks.setdefault(address, asyncio.Lock()):
+            connection = self._connections.get(address)
+            if connection is None or connection.closed:
+                connection = self._connections[address] = await Connection.open(
+                    address,
+                    client_id=f"broker-{self._broker.broker_id}",
+                    connect_timeout_ms=timeout_ms,
+                    request_timeout_ms=timeout_ms,
+                )
+        return await connection.send(request, timeout_ms=timeout_ms)
+
+    def address_of(self, broker_id: int) -> Address:
+        """Return where brokers reach a broker; raises when it is not alive."""
+        broker = self._broker
+        view = broker.cluster.brokers.get(broker_id)
+        endpoint = view.endpoints.get(broker.options.endpoints.inter_broker) if view else None
+        if endpoint is None:
+            raise RequestError(
+                ErrorCode.BROKER_NOT_AVAILABLE, f"broker {broker_id} is not known now"
+            )
+        return Address(endpoint[0] or "127.0.0.1", endpoint[1])
+
+    def close(self) -> None:
+        """End all connections."""
+        for connection in self._connections.values():
+            connection.close()
+        self._connections.clear()

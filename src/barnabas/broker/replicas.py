@@ -1,0 +1,142 @@
+"""The partitions that this broker holds: taken over from the controller, led, followed, stopped."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import RequestError, StorageError
+from barnabas.model.ids import ZERO_UUID, TopicPartition, Uuid
+from barnabas.replication.neighbours import Neighbours
+from barnabas.replication.partition import Partition
+from barnabas.replication.role import Role
+from barnabas.wire.messages.leader_and_isr import LeaderAndIsrPartitionState, LeaderAndIsrRequest
+from barnabas.wire.messages.stop_replica import StopReplicaPartitionState, StopReplicaRequest
+
+if TYPE_CHECKING:
+    from barnabas.broker.broker import Broker
+
+logger = logging.getLogger("barnabas.replicas")
+
+EPOCH_DURING_DELETION = -2
+NO_EPOCH = -1
+
+
+class Replicas:
+    """Makes partitions what the controller says, and drops those that it wants no more."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._neighbours = Neighbours(
+            broker.alarm.now_ms,
+            lambda other: other in broker.cluster.brokers,
+            lambda: broker.options.replica_lag_time_max_ms,
+        )
+
+    async def take_roles(self, request: LeaderAndIsrRequest) -> dict[TopicPartition, ErrorCode]:
+        """Take over roles; return what became of each."""
+        broker = self._broker
+        await broker.learn_topic_configs(
+            topic.topic_name
+            for topic in request.topic_states
+            if not broker.configs.knows(topic.topic_name)
+        )
+        errors: dict[TopicPartition, ErrorCode] = {}
+        led: list[Partition] = []
+        followed: list[Partition] = []
+        for topic in request.topic_states:
+            for state in topic.partition_states:
+                key = TopicPartition(topic.topic_name, state.partition_index)
+                try:
+                    partition = self._partition(key, topic.topic_id, state)
+                    leads_already = partition.is_leader
+                    partition.assume(_role(state))
+                except RequestError as refusal:
+                    errors[key] = refusal.code
+                    continue
+                except StorageError as failure:
+                    if not broker.logs.may_be_offline(key):  # else that is known
+                        logger.error("cannot open the log of %s: %s", key, failure)
+                    errors[key] = ErrorCode.KAFKA_STORAGE_ERROR
+                    continue
+                errors[key] = ErrorCode.NONE
+                if partition.is_leader:
+                    led.append(partition)
+                else:
+                    followed.append(partition)
+                    if leads_already:
+                        broker.flusher.forget(partition)
+        broker.fetchers.forget([partition.topic_partition for partition in led])
+        broker.fetchers.follow(followed)
+        for partition in (*led, *followed):
+            broker.role_taken(partition)
+        return errors
+
+    def _partition(
+        self, key: TopicPartition, topic_id: Uuid, state: LeaderAndIsrPartitionState
+    ) -> Partition:
+        """Return the partition that a role is for; raise what speaks against taking it."""
+        broker = self._broker
+        partition = broker.partitions.get(key)
+        if partition is not None:
+            if topic_id != ZERO_UUID and partition.topic_id != topic_id:
+                if partition.leader != -1:
+                    raise RequestError(ErrorCode.INCONSISTENT_TOPIC_ID)
+                broker.drop_partition(key)
+                partition = None
+            elif state.leader_epoch <= partition.leader_epoch:
+                raise RequestError(ErrorCode.STALE_CONTROLLER_EPOCH)
+        if broker.broker_id not in state.replicas:
+            raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        if partition is None:
+            options = broker.configs.topic_options(broker.configs.overrides_of(key.topic))
+            log = broker.logs.open(key, topic_id, options, broker.now_ms(), new=state.is_new)
+            partition = Partition(key, topic_id, log, broker.broker_id, self._neighbours)
+            broker.partitions[key] = partition
+        return partition
+
+    async def stop(self, request: StopReplicaRequest) -> dict[TopicPartition, ErrorCode]:
+        """Stop replicas, and delete those that are to be; return what became of each."""
+        errors: dict[TopicPartition, ErrorCode] = {}
+        for topic in request.topic_states:
+            for state in topic.partition_states:
+                key = TopicPartition(topic.topic_name, state.partition_index)
+                errors[key] = await self._stop(key, state)
+        return errors
+
+    async def _stop(self, key: TopicPartition, state: StopReplicaPartitionState) -> ErrorCode:
+        broker = self._broker
+        partition = broker.partitions.get(key)
+        if (
+            partition is not None
+            and state.leader_epoch not in (EPOCH_DURING_DELETION, NO_EPOCH)
+            and state.leader_epoch < partition.leader_epoch
+        ):
+            return ErrorCode.FENCED_LEADER_EPOCH
+        if partition is None and broker.logs.may_be_offline(key):
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        broker.fetchers.forget([key])
+        broker.drop_partition(key)
+        if state.delete_partition:
+            await broker.cleaning.stop_for(key)
+            options = broker.configs.topic_options(broker.configs.overrides_of(key.topic))
+            try:
+                broker.logs.delete(key, options.file_delete_delay_ms)
+            except StorageError as failure:
+                broker.log_failures.of_partition(key, failure)
+                return ErrorCode.KAFKA_STORAGE_ERROR
+        return ErrorCode.NONE
+
+
+def _role(state: LeaderAndIsrPartitionState) -> Role:
+    return Role(
+        state.leader,
+        state.leader_epoch,
+        tuple(state.isr),
+        tuple(state.replicas),
+        state.partition_epoch,
+        tuple(state.adding_replicas),
+        tuple(state.removing_replicas),
+        state.leader_recovery_state == 1,
+    )

@@ -1,0 +1,45 @@
+"""Dynamic configs in the coordination tree, with a notice for every broker when they change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from barnabas.controller import nodes
+from barnabas.coordination.contract import Coordination, Create, NoNode, Operation, Set
+
+
+class ConfigStore:
+    """Reads and writes the configs of topics, brokers and other entities."""
+
+    def __init__(self, tree: Coordination) -> None:
+        self._tree = tree
+
+    async def get(self, entity_type: str, name: str) -> dict[str, str]:
+        """Read the configs of one entity, none where there is no node."""
+        path = nodes.config_path(entity_type, name)
+        try:
+            data, _ = await self._tree.get(path)
+        except NoNode:
+            return {}
+        return nodes.decode_config(path, data)
+
+    async def get_all(self, entity_type: str) -> dict[str, dict[str, str]]:
+        """Read the configs of every entity of a type."""
+        names = await self._tree.children(f"/config/{entity_type}")
+        return {
+            nodes.desanitized(name): await self.get(entity_type, nodes.desanitized(name))
+            for name in names
+        }
+
+    async def set(self, entity_type: str, name: str, configs: Mapping[str, str]) -> None:
+        """Replace the configs of an entity, and leave a notice."""
+        path = nodes.config_path(entity_type, name)
+        data = nodes.encode_config(configs)
+        notice = Create(
+            f"{nodes.CONFIG_CHANGES}/config_change_",
+            nodes.encode_config_change(f"{entity_type}/{nodes.sanitized(name)}"),
+            sequence=True,
+        )
+        exists = await self._tree.exists(path) is not None
+        change: Operation = Set(path, data) if exists else Create(path, data)
+        await self._tree.multi([change, notice])

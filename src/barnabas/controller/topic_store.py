@@ -1,0 +1,193 @@
+"""Topics as any broker may ask for them: nodes that the controller sees and acts upon.
+
+Creating a topic writes its configs and its assignment; the controller finds the assignment and
+gives every partition a leader. More partitions are a new assignment, a deletion is a node of its
+own. A partition that begins with older records (a fork, an adopted log) gets its state written
+here too, without a leader: its first election then goes on from the epoch that it has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from barnabas.controller import nodes
+from barnabas.controller.cluster import NO_LEADER, BrokerView, ClusterView
+from barnabas.controller.topics import (
+    assign_replicas,
+    check_assignment,
+    check_collision,
+    check_counts,
+    check_name,
+)
+from barnabas.coordination.contract import (
+    BadVersion,
+    Coordination,
+    Create,
+    NodeExists,
+    NoNode,
+    Operation,
+    Set,
+)
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import RequestError
+from barnabas.model.ids import Uuid, new_uuid
+
+
+@dataclass(frozen=True, slots=True)
+class NewTopic:
+    """A topic to create; counts are resolved, -1 is gone."""
+
+    name: str
+    partitions: int
+    replication_factor: int
+    assignment: Mapping[int, Sequence[int]] = field(default_factory=dict)
+    configs: Mapping[str, str] = field(default_factory=dict)
+    topic_id: Uuid | None = None
+    """The id, where something is prepared under it; otherwise a new one is drawn."""
+    leader_epochs: Mapping[int, int] = field(default_factory=dict)
+    """Where a partition's first leader epoch is not 0, because it begins with older records."""
+
+
+class TopicStore:
+    """Writes the nodes of topics."""
+
+    def __init__(
+        self,
+        tree: Coordination,
+        cluster: ClusterView,
+        random_bytes: Callable[[int], bytes],
+    ) -> None:
+        self._tree = tree
+        self._cluster = cluster
+        self._random_bytes = random_bytes
+
+    def check(self, topic: NewTopic, others: Sequence[str] = ()) -> None:
+        """Raise the protocol's error unless the topic could be created now, beside `others`."""
+        check_name(topic.name)
+        if self._cluster.topic(topic.name) is not None:
+            raise _exists(topic.name)
+        check_collision(topic.name, [*self._cluster.topic_names, *others])
+        brokers = list(self._cluster.brokers)
+        if topic.assignment:
+            check_assignment(topic.assignment, brokers)
+        else:
+            check_counts(topic.partitions, topic.replication_factor, len(brokers))
+
+    async def create(self, topics: Sequence[NewTopic]) -> dict[str, Uuid]:
+        """Create topics that `check` approved, all or none; return their ids."""
+        ids: dict[str, Uuid] = {}
+        operations: list[Operation] = []
+        for topic in topics:
+            ids[topic.name] = topic.topic_id or new_uuid(self._random_bytes)
+            operations += await self._creation(topic, ids[topic.name])
+        try:
+            await self._tree.multi(operations)
+        except NodeExists as clash:
+            raise _exists(clash.path.rsplit("/", 1)[-1]) from clash
+        return ids
+
+    async def _creation(self, topic: NewTopic, topic_id: Uuid) -> list[Operation]:
+        replicas = self._replicas(topic)
+        config_path = nodes.config_path("topics", topic.name)
+        config = nodes.encode_config(topic.configs)
+        # What a deletion that was cut short has left behind is not this topic's.
+        left = await self._tree.exists(config_path) is not None
+        operations: list[Operation] = [
+            Set(config_path, config) if left else Create(config_path, config),
+            Create(
+                nodes.topic_path(topic.name), nodes.TopicAssignment(topic_id, replicas).encode()
+            ),
+        ]
+        if topic.leader_epochs:
+            operations.append(Create(nodes.partitions_path(topic.name)))
+        for number, epoch in topic.leader_epochs.items():
+            before = nodes.PartitionState(NO_LEADER, epoch - 1, replicas[number], 0)
+            operations.append(Create(nodes.partition_path(topic.name, number)))
+            operations.append(Create(nodes.state_path(topic.name, number), before.encode()))
+        return operations
+
+    def _replicas(self, topic: NewTopic) -> dict[int, tuple[int, ...]]:
+        if topic.assignment:
+            return {number: tuple(held) for number, held in topic.assignment.items()}
+        draw = self._random_bytes(2)
+        brokers = self._cluster.brokers
+        if not brokers:
+            raise RequestError(ErrorCode.BROKER_NOT_AVAILABLE, "no broker is known to be alive")
+        return assign_replicas(
+            _racks(brokers),
+            range(topic.partitions),
+            topic.replication_factor,
+            start=draw[0] % len(brokers),
+            shift=draw[1] % len(brokers),
+        )
+
+    async def extend(
+        self, name: str, count: int, assignment: Mapping[int, Sequence[int]], *, dry_run: bool
+    ) -> None:
+        """Raise a topic's number of partitions to `count`."""
+        path = nodes.topic_path(name)
+        try:
+            check_name(name)
+            data, stat = await self._tree.get(path)
+        except (NoNode, RequestError):
+            raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"no topic {name!r}") from None
+        node = nodes.TopicAssignment.decode(path, data)
+        present = len(node.replicas)
+        if count <= present:
+            raise RequestError(
+                ErrorCode.INVALID_PARTITIONS,
+                f"topic {name!r} has {present} partitions; {count} is not more",
+            )
+        check_counts(count, 1, 1)
+        if node.adding or node.removing:
+            raise RequestError(
+                ErrorCode.REASSIGNMENT_IN_PROGRESS, f"topic {name!r} is being reassigned"
+            )
+        added = self._added(node, present, count, assignment)
+        if dry_run:
+            return
+        grown = nodes.TopicAssignment(node.topic_id, {**node.replicas, **added})
+        try:
+            await self._tree.set(path, grown.encode(), stat.version)
+        except BadVersion as failure:
+            raise RequestError(
+                ErrorCode.INVALID_REQUEST, f"topic {name!r} was changed meanwhile: ask again"
+            ) from failure
+
+    def _added(
+        self,
+        node: nodes.TopicAssignment,
+        present: int,
+        count: int,
+        assignment: Mapping[int, Sequence[int]],
+    ) -> dict[int, tuple[int, ...]]:
+        brokers = sorted(self._cluster.brokers)
+        if assignment:
+            if len(assignment) != count - present:
+                raise RequestError(
+                    ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                    f"{len(assignment)} assignments for {count - present} new partitions",
+                )
+            check_assignment(assignment, brokers, present)
+            return {number: tuple(replicas) for number, replicas in assignment.items()}
+        first = node.replicas[0][0]
+        start = brokers.index(first) if first in brokers else 0
+        width = min(len(node.replicas[0]), len(brokers))
+        racks = _racks(self._cluster.brokers)
+        return assign_replicas(racks, range(present, count), width, start=start, shift=start)
+
+    async def request_deletion(self, name: str) -> None:
+        """Ask the controller to delete a topic."""
+        try:
+            await self._tree.create(f"{nodes.DELETE_TOPICS}/{name}")
+        except NodeExists:
+            return  # asked for already
+
+
+def _racks(brokers: Mapping[int, BrokerView]) -> dict[int, str | None]:
+    return {broker_id: view.rack for broker_id, view in brokers.items()}
+
+
+def _exists(name: str) -> RequestError:
+    return RequestError(ErrorCode.TOPIC_ALREADY_EXISTS, f"topic {name!r} already exists")
