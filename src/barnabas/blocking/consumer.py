@@ -3,8 +3,8 @@
 The network lives on a thread of its own; records that it has fetched are decoded in the caller's
 thread, so that a poll that finds something costs no change of threads. Callbacks of the user
 (rebalance listeners, commit callbacks) run in the thread that polls. A consumer is for one thread
-at a time: a call from a second one raises instead of mixing the two up. `wakeup` alone may be
-called from anywhere.
+at a time: a call from a second one raises instead of mixing the two up. `wakeup`, `metrics` and
+`health` alone may be called from anywhere.
 """
 
 from __future__ import annotations
@@ -108,6 +108,8 @@ class KafkaConsumer:
     def _enter(self) -> None:
         """Claim the consumer for this thread; raise if another one is inside."""
         me = threading.get_ident()
+        if not self._thread.running and not self._closed:
+            self._thread.post(self._bell.set)  # raises what is wrong: this process was forked
         with self._claim_lock:
             if self._user not in (None, me):
                 raise ConcurrentUseError(
@@ -131,6 +133,16 @@ class KafkaConsumer:
             return function(*arguments)
 
         return self._do(work())
+
+    def _look_at(self, function: Callable[[], Result]) -> Result:
+        """Run a function of the core that changes nothing, whoever uses the consumer."""
+
+        async def work() -> Result:
+            return function()
+
+        if self._closed:
+            raise IllegalStateError("this consumer is closed")
+        return self._thread.call(work())
 
     def _do(self, work: Coroutine[Any, Any, Result]) -> Result:
         """Run a coroutine of the core while this thread waits, doing its errands."""
@@ -483,12 +495,15 @@ class KafkaConsumer:
         return bool(self._core.board.cluster.brokers)
 
     def metrics(self, raw: bool = False) -> dict[str, dict[str, float]]:
-        """Return counters and averages, by group and name."""
-        return self._call(self._core.metrics)
+        """Return counters and averages, by group and name; for any thread."""
+        return self._look_at(self._core.metrics)
 
     def health(self) -> dict[str, Any]:
-        """Return what this consumer is doing and why: group, partitions, brokers, last errors."""
-        return self._call(self._core.health)
+        """Return what this consumer is doing and why: group, partitions, brokers, last errors.
+
+        Like `metrics`, it may be called from any thread, also while another one polls.
+        """
+        return self._look_at(self._core.health)
 
     @property
     def config(self) -> dict[str, Any]:
@@ -503,14 +518,13 @@ class KafkaConsumer:
         if self._closed:
             return
         self._enter()
-        self._closed = True
-        self._bell.set()
         try:
             self._run = None  # ends iteration; what it has not given counts as not read
             if timeout_ms is None:
                 timeout_ms = self._options.request_timeout_ms
             self._errands.run(self._core.close(commit=autocommit, timeout_ms=timeout_ms))
         finally:
+            self._closed = True
             self._leave()
             self._thread.stop()
             for deserializer in (self._options.key_deserializer, self._options.value_deserializer):

@@ -1,0 +1,42 @@
+"""Messages of the formats before batches become batches, with their offsets and times."""
+
+from __future__ import annotations
+
+from barnabas.consumer.old_formats import to_batches
+from barnabas.kernels import Record, RecordCursor
+from barnabas.records.builder import build_batch
+from barnabas.records.legacy import encode_message
+
+
+def read(data: bytes, position: int = 0) -> list[tuple[int, int, bytes | None, bytes | None]]:
+    cursor = RecordCursor(to_batches(data), "t", 0, position, unpack=lambda codec, packed: packed)
+    return [(r.offset, r.timestamp, r.key, r.value) for r in cursor.take(100)]
+
+
+def test_both_old_formats() -> None:
+    """Offsets stay, also over gaps; magic 0 has no timestamp."""
+    old = encode_message(Record(7, -1, b"k", b"a"), 0) + encode_message(
+        Record(9, 1234, None, None), 1
+    )
+    assert read(old) == [(7, -1, b"k", b"a"), (9, 1234, None, None)]
+    assert read(old, 8) == [(9, 1234, None, None)]
+
+
+def test_old_before_new() -> None:
+    """A log that was upgraded in between is read through."""
+    old = encode_message(Record(3, 5, None, b"old"), 1)
+    new = bytes(build_batch([(6, None, b"new")], base_offset=4))
+    assert read(old + new) == [(3, 5, None, b"old"), (4, 6, None, b"new")]
+
+
+def test_a_cut_message() -> None:
+    """The last message may be cut off, as a batch may be."""
+    old = encode_message(Record(0, 5, None, b"whole"), 1)
+    assert read(old + old[:-1]) == [(0, 5, None, b"whole")]
+
+
+def test_new_formats_are_not_touched() -> None:
+    """Batches are returned as they are, without a copy."""
+    new = bytes(build_batch([(6, None, b"new")]))
+    assert to_batches(new) is new
+    assert to_batches(b"") == b""
