@@ -516,6 +516,30 @@ def test_members_share_partitions_and_listeners_are_told(
                 break
 
 
+def test_a_listener_asks_and_moves_its_consumer(bootstrap: str, new_name: Any) -> None:
+    # Ours alone: listeners of kafka-python 3 must not call what waits.
+    library, topic = Library("barnabas"), new_name()
+    fill(library, bootstrap, topic, 5)
+
+    class Listener(library.kafka.ConsumerRebalanceListener):  # type: ignore[misc, name-defined]
+        found: tuple[Any, ...] = ()
+
+        def on_partitions_revoked(self, revoked: Any) -> None:
+            consumer.commit()
+
+        def on_partitions_assigned(self, assigned: Any) -> None:
+            for place in assigned:
+                self.found = (consumer.committed(place), consumer.position(place))
+                consumer.seek(place, 3)
+
+    listener = Listener()
+    consumer = reader(library, bootstrap, group_id=topic, enable_auto_commit=False)
+    with closing(consumer):
+        consumer.subscribe([topic], listener=listener)
+        assert [record.offset for record in take(consumer, 2)] == [3, 4]
+        assert listener.found == (None, 0)
+
+
 def test_offsets_in_a_transaction(
     library: Library, bootstrap: str, make_topic: Callable[..., str]
 ) -> None:

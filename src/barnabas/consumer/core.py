@@ -234,15 +234,18 @@ class ConsumerCore:
             if self.membership.needs_attention:
                 await self.membership.ensure_active(max(0.0, timeout_ms))
             self.membership.maybe_auto_commit(self.now_ms())
+            await self._look_for_positions(deadline_ms)
+
+    async def _look_for_positions(self, deadline_ms: float) -> None:
+        self.shelf.settle()
+        self._find_positions()
+        finding = self._finding
+        if finding is not None:
+            wait_s = max(0.0, deadline_ms - self.now_ms()) / 1000
+            await asyncio.wait({finding}, timeout=wait_s)
             self.shelf.settle()
-            self._find_positions()
-            finding = self._finding
-            if finding is not None:
-                wait_s = max(0.0, deadline_ms - self.now_ms()) / 1000
-                await asyncio.wait({finding}, timeout=wait_s)
-                self.shelf.settle()
-            self.fetcher.stir()
-            self._raise_failure()
+        self.fetcher.stir()
+        self._raise_failure()
 
     async def wait(self, timeout_ms: float) -> None:
         """Wait until something may have changed, or until the time is up."""
@@ -274,7 +277,8 @@ class ConsumerCore:
             self.listen()
             state = self.subscription.state(partition)
             if state.position is None:
-                await self.attend(max(0.0, deadline_ms - self.now_ms()))
+                # Not all of `attend`: listeners ask for positions from inside of it.
+                await self._look_for_positions(deadline_ms)
                 state = self.subscription.state(partition)
             if state.position is not None:
                 return state.position
