@@ -882,12 +882,10 @@ cdef class Accumulator:
         cdef bytearray encoded
         cdef object key = None
         cdef object value = row
-        cdef object headers = None
         cdef Py_ssize_t size = 0
         cdef int64_t place = 0
         cdef int64_t timestamp
         cdef PendingBatch batch
-        cdef bint timed = False
         if not PyBytes_CheckExact(row) and isinstance(row, (tuple, list)):
             size = len(row)
             if not 2 <= size <= 5:
