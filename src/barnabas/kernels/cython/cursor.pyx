@@ -419,6 +419,7 @@ cdef class RecordCursor:
         cdef int64_t taken = 0, before
         cdef int32_t topic
         cdef int fault = 0
+        cdef Py_ssize_t topics = len(store.topics)
         try:
             while taken < count:
                 if self.index >= self.count and not self.open_batch():
@@ -442,6 +443,9 @@ cdef class RecordCursor:
         except Exception:
             if not taken:
                 raise
+        finally:
+            if not taken and len(store.topics) > topics:
+                del store.topic_indexes[store.topics.pop()]  # no row speaks of it
         return taken
 
     cdef int fill_batch(self, ColumnStore store, int32_t topic, int64_t count) noexcept nogil:
