@@ -52,7 +52,7 @@ format: $(STAMP)  ## format the tree
 
 bench: $(STAMP) deps  ## our broker beside Apache Kafka, ratios and CPU seconds
 	$(BIN)/python -m bench.broker
-	$(BIN)/python -m bench.compaction
+	$(BIN)/python -m bench.storage
 	$(BIN)/python -m bench.groups
 	$(BIN)/python -m bench.transactions
 
@@ -61,6 +61,10 @@ interop: $(STAMP) deps  ## Apache Kafka's own tools, from Maven, against our bro
 
 chaos: $(STAMP)  ## long seeded runs with crashes
 	BARNABAS_CHAOS_SEEDS=$${BARNABAS_CHAOS_SEEDS:-2000} $(BIN)/python -m pytest tests/simulation -n $(PYTEST_WORKERS)
+	BARNABAS_COMPACTION_HISTORIES=$${BARNABAS_COMPACTION_HISTORIES:-3000} \
+	  $(BIN)/python -m pytest tests/unit/log/test_compaction.py -k histories
+	BARNABAS_CHAOS_SECONDS=$${BARNABAS_CHAOS_SECONDS:-60} \
+	  $(BIN)/python -m pytest tests/compat/test_transactions_killed_producers.py
 
 docs: $(STAMP)  ## write the generated pages and files anew
 	$(BIN)/python tools/check_generated.py --write
