@@ -102,6 +102,8 @@ class Term:
         led = set(knowledge.partitions_in(PartitionPhase.ONLINE))
         self._replicas.load(keys)
         self.outbox.tell(knowledge.brokers, keys)
+        # Before anyone leads: to a coordinator, a topic that it has not heard of is a deleted one.
+        self.outbox.seal()
         self._replicas.bring_online(
             (key, broker)
             for key in keys
@@ -227,6 +229,7 @@ class Term:
         knowledge = self.knowledge
         self.outbox.tell(knowledge.brokers)
         self.outbox.tell(come, knowledge.all_partitions)
+        self.outbox.seal()  # as in `begin`
         replicas = [(key, broker) for broker in come for key in knowledge.partitions_on(broker)]
         self._replicas.bring_online(r for r in replicas if r[0].topic not in knowledge.deleting)
         await self._partitions.elect_missing()

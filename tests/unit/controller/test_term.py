@@ -17,6 +17,8 @@ from barnabas.controller.phases import PartitionPhase
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import TopicPartition
+from barnabas.wire.messages.leader_and_isr import LeaderAndIsrRequest
+from barnabas.wire.messages.update_metadata import UpdateMetadataRequest
 
 T0 = TopicPartition("t", 0)
 
@@ -498,3 +500,23 @@ async def _change(office: Office, random: Random, key: TopicPartition) -> None:
         await office.term.alter_partitions(held.leader, -1, [wish(office, key, *sorted(isr))])
     office.deliver()
     await office.settle()
+
+
+@runs
+async def test_a_broker_knows_all_topics_before_it_leads_any() -> None:
+    """Its coordinators take a topic that they have not heard of for a deleted one."""
+    office = await Office().open(0, 1)
+    await office.create("t", (0, 1), (1, 0))
+    await office.die(1)
+    office.letters.clear()
+    await office.come(1)
+    told = [letter.request for letter in office.letters if letter.broker_id == 1]
+    first_role = next(n for n, each in enumerate(told) if isinstance(each, LeaderAndIsrRequest))
+    known = {
+        (topic.topic_name, state.partition_index)
+        for each in told[:first_role]
+        if isinstance(each, UpdateMetadataRequest)
+        for topic in each.topic_states
+        for state in topic.partition_states
+    }
+    assert known == {("t", 0), ("t", 1)}
