@@ -11,6 +11,7 @@ from contextlib import aclosing
 from barnabas.admin.offsets import EARLIEST, LATEST, list_offsets
 from barnabas.cli.arguments import add_connection, count, index
 from barnabas.cli.fetcher import Delivery, Fetcher
+from barnabas.cli.group_reader import check, read_in_group
 from barnabas.cli.partitions import existing_partitions
 from barnabas.cli.position import Beginning, End, Offset, Position, parse_position
 from barnabas.cli.record_format import Formatter, compile_format, json_line, parse_format
@@ -27,6 +28,7 @@ examples:
   barnabas consume orders
   barnabas consume orders --from beginning --exit-at-end --format '%p %o %k\t%v\n'
   barnabas consume orders --from 2h --max-messages 10 --json
+  barnabas consume orders --group printers
 """
 
 
@@ -49,6 +51,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=index,
         action="append",
         help="only this one; may be repeated",
+    )
+    parser.add_argument(
+        "--group",
+        metavar="NAME",
+        help="read as a member of this consumer group, and commit what was printed",
     )
     parser.add_argument(
         "--max-messages", metavar="N", type=count, help="stop after so many records"
@@ -84,7 +91,11 @@ def _consume(arguments: argparse.Namespace) -> None:
         formatter: Formatter = json_line
     else:
         formatter = compile_format(arguments.format, arguments.null_marker.encode())
-    run(arguments, lambda board: _print_records(board, arguments, formatter), busy=True)
+    read = _print_records
+    if arguments.group is not None:
+        check(arguments)
+        read = read_in_group
+    run(arguments, lambda board: read(board, arguments, formatter), busy=True)
 
 
 async def _print_records(

@@ -44,6 +44,26 @@ def test_where_it_starts_and_stops(
     assert (run.code, run.out.split(), run.err) == (0, expected.split(), "")
 
 
+def test_a_group_goes_on_where_it_was(barnabas: Any, letters: str) -> None:
+    """What one member printed, the next one does not print again."""
+    words = ("--group", f"g-{letters}", "--from", "beginning")
+    first = barnabas("consume", letters, *words, "--max-messages", "2")
+    assert (first.code, first.out.split(), first.err) == (0, ["a", "b"], "")
+    second = barnabas("consume", letters, *words, "--exit-at-end")
+    assert (second.code, second.out.split(), second.err) == (0, ["c"], "")
+    third = barnabas("consume", letters, *words, "--exit-at-end")
+    assert (third.code, third.out, third.err) == (0, "", "")
+
+
+def test_what_makes_no_sense_in_a_group_is_told(barnabas: Any, letters: str) -> None:
+    run = barnabas("consume", letters, "--group", "g", "--partition", "0")
+    assert run.code == 1
+    assert "the group shares partitions out" in run.err
+    run = barnabas("consume", letters, "--group", "g", "--from", "1")
+    assert run.code == 1
+    assert "barnabas groups reset-offsets" in run.err
+
+
 def test_a_format_is_followed(barnabas: Any, letters: str) -> None:
     words = ("--format", r"%t/%p/%o:%k=%v\t%V%%\n", "--null-marker", "NULL", "--max-messages", "1")
     run = barnabas("consume", letters, "--exit-at-end", *words)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any
 
 from barnabas.broker.group_host import OFFSETS_TOPIC
 from barnabas.groups.partitioning import partition_for
@@ -20,11 +21,27 @@ if TYPE_CHECKING:
     from barnabas.broker.request import Request
 
 
-def handle(broker: Broker, request: Request[AddOffsetsToTxnRequest]) -> None:
+def handle(
+    broker: Broker, request: Request[AddOffsetsToTxnRequest]
+) -> Coroutine[Any, Any, None] | None:
     """Let the partition that keeps the group's offsets take part in the transaction."""
-    body, transactions = request.body, broker.transactions
-    transactions.authorize(request, body.transactional_id, Operation.WRITE)
+    body = request.body
+    broker.transactions.authorize(request, body.transactional_id, Operation.WRITE)
     broker.groups.authorize(request, body.group_id, Operation.READ)
+    if broker.cluster.topic(OFFSETS_TOPIC) is None:
+        return _add_to_new_topic(broker, request)
+    _add(broker, request)
+    return None
+
+
+async def _add_to_new_topic(broker: Broker, request: Request[AddOffsetsToTxnRequest]) -> None:
+    """Make the topic of offsets for a group that nobody has looked for before."""
+    await broker.groups.find(request.body.group_id)
+    _add(broker, request)
+
+
+def _add(broker: Broker, request: Request[AddOffsetsToTxnRequest]) -> None:
+    body, transactions = request.body, broker.transactions
     topic = broker.cluster.topic(OFFSETS_TOPIC)
     if topic is None:
         raise RequestError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
