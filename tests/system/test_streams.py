@@ -49,6 +49,8 @@ def read(stream):
 threads = [threading.Thread(target=read, args=(stream,)) for stream in streams]
 for thread in threads:
     thread.start()
+for thread in threads:
+    thread.join()
 """
 
 

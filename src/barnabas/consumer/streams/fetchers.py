@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Coroutine, Iterable
+from typing import Any, NamedTuple
 
 from barnabas.client.switchboard import Switchboard
 from barnabas.consumer.streams.assignment import fetcher_of
@@ -70,7 +70,7 @@ class Fetchers:
         assert self._finder is None, "stop first"
         self._leaderless = {feed.partition: feed for feed in feeds}
         self._lost_leader.set()
-        self._finder = asyncio.get_running_loop().create_task(self._find_leaders())
+        self._finder = _spawn(self._find_leaders())
 
     async def stop(self) -> None:
         """Fetch nothing any more; when this returns no chunk comes."""
@@ -120,7 +120,7 @@ class Fetchers:
         fetcher = self._fetchers.get(fetcher_id)
         if fetcher is None:
             fetcher = self._fetchers[fetcher_id] = _Fetcher()
-            fetcher.task = asyncio.get_running_loop().create_task(self._run(fetcher_id, fetcher))
+            fetcher.task = _spawn(self._run(fetcher_id, fetcher))
         fetcher.feeds[feed.partition] = feed
         fetcher.room.set()
 
@@ -170,3 +170,15 @@ class Fetchers:
                 )
                 feed.fetched = -1
             self._give_back(fetcher, partition)
+
+
+def _spawn(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    """Run a fetcher's work, and say so if it ends by a mistake: its partitions stand still then."""
+    task = asyncio.get_running_loop().create_task(work)
+    task.add_done_callback(_report)
+    return task
+
+
+def _report(task: asyncio.Task[None]) -> None:
+    if not task.cancelled() and (failure := task.exception()) is not None:
+        logger.error("fetching has ended", exc_info=failure)
