@@ -291,6 +291,16 @@ def test_offsets_count_with_their_transaction(wire: Wire, txn_id: str) -> None:
     assert fetch_offsets(wire, group, [("t", 0)]) == [5]
 
 
+def test_the_first_offsets_of_all_make_their_topic(tmp_path: Path) -> None:
+    """Nobody has asked for a group's coordinator before."""
+    with Serving(tmp_path, COORDINATED) as serving, serving.connect() as wire:
+        find(wire, "tx", TRANSACTION)
+        producer = init(wire, "tx")
+        assert serving.broker.cluster.topic("__consumer_offsets") is None
+        assert add_offsets(wire, "tx", producer, "g") == 0
+        assert serving.broker.cluster.topic("__consumer_offsets") is not None
+
+
 def test_a_transaction_past_its_timeout_is_aborted(
     wire: Wire, serving: Serving, txn_id: str, topic: str
 ) -> None:
