@@ -115,3 +115,100 @@ def test_corrupt_nodes(data: bytes) -> None:
     if data in (b"x", b"[]"):
         with pytest.raises(CorruptFileError):
             nodes.decode_config("/c", data)
+
+
+@pytest.mark.parametrize(
+    ("data", "endpoints", "protocols", "rack"),
+    [
+        (
+            b'{"version":1,"host":"h","port":9092}',
+            [("PLAINTEXT", "h", 9092)],
+            {"PLAINTEXT": "PLAINTEXT"},
+            None,
+        ),
+        (
+            b'{"version":2,"host":"h","port":9092,"endpoints":["PLAINTEXT://h:9092",'
+            b'"SSL://h:9093"],"jmx_port":1,"timestamp":"5"}',
+            [("PLAINTEXT", "h", 9092), ("SSL", "h", 9093)],
+            {"PLAINTEXT": "PLAINTEXT", "SSL": "SSL"},
+            None,
+        ),
+        (
+            b'{"version":3,"host":null,"port":-1,"endpoints":["SSL://[::1]:9093"],"rack":"r"}',
+            [("SSL", "::1", 9093)],
+            {"SSL": "SSL"},
+            "r",
+        ),
+        (
+            b'{"version":5,"endpoints":["CLIENT://h:9092"],"timestamp":"7","features":{"f":1},'
+            b'"listener_security_protocol_map":{"CLIENT":"SASL_SSL"},"new":[1]}',
+            [("CLIENT", "h", 9092)],
+            {"CLIENT": "SASL_SSL"},
+            None,
+        ),
+    ],
+)
+def test_registrations_of_every_version(
+    data: bytes,
+    endpoints: list[tuple[str, str, int]],
+    protocols: dict[str, str],
+    rack: str | None,
+) -> None:
+    node = nodes.BrokerRegistration.decode("/b", data)
+    assert (list(node.endpoints), node.protocols, node.rack) == (endpoints, protocols, rack)
+    again = nodes.BrokerRegistration.decode("/b", node.encode())
+    assert (list(again.endpoints), again.protocols, again.rack) == (endpoints, protocols, rack)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"null",
+        b'{"version":1}',
+        b'{"version":1,"host":"h","port":"none"}',
+        b'{"endpoints":["h:9092"]}',
+        b'{"endpoints":["PLAINTEXT://h"]}',
+        b'{"endpoints":["PLAINTEXT://h:port"]}',
+        b'{"endpoints":[7]}',
+        b'{"endpoints":["A://h:1"],"listener_security_protocol_map":["A"]}',
+        b'{"endpoints":["A://h:1"],"timestamp":"late"}',
+    ],
+)
+def test_tampered_registrations(data: bytes) -> None:
+    with pytest.raises(CorruptFileError, match="/brokers/ids/3"):
+        nodes.BrokerRegistration.decode("/brokers/ids/3", data)
+
+
+def test_tampered_small_nodes() -> None:
+    """Each reader names the node that it cannot read."""
+    for data in (b"", b"{}", b'{"brokerid":"x"}', b'{"brokerid":null}', b"7"):
+        with pytest.raises(CorruptFileError, match="/controller"):
+            nodes.decode_controller(data)
+    for data in (b"", b"{}", b'{"broker":"x"}', b"[1]"):
+        with pytest.raises(CorruptFileError, match="/event"):
+            nodes.decode_log_dir_event("/event", data)
+    for data in (b"", b"{}", b'{"entity_path":7}', b'{"entity_path":"topics"}'):
+        with pytest.raises(CorruptFileError, match="/change"):
+            nodes.decode_config_change("/change", data)
+    for data in (b"", b"{}", b'{"partitions":[{}]}', b'{"partitions":[{"topic":"t"}]}', b"[]"):
+        with pytest.raises(CorruptFileError, match="/moves"):
+            nodes.decode_partitions("/moves", data)
+    for data in (b'{"config":[]}', b'{"config":"x"}'):
+        with pytest.raises(CorruptFileError, match="/config"):
+            nodes.decode_config("/config", data)
+
+
+def test_partition_lists() -> None:
+    """The oldest tools' requests: replicas for a move, none for an election."""
+    moves = [("t", 0, (1, 2)), ("u", 3, (4,))]
+    data = nodes.encode_partitions(moves)
+    assert data == (
+        b'{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[1,2]},'
+        b'{"topic":"u","partition":3,"replicas":[4]}]}'
+    )
+    assert nodes.decode_partitions("/p", data) == moves
+    election = b'{"version":1,"partitions":[{"topic":"t","partition":0}]}'
+    assert nodes.decode_partitions("/p", election) == [("t", 0, ())]
+    assert nodes.decode_controller(nodes.encode_controller(4, 0)) == 4
+    assert nodes.decode_log_dir_event("/e", nodes.encode_log_dir_event(4)) == 4

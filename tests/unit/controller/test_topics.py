@@ -125,3 +125,69 @@ def test_the_known_assignment() -> None:
         (3, 0, 1),
         (4, 1, 2),
     ]
+
+
+def test_the_known_assignment_by_racks() -> None:
+    """Six brokers in three racks, twelve partitions: the second round is shifted."""
+    racks = {0: "rack1", 1: "rack3", 2: "rack3", 3: "rack2", 4: "rack2", 5: "rack1"}
+    assigned = assign_replicas(racks, range(12), 3, start=0, shift=0)
+    assert list(assigned.values()) == [
+        (0, 3, 1),
+        (3, 1, 5),
+        (1, 5, 4),
+        (5, 4, 2),
+        (4, 2, 0),
+        (2, 0, 3),
+        (0, 4, 2),
+        (3, 2, 0),
+        (1, 0, 3),
+        (5, 3, 1),
+        (4, 1, 5),
+        (2, 5, 4),
+    ]
+
+
+def test_one_broker_without_a_rack_means_that_racks_are_not_looked_at() -> None:
+    assigned = assign_replicas({0: "a", 1: "a", 2: None}, range(3), 2, start=0, shift=0)
+    assert assigned == assign_replicas(dict.fromkeys(range(3)), range(3), 2, start=0, shift=0)
+
+
+@given(
+    racks=st.dictionaries(st.integers(0, 50), st.sampled_from("abcd"), min_size=1, max_size=12),
+    partitions=st.integers(1, 60),
+    data=st.data(),
+)
+def test_no_rack_twice_while_another_has_none(
+    racks: dict[int, str], partitions: int, data: st.DataObject
+) -> None:
+    factor = data.draw(st.integers(1, len(racks)))
+    start, shift = data.draw(st.tuples(st.integers(0, 20), st.integers(0, 20)))
+    assigned = assign_replicas(dict(racks), range(partitions), factor, start=start, shift=shift)
+    for replicas in assigned.values():
+        assert len(replicas) == len(set(replicas)) == factor
+        assert set(replicas) <= racks.keys()
+        used = {racks[broker] for broker in replicas}
+        assert len(used) == min(factor, len(set(racks.values())))
+    leaders = Counter(replicas[0] for replicas in assigned.values())
+    counts = [leaders[broker] for broker in racks]
+    assert max(counts) - min(counts) <= 1
+
+
+@given(
+    width=st.integers(1, 4),
+    depth=st.integers(1, 4),
+    rounds=st.integers(1, 3),
+    data=st.data(),
+)
+def test_even_racks_are_filled_evenly(
+    width: int, depth: int, rounds: int, data: st.DataObject
+) -> None:
+    """As many brokers in each rack: full rounds give each broker as many replicas as another."""
+    racks: dict[int, str | None] = {n: f"rack{n % width}" for n in range(width * depth)}
+    factor = data.draw(st.integers(1, width))
+    start = data.draw(st.integers(0, 20))
+    assigned = assign_replicas(
+        racks, range(len(racks) * depth * rounds), factor, start=start, shift=0
+    )
+    held = Counter(broker for replicas in assigned.values() for broker in replicas)
+    assert set(held.values()) == {depth * rounds * factor}
