@@ -150,17 +150,15 @@ class ClassicMembership(GroupMember):
             return
         self._last_reason = reason
         state.begin_join(subscription.topics)
-        self._joining = asyncio.get_running_loop().create_task(
-            self._round.run(reason), name="joining"
-        )
-        self._joining.add_done_callback(self._joined)
+        self._joining = asyncio.get_running_loop().create_task(self._join(reason), name="joining")
+        self._joining.add_done_callback(lambda _: self._around.wake())
 
-    def _joined(self, task: asyncio.Task[None]) -> None:
-        """A round is over: the heart begins to beat, and the user's poll should look."""
-        if self._state.phase is Phase.ARRIVED:
+    async def _join(self, reason: str) -> None:
+        """Run a round; the heart beats from its end on, whether or not the user polls."""
+        await self._round.run(reason)
+        if self._state.is_in:
             self._pulse.begin(now_ms())
             self._heart_woken.set()
-        self._around.wake()
 
     async def _end_join(self) -> None:
         task, self._joining = self._joining, None

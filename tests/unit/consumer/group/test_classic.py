@@ -253,6 +253,24 @@ def test_heartbeats_go_without_polls() -> None:
     play(scenario)
 
 
+def test_the_heart_beats_also_when_a_poll_comes_at_the_moment_of_joining() -> None:
+    """The assignment is taken over before anybody was told that the join is done."""
+    polls: list[asyncio.Task[bool]] = []
+
+    async def scenario(group: ScriptedGroup, member: Any) -> None:
+        def poll(partitions: object, generation: int) -> None:
+            polls.append(asyncio.get_running_loop().create_task(member.ensure_active(0)))
+
+        member._strategies["range"]._assignor.on_assignment = poll
+        assert not await member.ensure_active(0)
+        await asyncio.sleep(1)
+        assert [await task for task in polls] == [True]
+        assert member.state == MemberState.STABLE
+        assert len(group.sent(HeartbeatRequest)) > 5
+
+    play(scenario)
+
+
 @pytest.mark.parametrize(
     ("code", "rejoins_as", "went"),
     [
