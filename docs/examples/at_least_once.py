@@ -1,0 +1,46 @@
+"""At least once: the position is committed after the records were handled.
+
+Nothing is lost; what was handled but not yet committed when the program died is handled again.
+"""
+
+import sys
+from collections.abc import Callable
+
+from barnabas import KafkaConsumer, KafkaProducer
+
+TOPIC = "orders"
+
+
+def send(bootstrap: str, count: int) -> None:
+    """Send orders and see to it that each has arrived.
+
+    acks="all" and idempotence are what a producer has unless told otherwise. It repeats what got no
+    answer, for up to delivery_timeout_ms, and the broker drops the repetitions.
+    """
+    with KafkaProducer(bootstrap_servers=bootstrap, acks="all") as producer:
+        futures = [producer.send(TOPIC, b"order %d" % number) for number in range(count)]
+        for future in futures:
+            future.get(timeout=30)  # raises if this order could not be delivered
+
+
+def receive(bootstrap: str, count: int, handle: Callable[[str], None]) -> None:
+    """Handle so many orders."""
+    options = {
+        "group_id": "shipping",
+        "enable_auto_commit": False,
+        "auto_offset_reset": "earliest",
+    }
+    with KafkaConsumer(TOPIC, bootstrap_servers=bootstrap, **options) as consumer:
+        while count > 0:
+            batches = consumer.poll(timeout_ms=1000, max_records=5)
+            for records in batches.values():
+                for record in records:
+                    count -= 1
+                    handle(record.value.decode())
+            consumer.commit()  # last: what is committed has been handled
+
+
+if __name__ == "__main__":
+    bootstrap = sys.argv[1]
+    send(bootstrap, 10)
+    receive(bootstrap, 10, print)
