@@ -290,7 +290,7 @@ def test_memory_that_is_taken_for_too_long(cluster: Cluster, topic: str) -> None
         batch_size=1000,
         buffer_memory=2000,
         linger_ms=20_000,
-        max_block_ms=100,
+        max_block_ms=1000,
     ) as producer:
         producer.partitions_for(topic)
         stopped = producer._core.switchboard.ready

@@ -164,14 +164,14 @@ def test_a_closed_client_says_so(barnabas_bootstrap: str) -> None:
 
 
 def test_no_broker_and_bad_options_are_told_at_once() -> None:
-    before = threading.active_count()
+    before = set(threading.enumerate())
     with pytest.raises(NoBrokersAvailable, match=r"127\.0\.0\.1:1"):
-        KafkaAdminClient(bootstrap_servers="127.0.0.1:1", bootstrap_timeout_ms=50)
+        KafkaAdminClient(bootstrap_servers="127.0.0.1:1", bootstrap_timeout_ms=500)
     with pytest.raises(ConfigError, match="request_timeout_ms"):
         KafkaAdminClient(request_timeout=5)
     with pytest.raises(ConfigError, match=r"bootstrap\.controllers"):
         KafkaAdminClient(bootstrap_controllers="127.0.0.1:1")
-    assert threading.active_count() == before
+    assert set(threading.enumerate()) <= before
 
 
 def test_a_call_ends_when_its_time_is_up() -> None:
