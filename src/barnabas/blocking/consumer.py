@@ -427,6 +427,8 @@ class KafkaConsumer:
     ) -> None:
         """Commit offsets (or the positions of all partitions) and wait."""
         self._need_group()
+        if offsets is not None and not offsets:
+            return  # kafka-python's programs pass what they gathered, which may be nothing
         checked = None if offsets is None else checked_offsets(offsets)
         self._do(self._core.commit(checked, timeout_ms))
 
