@@ -84,7 +84,7 @@ class TransactionHost(CoordinatorHost[TransactionCoordinator]):
         try:
             shard = self.shard(transactional_id)
         except RequestError as refusal:
-            return refusal.code
+            return _verdict(refusal.code)
         topic = AddPartitionsToTxnTopic(name=partition.topic, partitions=[partition.partition])
         asked = AddPartitionsToTxnTransaction(
             transactional_id=transactional_id,

@@ -35,10 +35,9 @@ class ProcessRunner:
         settings = dict(options)
         data_dir = Path(settings.pop("log.dirs"))
         data_dir.mkdir(parents=True, exist_ok=True)
-        listen = settings.pop("listeners").rpartition("//")[2]
         errors = data_dir.with_name(f"{data_dir.name}.err")
         command = [sys.executable, "-m", "barnabas.cli", "start"]
-        command += ["--data-dir", str(data_dir), "--listen", listen]
+        command += ["--data-dir", str(data_dir)]
         command += ["--id", settings.pop("broker.id")]
         for name, value in settings.items():
             command += ["--set", f"{name}={value}"]

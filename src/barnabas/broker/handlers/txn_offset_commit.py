@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any
 
 from barnabas.broker.committable import committable
 from barnabas.groups.offset_table import refused_txn_commit
@@ -18,24 +19,65 @@ if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
     from barnabas.broker.request import Request
 
+FIRST_ABORTABLE_VERSION = 4
 
-def handle(broker: Broker, request: Request[TxnOffsetCommitRequest]) -> None:
+
+def handle(
+    broker: Broker, request: Request[TxnOffsetCommitRequest]
+) -> Coroutine[Any, Any, None] | None:
     """Append the offsets as part of the producer's transaction."""
     body, groups = request.body, broker.groups
     broker.transactions.authorize(request, body.transactional_id, Operation.WRITE)
     groups.authorize(request, body.group_id, Operation.READ)
-    shard = groups.shard(body.group_id)
-    partition = shard.partition
+    partition = groups.shard(body.group_id).partition
     if broker.options.transaction_partition_verification_enable and not (
         partition.log.producers.has_open_transaction(body.producer_id)
     ):
-        code = broker.transactions.verify(
-            body.transactional_id, body.producer_id, body.producer_epoch, partition.topic_partition
+        if broker.transactions.coordinator_of(body.transactional_id) != broker.broker_id:
+            return _commit_verified(broker, request)
+        _check(
+            request,
+            broker.transactions.verify(
+                body.transactional_id,
+                body.producer_id,
+                body.producer_epoch,
+                partition.topic_partition,
+            ),
         )
-        if code is ErrorCode.TRANSACTION_ABORTABLE and request.version < 4:
-            code = ErrorCode.INVALID_TXN_STATE
-        if code is not ErrorCode.NONE:
-            raise RequestError(code)
+    _commit(broker, request)
+    return None
+
+
+async def _commit_verified(broker: Broker, request: Request[TxnOffsetCommitRequest]) -> None:
+    """Ask the transaction's coordinator, which is another broker, about the group's partition."""
+    body = request.body
+    while True:
+        partition = broker.groups.shard(body.group_id).partition
+        producers = partition.log.producers
+        seen, key = producers.markers_seen, partition.topic_partition
+        verdicts = await broker.transactions.verify_elsewhere(
+            body.transactional_id, {key: (body.producer_id, body.producer_epoch)}
+        )
+        _check(request, verdicts[key])
+        # A marker that came meanwhile may have ended the transaction that the answer was about.
+        if producers.markers_seen == seen:
+            _commit(broker, request)
+            return
+
+
+def _check(request: Request[TxnOffsetCommitRequest], code: ErrorCode) -> None:
+    """Raise what a verdict means to whoever commits offsets."""
+    if code is ErrorCode.TRANSACTION_ABORTABLE and request.version < FIRST_ABORTABLE_VERSION:
+        code = ErrorCode.INVALID_TXN_STATE
+    if code is ErrorCode.NOT_ENOUGH_REPLICAS:
+        code = ErrorCode.COORDINATOR_NOT_AVAILABLE  # "try again" in the words of this request
+    if code is not ErrorCode.NONE:
+        raise RequestError(code)
+
+
+def _commit(broker: Broker, request: Request[TxnOffsetCommitRequest]) -> None:
+    groups, body = broker.groups, request.body
+    shard = groups.shard(body.group_id)
     call = groups.call(request, committable(broker, request))
     groups.apply(shard, shard.machine.offset_requests.handle_txn_commit(body, call))
 
