@@ -57,7 +57,7 @@ from barnabas.controller.config_store import ConfigStore
 from barnabas.controller.producer_id_blocks import ProducerIdBlocks
 from barnabas.controller.term import PROTOCOLS
 from barnabas.controller.topic_store import TopicStore
-from barnabas.coordination.contract import Coordination
+from barnabas.coordination.contract import Coordination, ServiceUnavailable
 from barnabas.coordination.embedded import EmbeddedCoordination, EmbeddedStore
 from barnabas.log.files import DiskFiles, Files
 from barnabas.metrics.registry import Registry
@@ -437,8 +437,7 @@ class Broker:
         await self._enter_cluster()
         if self.controller.term is None:
             await self._accept()  # so that the controller can tell
-        async with asyncio.timeout(options.zookeeper_session_timeout_ms * 3 / 1000):
-            await self.control.informed.wait()
+        await self._until_informed()
         await self._adopt_topics()
         self.logs.settle_forks(lambda topic_id: self.cluster.topic_by_id(topic_id) is not None)
         for _ in self.logs.offline:
@@ -448,6 +447,21 @@ class Broker:
         self.cleaning.start()
         self.cluster_session = ClusterSession(self.tree, self._enter_cluster, self.give_up)
         await self._accept()
+
+    async def _until_informed(self) -> None:
+        """Wait until a controller has told who is alive; another may have to be elected first."""
+        patience_ms = 3 * self.options.zookeeper_session_timeout_ms
+        try:
+            async with asyncio.timeout(patience_ms / 1000):
+                await self.control.informed.wait()
+        except TimeoutError:
+            controller = self.cluster.controller_id
+            who = f"broker {controller}" if controller >= 0 else "nobody"
+            raise ServiceUnavailable(
+                f"the cluster's controller ({who}) did not tell this broker of the cluster within "
+                f"{patience_ms} ms; can it reach the advertised listener "
+                f"{self.options.endpoints.inter_broker}?"
+            ) from None
 
     async def _accept(self) -> None:
         if not self._accepting:

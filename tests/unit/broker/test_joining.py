@@ -1,0 +1,90 @@
+"""Brokers that join a cluster, or cannot: with a controller, and with one that does not speak."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from barnabas.broker.broker import Broker
+from barnabas.config.broker import BrokerOptions
+from barnabas.controller import nodes
+from barnabas.coordination.contract import ServiceUnavailable
+from barnabas.coordination.memory import MemoryCoordination, MemoryStore
+from barnabas.model.errors import ConfigError
+
+
+def broker(store: MemoryStore, folder: Path, number: int, **options: str) -> Broker:
+    given = {
+        "broker.id": str(number),
+        "listeners": "PLAINTEXT://127.0.0.1:0",
+        "log.dirs": str(folder / str(number)),
+        "zookeeper.session.timeout.ms": "300",
+        "controlled.shutdown.retry.backoff.ms": "50",
+        **options,
+    }
+    return Broker(BrokerOptions.parse(given), coordination=MemoryCoordination(store))
+
+
+def test_everyone_knows_everyone(tmp_path: Path) -> None:
+    async def story() -> None:
+        store = MemoryStore()
+        brokers = [broker(store, tmp_path, number) for number in range(3)]
+        for each in brokers:
+            await each.start()
+        for each in brokers:
+            assert await each.control.until(lambda e=each: len(e.cluster.brokers) == 3, 10_000)
+            assert each.cluster.controller_id == 0
+            assert (each.controller.term is not None) == (each is brokers[0])
+        await brokers[0].stop()
+        others = brokers[1:]
+        for each in others:
+            assert await each.control.until(lambda e=each: set(e.cluster.brokers) == {1, 2}, 10_000)
+        assert sum(each.controller.term is not None for each in others) == 1
+        for each in others:
+            await each.stop()
+
+    asyncio.run(story())
+
+
+def test_a_controller_that_does_not_speak_is_named(tmp_path: Path) -> None:
+    async def story() -> None:
+        store = MemoryStore()
+        other = MemoryCoordination(store)
+        await other.start()
+        claim = nodes.encode_controller(7, 0)
+        await other.create(nodes.CONTROLLER, claim, ephemeral=True)
+        with pytest.raises(ServiceUnavailable, match=r"controller \(broker 7\).*within 900 ms"):
+            await broker(store, tmp_path, 1).start()
+        assert await other.exists(nodes.broker_path(1)) is None, "it has left again"
+
+    asyncio.run(story())
+
+
+def test_an_id_that_is_taken_is_refused(tmp_path: Path) -> None:
+    async def story() -> None:
+        store = MemoryStore()
+        first = broker(store, tmp_path, 1)
+        await first.start()
+        with pytest.raises(ConfigError, match=r"broker\.id=1: another live broker"):
+            await broker(store, tmp_path / "other", 1).start()
+        assert first.cluster.brokers.keys() == {1}
+        await first.stop()
+
+    asyncio.run(story())
+
+
+def test_a_directory_of_another_cluster_is_refused(tmp_path: Path) -> None:
+    async def story() -> None:
+        first = broker(MemoryStore(), tmp_path, 1)
+        await first.start()
+        await first.stop()
+        store = MemoryStore()
+        second = broker(store, tmp_path, 2)
+        await second.start()
+        with pytest.raises(ConfigError, match="belongs to cluster"):
+            await broker(store, tmp_path, 1).start()
+        await second.stop()
+
+    asyncio.run(story())
