@@ -1,14 +1,18 @@
-"""`barnabas cluster`: show its id, brokers and controller, and what each broker can be asked."""
+"""`barnabas cluster`: its id, brokers and controller, how its partitions are, which APIs it has."""
 
 from __future__ import annotations
 
 import argparse
+from dataclasses import dataclass, field
 from typing import Any
 
 from barnabas.admin.cluster import ClusterDescription, api_versions, describe_cluster
+from barnabas.admin.topics import describe_topics
 from barnabas.cli.arguments import add_action
+from barnabas.cli.health import counted, min_isr_of
 from barnabas.cli.output import print_json, print_table
 from barnabas.cli.session import run
+from barnabas.client.cluster import TopicView
 from barnabas.client.negotiation import PeerVersions
 from barnabas.client.switchboard import Switchboard
 from barnabas.wire.apis import APIS
@@ -20,7 +24,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     describe = add_action(
         actions,
         "describe",
-        "show brokers, controller and cluster id",
+        "show brokers, controller, cluster id, and how the partitions are",
         _describe,
         "  barnabas cluster describe\n  barnabas cluster describe --apis --json",
     )
@@ -29,13 +33,40 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
 
 
+@dataclass(slots=True)
+class Load:
+    """What one broker holds and leads."""
+
+    replicas: int = 0
+    leads: int = 0
+    preferred: int = 0
+    """Partitions of which it is the first replica."""
+    preferred_led_elsewhere: int = 0
+
+    @property
+    def imbalance_percent(self) -> int:
+        """Return how much of what it should lead is led by others."""
+        return round(100 * self.preferred_led_elsewhere / self.preferred) if self.preferred else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """All that is shown of a cluster."""
+
+    cluster: ClusterDescription
+    loads: dict[int, Load]
+    counts: dict[str, int]
+    apis: dict[int, PeerVersions] = field(default_factory=dict)
+
+
 def _describe(arguments: argparse.Namespace) -> None:
-    cluster, apis = run(arguments, lambda board: _gather(board, arguments.apis))
+    found = run(arguments, lambda board: _gather(board, arguments.apis))
     if arguments.json:
-        print_json(_document(cluster, apis))
+        print_json(_document(found))
         return
+    cluster = found.cluster
     print_table(
-        ["broker", "host", "port", "rack", "role"],
+        ["broker", "host", "port", "rack", "role", "leads", "replicas", "imbalance"],
         [
             [
                 broker.node_id,
@@ -43,12 +74,17 @@ def _describe(arguments: argparse.Namespace) -> None:
                 broker.port,
                 broker.rack,
                 "controller" if broker.node_id == cluster.controller_id else "",
+                load.leads,
+                load.replicas,
+                f"{load.imbalance_percent}%",
             ]
             for broker in cluster.brokers
+            for load in [found.loads[broker.node_id]]
         ],
         title=f"cluster {cluster.cluster_id}",
     )
-    for broker_id, versions in apis.items():
+    print_table([name.replace("_", "-") for name in found.counts], [list(found.counts.values())])
+    for broker_id, versions in found.apis.items():
         print_table(
             ["key", "api", "versions"],
             [[key, _name(key), str(span)] for key, span in sorted(versions.ranges.items())],
@@ -56,36 +92,59 @@ def _describe(arguments: argparse.Namespace) -> None:
         )
 
 
-async def _gather(
-    board: Switchboard, with_apis: bool
-) -> tuple[ClusterDescription, dict[int, PeerVersions]]:
+async def _gather(board: Switchboard, with_apis: bool) -> Description:
     cluster = await describe_cluster(board)
-    apis: dict[int, PeerVersions] = {}
+    topics = [topic for topic in await describe_topics(board, None) if not topic.error]
+    brokers = [broker.node_id for broker in cluster.brokers]
+    found = Description(
+        cluster, _loads(brokers, topics), counted(topics, brokers, await min_isr_of(board, topics))
+    )
     if with_apis:
-        for broker in cluster.brokers:
-            apis[broker.node_id] = await api_versions(board, broker.node_id)
-    return cluster, apis
+        for broker in brokers:
+            found.apis[broker] = await api_versions(board, broker)
+    return found
 
 
-def _document(cluster: ClusterDescription, apis: dict[int, PeerVersions]) -> dict[str, Any]:
+def _loads(brokers: list[int], topics: list[TopicView]) -> dict[int, Load]:
+    loads = {broker: Load() for broker in brokers}
+    for view in (view for topic in topics for view in topic.partitions.values()):
+        for broker in view.replicas:
+            if broker in loads:
+                loads[broker].replicas += 1
+        if view.leader_id in loads:
+            loads[view.leader_id].leads += 1
+        first = loads.get(view.replicas[0]) if view.replicas else None
+        if first is not None:
+            first.preferred += 1
+            first.preferred_led_elsewhere += view.leader_id != view.replicas[0]
+    return loads
+
+
+def _document(found: Description) -> dict[str, Any]:
     brokers: list[dict[str, Any]] = []
-    for broker in cluster.brokers:
+    for broker in found.cluster.brokers:
+        load = found.loads[broker.node_id]
         document: dict[str, Any] = {
             "id": broker.node_id,
             "host": broker.host,
             "port": broker.port,
             "rack": broker.rack,
+            "leads": load.leads,
+            "replicas": load.replicas,
+            "preferred": load.preferred,
+            "imbalance_percent": load.imbalance_percent,
         }
-        if broker.node_id in apis:
+        if broker.node_id in found.apis:
             document["apis"] = [
                 {"key": key, "name": _name(key), "min": span.lowest, "max": span.highest}
-                for key, span in sorted(apis[broker.node_id].ranges.items())
+                for key, span in sorted(found.apis[broker.node_id].ranges.items())
             ]
         brokers.append(document)
     return {
-        "cluster_id": cluster.cluster_id,
-        "controller_id": cluster.controller_id,
+        "cluster_id": found.cluster.cluster_id,
+        "controller_id": found.cluster.controller_id,
         "brokers": brokers,
+        **found.counts,
     }
 
 

@@ -38,6 +38,8 @@ COMMANDS = (
     Command("groups", "barnabas.cli.groups", "show consumer groups and their lag, reset offsets"),
     Command("transactions", "barnabas.cli.transactions", "show transactions, abort hanging ones"),
     Command("cluster", "barnabas.cli.cluster", "show brokers, controller and API versions"),
+    Command("reassign", "barnabas.cli.reassign", "move partitions between brokers"),
+    Command("elect", "barnabas.cli.elect", "have leaders elected now"),
 )
 
 EXAMPLES = """\

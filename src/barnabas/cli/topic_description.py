@@ -77,7 +77,17 @@ async def _sizes(
 def print_topic(document: dict[str, Any]) -> None:
     """Print such a document as a table of partitions."""
     print_table(
-        ["partition", "leader", "epoch", "replicas", "in sync", "earliest", "latest", "size"],
+        [
+            "partition",
+            "leader",
+            "epoch",
+            "replicas",
+            "in sync",
+            "offline",
+            "earliest",
+            "latest",
+            "size",
+        ],
         [
             [
                 partition["partition"],
@@ -85,6 +95,7 @@ def print_topic(document: dict[str, Any]) -> None:
                 partition["leader_epoch"],
                 ",".join(map(str, partition["replicas"])),
                 ",".join(map(str, partition["isr"])),
+                ",".join(map(str, partition["offline"])) or None,
                 partition["earliest_offset"],
                 partition["latest_offset"],
                 size_text(partition["size_bytes"]),

@@ -6,6 +6,8 @@ import argparse
 import re
 import sys
 import time
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from barnabas.admin.offsets import HIGH_WATERMARK, delete_records, list_offsets
@@ -17,11 +19,18 @@ from barnabas.admin.topics import (
     describe_topics,
 )
 from barnabas.cli.arguments import add_action, assignment, count, index
+from barnabas.cli.health import (
+    is_unavailable,
+    is_under_min_isr,
+    is_under_replicated,
+    min_isr_of,
+)
 from barnabas.cli.output import print_json, print_table
 from barnabas.cli.partitions import existing_partitions
 from barnabas.cli.position import Beginning, End, Offset, Position, parse_position, parse_time
 from barnabas.cli.session import run
 from barnabas.cli.topic_description import describe_topic, print_topic, replication_factor
+from barnabas.client.cluster import PartitionView, TopicView
 from barnabas.client.switchboard import Switchboard
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import InvalidValueError, RequestError
@@ -73,9 +82,22 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "describe",
         "show partitions, leaders, in-sync replicas, offsets and sizes",
         _describe,
-        "  barnabas topics describe orders\n  barnabas topics describe --json",
+        "  barnabas topics describe orders\n  barnabas topics describe --json\n"
+        "  barnabas topics describe --under-replicated",
     )
     describe.add_argument("topics", metavar="TOPIC", nargs="*", help="(default: all)")
+    only = describe.add_mutually_exclusive_group()
+    only.add_argument(
+        "--under-replicated", action="store_true", help="only partitions that miss a replica"
+    )
+    only.add_argument(
+        "--unavailable", action="store_true", help="only partitions that nobody leads"
+    )
+    only.add_argument(
+        "--under-min-isr",
+        action="store_true",
+        help="only partitions that refuse writes with acks=all",
+    )
     alter = add_action(
         actions,
         "alter",
@@ -253,7 +275,7 @@ def _list(arguments: argparse.Namespace) -> None:
 
 
 def _describe(arguments: argparse.Namespace) -> int:
-    found = run(arguments, lambda board: _describe_all(board, arguments.topics or None))
+    found = run(arguments, lambda board: _describe_all(board, arguments))
     described = [document for document, _ in found if document is not None]
     if arguments.json:
         print_json(described)
@@ -264,16 +286,39 @@ def _describe(arguments: argparse.Namespace) -> int:
 
 
 async def _describe_all(
-    board: Switchboard, names: list[str] | None
+    board: Switchboard, arguments: argparse.Namespace
 ) -> list[tuple[dict[str, Any] | None, tuple[str, RequestError] | None]]:
     """Return for each topic what is to be shown, or its name and failure."""
+    names = arguments.topics or None
+    topics = await describe_topics(board, names)
+    ills = await _ills(board, topics, arguments)
     results: list[tuple[dict[str, Any] | None, tuple[str, RequestError] | None]] = []
-    for topic in await describe_topics(board, names):
+    for topic in topics:
         if topic.error is not ErrorCode.NONE:
             results.append((None, (topic.name, RequestError(topic.error))))
-        elif names is not None or not topic.internal:
+            continue
+        if ills is not None:
+            ill = {n: view for n, view in topic.partitions.items() if ills(topic.name, view)}
+            topic = replace(topic, partitions=ill)
+            if not ill:
+                continue
+        if names is not None or ills is not None or not topic.internal:
             results.append((await describe_topic(board, topic), None))
     return results
+
+
+async def _ills(
+    board: Switchboard, topics: list[TopicView], arguments: argparse.Namespace
+) -> Callable[[str, PartitionView], bool] | None:
+    """Return what partitions are looked for, None for all of them."""
+    if arguments.under_replicated:
+        return lambda _, view: is_under_replicated(view)
+    if arguments.unavailable:
+        return lambda _, view: is_unavailable(view, board.cluster.brokers)
+    if arguments.under_min_isr:
+        least = await min_isr_of(board, [topic for topic in topics if not topic.error])
+        return lambda name, view: is_under_min_isr(view, least[name])
+    return None
 
 
 def _alter(arguments: argparse.Namespace) -> int:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -65,17 +65,22 @@ class Cluster:
         options: Mapping[str, object] | None = None,
         *,
         process: bool = False,
+        racks: Sequence[str] = (),
         zookeeper: str | None = None,
         runner: Runner | None = None,
     ) -> None:
         """Describe a cluster; nothing starts yet.
 
-        `options` are the broker's own, by their Kafka names. `zookeeper` is the address of a
+        `options` are the broker's own, by their Kafka names. `racks` gives each broker its
+        `broker.rack`, in their order. `zookeeper` is the address of a
         server that runs already, for brokers in processes. `runner` replaces the way to run a
         single broker.
         """
         if brokers < 1 or (runner is not None and brokers != 1):
             raise InvalidValueError(f"brokers={brokers}: a cluster has at least one broker")
+        if racks and len(racks) != brokers:
+            raise InvalidValueError(f"{len(racks)} racks for {brokers} brokers: name one for each")
+        self._racks = tuple(racks)
         self._options = {name: str(value) for name, value in (options or {}).items()}
         self._count = brokers
         self._process = process
@@ -117,6 +122,8 @@ class Cluster:
             "listeners": f"PLAINTEXT://127.0.0.1:{port}",
             "log.dirs": str(self.data_dir / f"broker-{member.number}"),
         }
+        if self._racks:
+            options["broker.rack"] = self._racks[member.number]
         address = self._server.address if self._server is not None else self._zookeeper
         if address is not None:
             options["zookeeper.connect"] = address
@@ -160,9 +167,10 @@ class Cluster:
     def close(self) -> None:
         """Stop the brokers and remove their data."""
         try:
-            # Whoever is last has nobody to hand its partitions over to, which takes time.
-            for member in self._members[:-1]:
-                self.kill(member.number)
+            # Their data goes in a moment: handing partitions over to each other would only take
+            # time. Brokers of somebody else's ZooKeeper server should leave it in order, though.
+            if self._count > 1 and self._zookeeper is None:
+                self.kill()
             self.stop()
         finally:
             if self._home is not None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
 from barnabas.cli.main import main
+from barnabas.testing import Cluster
 
 _numbers = itertools.count()
 
@@ -56,5 +57,28 @@ def produce(barnabas: Barnabas, tmp_path: Path) -> Produce:
         path = tmp_path / "lines"
         path.write_text(text)
         return barnabas("produce", topic, "--file", str(path), *words)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def three_brokers() -> Iterator[Cluster]:
+    """Three brokers in three racks; whoever stops one starts it again."""
+    options = {"replica.fetch.wait.max.ms": 50}
+    with Cluster(brokers=3, options=options, racks=("red", "green", "blue")) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def trio(
+    three_brokers: Cluster, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Barnabas:
+    """Run commands against three brokers."""
+    monkeypatch.setenv("BARNABAS_BOOTSTRAP", three_brokers.bootstrap)
+
+    def run(*words: str) -> Run:
+        code = main(words)
+        captured = capsys.readouterr()
+        return Run(code, captured.out, captured.err)
 
     return run

@@ -10,10 +10,12 @@ def test_brokers_and_controller_are_shown(barnabas: Any, barnabas_bootstrap: str
     port = barnabas_bootstrap.rpartition(":")[2]
     run = barnabas("cluster", "describe")
     assert (run.code, run.err) == (0, "")
-    title, header, line = run.out.splitlines()
+    title, header, line, counted, _ = run.out.splitlines()
     assert title.startswith("cluster ")
-    assert header.split() == ["broker", "host", "port", "rack", "role"]
-    assert line.split() == ["0", "127.0.0.1", port, "-", "controller"]
+    assert header.split()[:5] == ["broker", "host", "port", "rack", "role"]
+    assert header.split()[5:] == ["leads", "replicas", "imbalance"]
+    assert line.split()[:5] == ["0", "127.0.0.1", port, "-", "controller"]
+    assert counted.split()[:4] == ["topics", "partitions", "replicas", "under-replicated"]
 
 
 def test_machines_get_apis_with_names_and_ranges(barnabas: Any) -> None:

@@ -185,9 +185,9 @@ def describe(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 def test_what_describe_prints_for_pipes(capsys: pytest.CaptureFixture[str]) -> None:
     assert describe(capsys) == (
         "topic t (id AAECAwQFBgcICQoLDA0ODw)\n"
-        "partition  leader  epoch  replicas  in sync  earliest  latest  size\n"
-        "        0       1      4  1,2       1              10    1500  4.8 MiB\n"
-        "        1       -      4  1,2                       -       -  -\n"
+        "partition  leader  epoch  replicas  in sync  offline  earliest  latest  size\n"
+        "        0       1      4  1,2       1              -        10    1500  4.8 MiB\n"
+        "        1       -      4  1,2                      -         -       -  -\n"
     )
 
 

@@ -1,0 +1,181 @@
+"""`barnabas reassign` against three brokers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+
+from barnabas.testing import Cluster
+
+COUNT = 500
+
+
+@pytest.fixture
+def moved(trio: Any, three_brokers: Cluster, request: pytest.FixtureRequest) -> str:
+    """A topic of three partitions with records, on brokers 0 and 1 alone."""
+    name = request.node.name.partition("[")[0] + f"-{abs(hash(request.node.name)) % 10**8}"
+    plan: dict[str, Any] = {"version": 1, "partitions": []}
+    assert (
+        trio("topics", "create", name, "--partitions", "3", "--replication-factor", "2").code == 0
+    )
+    producer = Producer({"bootstrap.servers": three_brokers.bootstrap})
+    for number in range(COUNT):
+        producer.produce(name, f"value {number}".encode(), partition=number % 3)
+    assert producer.flush(20) == 0
+    plan["partitions"] = [
+        {"topic": name, "partition": number, "replicas": [number % 2, 1 - number % 2]}
+        for number in range(3)
+    ]
+    return _settled(trio, name, plan)
+
+
+def _settled(trio: Any, name: str, plan: dict[str, Any]) -> str:
+    path = Path(name + ".json")
+    path.write_text(json.dumps(plan))
+    try:
+        run = trio("reassign", "execute", str(path))
+        assert run.code == 0, run.err
+        run = trio("reassign", "verify", str(path), "--wait", "--wait-timeout", "30")
+        assert run.code == 0, run.out
+    finally:
+        path.unlink()
+    return name
+
+
+@pytest.fixture(autouse=True)
+def _in_a_directory_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def replicas(trio: Any, topic: str) -> list[list[int]]:
+    [document] = json.loads(trio("topics", "describe", topic, "--json").out)
+    return [partition["replicas"] for partition in document["partitions"]]
+
+
+def test_from_a_proposal_to_its_end_and_back(trio: Any, moved: str) -> None:
+    before = replicas(trio, moved)
+    made = trio("reassign", "generate", "--topic", moved, "--brokers", "1,2", "--output", "plan")
+    assert made.code == 0, made.err
+    assert f"{moved}-0" in made.out
+    dry = json.loads(trio("reassign", "execute", "plan", "--dry-run", "--json").out)
+    assert dry["bytes_to_copy"] > 0
+    assert [broker["id"] for broker in dry["brokers"]] == [0, 1, 2]
+    assert replicas(trio, moved) == before, "a dry run changes nothing"
+    run = trio("reassign", "execute", "plan", "--save", "back")
+    assert (run.code, run.err) == (0, "")
+    assert "started: 3 of 3 partitions" in run.out
+    done = trio("reassign", "verify", "plan", "--wait", "--wait-timeout", "30")
+    assert done.code == 0, done.out
+    assert [line.split()[1] for line in done.out.splitlines()[1:4]] == ["done"] * 3
+    assert {broker for held in replicas(trio, moved) for broker in held} == {1, 2}
+    assert trio("reassign", "execute", "back").code == 0
+    assert trio("reassign", "verify", "back", "--wait", "--wait-timeout", "30").code == 0
+    assert replicas(trio, moved) == before
+    assert trio("reassign", "list").out == "nothing is on the move\n"
+    read = trio("consume", moved, "--from", "beginning", "--exit-at-end")
+    assert len(read.out.splitlines()) == COUNT
+
+
+def test_a_proposal_goes_through_a_pipe(trio: Any, moved: str) -> None:
+    Path("topics").write_text(json.dumps({"version": 1, "topics": [{"topic": moved}]}))
+    document = json.loads(trio("reassign", "generate", "--file", "topics").out)
+    assert document["version"] == 1
+    assert [entry["partition"] for entry in document["partitions"]] == [0, 1, 2]
+    assert all(len(entry["replicas"]) == 2 for entry in document["partitions"])
+
+
+def test_throttles_are_set_and_lifted(trio: Any, moved: str) -> None:
+    entry = {"topic": moved, "partition": 0, "replicas": [2, 0]}
+    Path("plan").write_text(json.dumps({"partitions": [entry]}))
+    assert trio("reassign", "execute", "plan", "--throttle", "5000000").code == 0
+    shown = trio("configs", "describe", "--topic", moved).out
+    assert ["follower.replication.throttled.replicas", "0:2", "topic"] in [
+        line.split() for line in shown.splitlines()
+    ]
+    assert "5000000" in trio("configs", "describe", "--broker", "2").out
+    done = trio("reassign", "verify", "plan", "--wait", "--wait-timeout", "30", "--json")
+    assert json.loads(done.out)["throttles_lifted"] is True
+    assert "throttled" not in trio("configs", "describe", "--topic", moved).out
+    assert "throttled" not in trio("configs", "describe", "--broker", "2").out
+
+
+def test_what_is_elsewhere_is_told(trio: Any, moved: str) -> None:
+    entry = {"topic": moved, "partition": 0, "replicas": [2, 1]}
+    Path("plan").write_text(json.dumps({"partitions": [entry]}))
+    run = trio("reassign", "verify", "plan")
+    assert run.code == 1
+    assert run.out.splitlines()[1].split() == [f"{moved}-0", "elsewhere", "0,1", "2,1", "-"]
+    assert trio("reassign", "cancel", "plan").out == "none of these partitions is on the move\n"
+    assert trio("reassign", "cancel", "--all").out == "nothing is on the move\n"
+
+
+def test_a_move_to_a_dead_broker_is_cancelled(
+    trio: Any, moved: str, three_brokers: Cluster
+) -> None:
+    """It was alive when the move began, so that the move cannot end before it is back."""
+    three_brokers.kill(2)
+    try:
+        entry = {"topic": moved, "partition": 0, "replicas": [2]}
+        Path("plan").write_text(json.dumps({"partitions": [entry]}))
+        refused = trio("reassign", "execute", "plan")
+        assert (refused.code, refused.err) == (
+            1,
+            "barnabas reassign: there is no broker 2; those alive are: 0, 1\n",
+        )
+    finally:
+        three_brokers.start(2)
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["generate", "--topic", "none-such"], "none-such"),
+        (["generate", "--file", "missing.json"], "missing.json"),
+        (["execute", "missing.json"], "missing.json"),
+        (["execute", "no-topic"], "none-such"),
+        (["execute", "no-broker"], "no broker 9"),
+        (["execute", "no-partition"], "no partition"),
+        (["verify", "no-topic"], "none-such"),
+    ],
+)
+def test_one_clear_line_on_error(trio: Any, words: list[str], complaint: str) -> None:
+    assert trio("topics", "create", "here", "--if-not-exists").code == 0
+    for name, topic, partition, broker in (
+        ("no-topic", "none-such", 0, 1),
+        ("no-broker", "here", 0, 9),
+        ("no-partition", "here", 7, 1),
+    ):
+        entry = {"topic": topic, "partition": partition, "replicas": [broker]}
+        Path(name).write_text(json.dumps({"partitions": [entry]}))
+    run = trio("reassign", *words)
+    assert run.code == 1
+    assert complaint in run.err
+    assert len(run.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["generate"],
+        ["generate", "--topic", "t", "--brokers", "1,1"],
+        ["generate", "--topic", "t", "--brokers", "one"],
+        ["execute", "plan", "--throttle", "0"],
+        ["cancel"],
+    ],
+)
+def test_misuse(trio: Any, words: list[str]) -> None:
+    run = trio("reassign", *words)
+    assert run.code == 2
+    assert "usage:" in run.err
+
+
+def test_too_few_brokers(trio: Any, moved: str) -> None:
+    run = trio("reassign", "generate", "--topic", moved, "--brokers", "1")
+    assert (run.code, run.err) == (
+        1,
+        "barnabas reassign: --brokers names 1, and a topic has 2 replicas of each partition\n",
+    )
