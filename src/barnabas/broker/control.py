@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from barnabas.broker.conditions import Conditions
 from barnabas.controller.cluster import BrokerView, PartitionView, TopicView
 from barnabas.controller.leadership import LEADER_OF_A_DELETED_TOPIC
 from barnabas.controller.outbox import Request
@@ -59,7 +59,8 @@ class Control:
         self._broker = broker
         self._controller_epoch = 0
         self._lock = asyncio.Lock()
-        self._waiting: list[tuple[Callable[[], bool], asyncio.Future[None]]] = []
+        self.learned = Conditions()
+        """Who waits for something in the cluster's metadata."""
         self.informed = asyncio.Event()
         """Set once a controller has told who is alive."""
 
@@ -76,19 +77,6 @@ class Control:
             if isinstance(request, UpdateMetadataRequest):
                 return await self._learn(request)
             return await self._stop(request)
-
-    async def until(self, holds: Callable[[], bool], timeout_ms: float) -> bool:
-        """Wait until something holds of the cluster's metadata; tell whether it does."""
-        if not holds():
-            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            entry = (holds, waiter)
-            self._waiting.append(entry)
-            try:
-                async with asyncio.timeout(timeout_ms / 1000):
-                    await waiter
-            except TimeoutError:
-                self._waiting.remove(entry)
-        return holds()
 
     def _refusal(self, request: Request) -> ErrorCode:
         if request.controller_epoch < self._controller_epoch:
@@ -148,7 +136,7 @@ class Control:
             )
         broker.cluster_changed()
         self.informed.set()
-        self._wake()
+        self.learned.look()
         return UpdateMetadataResponse()
 
     def _view(self, told: UpdateMetadataBroker, known: BrokerView | None) -> BrokerView:
@@ -162,17 +150,6 @@ class Control:
             known.epoch if known is not None else -1,
             {each.listener: each.security_protocol for each in told.endpoints},
         )
-
-    def _wake(self) -> None:
-        still = []
-        for holds, waiter in self._waiting:
-            if waiter.done():
-                continue
-            if holds():
-                waiter.set_result(None)
-            else:
-                still.append((holds, waiter))
-        self._waiting = still
 
     async def _stop(self, request: StopReplicaRequest) -> StopReplicaResponse:
         errors = await self._broker.replicas.stop(request)

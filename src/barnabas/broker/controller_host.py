@@ -13,6 +13,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeVar
 
+from barnabas.broker.conditions import Conditions
 from barnabas.broker.controller_channels import ControllerChannels
 from barnabas.controller import nodes
 from barnabas.controller.guarded_tree import ControllerMoved
@@ -55,8 +56,8 @@ class ControllerHost:
         self._queue: asyncio.Queue[Event] = asyncio.Queue()
         self._task: asyncio.Task[None] | None = None
         self._looks: set[asyncio.Task[None]] = set()
-        self._waiting: list[tuple[Callable[[], bool], asyncio.Future[None]]] = []
-        self._served = False
+        self.decided = Conditions()
+        """Who waits for something that the controller decides."""
 
     @property
     def term(self) -> Term | None:
@@ -101,21 +102,8 @@ class ControllerHost:
                 outcome.set_result(result)
 
         self._queue.put_nowait(event)
-        self._waiting.append((lambda: self._term is not term, _ended(outcome)))
+        self.decided.watch(lambda: self._term is not term, _ended(outcome))
         return await outcome
-
-    async def until(self, holds: Callable[[], bool], timeout_ms: float) -> bool:
-        """Wait until something holds after an event, or time is up; tell whether it does."""
-        if holds():
-            return True
-        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append((holds, waiter))
-        try:
-            async with asyncio.timeout(timeout_ms / 1000):
-                await waiter
-        except TimeoutError:
-            pass
-        return holds()
 
     # -- elections ----------------------------------------------------------------------------
 
@@ -190,10 +178,7 @@ class ControllerHost:
         )
         self._term = term
         self._channels = ControllerChannels(broker, term, queue.put_nowait)
-        # A leader's new life is a new epoch: what an unclean stop cost can then be told apart.
-        restarted = () if self._served else (broker.broker_id,)
-        self._served = True
-        queue.put_nowait(lambda: term.begin(restarted))
+        queue.put_nowait(term.begin)
         self._task = asyncio.get_running_loop().create_task(self._run(term, queue, self._channels))
 
     async def _run(
@@ -211,18 +196,7 @@ class ControllerHost:
             except CoordinationError:
                 logger.exception("an event of the controller failed")
             channels.send(term.letters())
-            self._wake()
-
-    def _wake(self) -> None:
-        still = []
-        for holds, waiter in self._waiting:
-            if waiter.done():
-                continue
-            if holds():
-                waiter.set_result(None)
-            else:
-                still.append((holds, waiter))
-        self._waiting = still
+            self.decided.look()
 
     async def _leave(self) -> None:
         self._term = None
@@ -233,7 +207,7 @@ class ControllerHost:
         if task is not None and task is not asyncio.current_task():
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
-        self._wake()
+        self.decided.look()
 
 
 def _fail(outcome: asyncio.Future[Result], failure: BarnabasError) -> None:

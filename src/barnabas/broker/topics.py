@@ -147,7 +147,7 @@ class Topics:
                 )
             await self._store.request_deletion(name)
         term = broker.controller.term
-        if term is not None and not await broker.controller.until(
+        if term is not None and not await broker.controller.decided.until(
             lambda: name not in term.knowledge.topics, timeout_ms
         ):
             raise RequestError(
@@ -156,7 +156,7 @@ class Topics:
             )
 
     async def _until_led(self, topics: Sequence[NewTopic], timeout_ms: int) -> None:
-        await self._broker.control.until(
+        await self._broker.control.learned.until(
             lambda: all(self._is_led(topic) for topic in topics), timeout_ms
         )
 

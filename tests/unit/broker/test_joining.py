@@ -34,13 +34,17 @@ def test_everyone_knows_everyone(tmp_path: Path) -> None:
         for each in brokers:
             await each.start()
         for each in brokers:
-            assert await each.control.until(lambda e=each: len(e.cluster.brokers) == 3, 10_000)
+            assert await each.control.learned.until(
+                lambda e=each: len(e.cluster.brokers) == 3, 10_000
+            )
             assert each.cluster.controller_id == 0
             assert (each.controller.term is not None) == (each is brokers[0])
         await brokers[0].stop()
         others = brokers[1:]
         for each in others:
-            assert await each.control.until(lambda e=each: set(e.cluster.brokers) == {1, 2}, 10_000)
+            assert await each.control.learned.until(
+                lambda e=each: set(e.cluster.brokers) == {1, 2}, 10_000
+            )
         assert sum(each.controller.term is not None for each in others) == 1
         for each in others:
             await each.stop()
