@@ -64,6 +64,26 @@ def elect_preferred(
     return None if leader is None else Elected(leader, present.isr)
 
 
+def elect_proven(unproven: Collection[int]) -> Election:
+    """Let those lead and be in sync who have lived on since that was last written.
+
+    Whoever began a new life meanwhile may have lost what it had not flushed. Where nobody else is
+    left, one of them leads in a new epoch, so that what was lost can be told apart.
+    """
+
+    def elect(
+        replicas: Sequence[int], present: Leadership, alive: Collection[int]
+    ) -> Elected | None:
+        here = tuple(replica for replica in present.isr if replica in alive)
+        isr = tuple(replica for replica in here if replica not in unproven) or here
+        if present.leader in isr:
+            return Elected(present.leader, isr)
+        leader = _first(replicas, alive, isr)
+        return None if leader is None else Elected(leader, isr)
+
+    return elect
+
+
 def elect_without(leaving: Collection[int]) -> Election:
     """Take the leadership from brokers that shut down in an orderly way."""
 

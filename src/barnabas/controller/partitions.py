@@ -10,7 +10,13 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from barnabas.controller import nodes
-from barnabas.controller.election import Elected, Election, elect_any, elect_in_sync
+from barnabas.controller.election import (
+    Elected,
+    Election,
+    elect_any,
+    elect_in_sync,
+    elect_proven,
+)
 from barnabas.controller.guarded_tree import Change, GuardedTree
 from barnabas.controller.knowledge import Knowledge
 from barnabas.controller.leadership import Leadership
@@ -41,6 +47,8 @@ class Partitions:
         self._outbox = outbox
         self._epoch = epoch
         self._allows_unclean = allows_unclean
+        self._written: dict[TopicPartition, int] = {}
+        """With which change of the tree each leadership was written, as it was when it was read."""
 
     async def load(self, keys: Iterable[TopicPartition]) -> None:
         """Read the leaderships of partitions, and put each where it is in its life."""
@@ -53,6 +61,28 @@ class Partitions:
             knowledge.leaderships[key] = leadership
             online = knowledge.serves(leadership.leader, key)
             knowledge.set_phase(key, PartitionPhase.ONLINE if online else PartitionPhase.OFFLINE)
+
+    async def account_for_lives(self) -> None:
+        """Take out of sync who is gone, or has begun a new life, since nobody was in office.
+
+        A registration that is younger than what a partition's node says was not known to whoever
+        wrote that.
+        """
+        knowledge = self._knowledge
+        by_newcomers: dict[frozenset[int], list[TopicPartition]] = {}
+        for key, written in self._written.items():
+            held = knowledge.leaderships.get(key)
+            if held is None or key.topic in knowledge.deleting:
+                continue
+            newcomers = frozenset(
+                broker
+                for broker in held.isr
+                if broker in knowledge.brokers and knowledge.brokers[broker].epoch > written
+            )
+            if newcomers or not all(knowledge.serves(broker, key) for broker in held.isr):
+                by_newcomers.setdefault(newcomers, []).append(key)
+        for newcomers, keys in by_newcomers.items():
+            await self.elect(keys, elect_proven(newcomers))
 
     async def give_first_leaders(self, keys: Sequence[TopicPartition]) -> None:
         """Open new partitions: the first live replica leads, all live ones are in sync."""
@@ -220,6 +250,7 @@ class Partitions:
         except NoNode:
             return None
         state = nodes.PartitionState.decode(path, data)
+        self._written[key] = stat.mzxid
         return Leadership(
             state.leader, state.leader_epoch, tuple(state.isr), stat.version, state.recovering
         )

@@ -10,7 +10,7 @@ harmless.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
 from barnabas.controller import nodes
 from barnabas.controller.balance import Balance
@@ -86,11 +86,8 @@ class Term:
 
     # -- taking office ------------------------------------------------------------------------
 
-    async def begin(self, restarted: Collection[int] = ()) -> None:
-        """Learn everything, and put in order what the last controller left undone.
-
-        What a broker leads that has `restarted` since, it leads in a new epoch.
-        """
+    async def begin(self) -> None:
+        """Learn everything, and put in order what the last controller left undone."""
         knowledge = self.knowledge
         await self._clear(nodes.LOG_DIR_EVENTS)
         await self._clear(nodes.ISR_CHANGES)
@@ -99,7 +96,6 @@ class Term:
         await self._learn(names)
         self.outbox.tell(knowledge.brokers)
         keys = list(knowledge.all_partitions)
-        led = set(knowledge.partitions_in(PartitionPhase.ONLINE))
         self._replicas.load(keys)
         self.outbox.tell(knowledge.brokers, keys)
         # Before anyone leads: to a coordinator, a topic that it has not heard of is a deleted one.
@@ -110,20 +106,14 @@ class Term:
             for broker in knowledge.replicas(key)
             if knowledge.serves(broker, key)
         )
+        await self._partitions.account_for_lives()
         await self._partitions.elect_missing()
-        await self._partitions.renew(
-            [key for key in keys if self._leader(key) in restarted and key in led]
-        )
         await self.deletions_changed()
         await self.reassignment.resume()
         await self.legacy_reassignment()
         await self.legacy_preferred_election()
         await self.log_dir_events()
         await self.isr_notifications()
-
-    def _leader(self, key: TopicPartition) -> int:
-        held = self.knowledge.leaderships.get(key)
-        return -1 if held is None else held.leader
 
     async def _learn(self, names: Iterable[str]) -> None:
         """Read topics that are new to this controller, with their leaders."""

@@ -136,6 +136,44 @@ async def test_a_broker_that_bounced_is_dead_and_alive_again() -> None:
 
 
 @runs
+async def test_a_new_controller_trusts_no_life_that_began_while_nobody_was_in_office() -> None:
+    """A broker that restarted meanwhile may have lost records, so it is not in sync any more."""
+    office = await Office().open(0, 1, 2)
+    await office.create("t", (1, 2, 0), (2, 1, 0))
+    await office.brokers[2].session.close()
+    await office.register(2)
+    await office.take_office()
+    followed, led = await office.node("t", 0), await office.node("t", 1)
+    assert (followed.leader, followed.leader_epoch, followed.isr) == (1, 1, (1, 0))
+    assert (led.leader, led.leader_epoch, led.isr) == (1, 1, (1, 0))
+    await office.check()
+
+
+@runs
+async def test_a_new_controller_takes_those_out_of_sync_who_are_gone() -> None:
+    office = await Office().open(0, 1, 2)
+    await office.create("t", (1, 2, 0))
+    await office.brokers.pop(2).session.close()
+    await office.take_office()
+    node = await office.node("t")
+    assert (node.leader, node.leader_epoch, node.isr) == (1, 1, (1, 0))
+    await office.check()
+
+
+@runs
+async def test_when_all_have_restarted_they_stay_in_sync_in_a_new_epoch() -> None:
+    office = await Office().open(0, 1)
+    await office.create("t", (1, 0))
+    for broker in (0, 1):
+        await office.brokers[broker].session.close()
+        await office.register(broker)
+    await office.take_office()
+    node = await office.node("t")
+    assert (node.leader, node.leader_epoch, node.isr) == (1, 1, (1, 0))
+    await office.check()
+
+
+@runs
 async def test_a_topic_is_deleted_when_all_its_brokers_live() -> None:
     office = await Office().open(0, 1)
     await office.create("t", (0, 1), (1, 0))
