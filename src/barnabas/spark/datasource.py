@@ -1,0 +1,46 @@
+"""What Spark knows by the name of `barnabas`: makes readers and writers of the options.
+
+Spark makes these objects in several processes and pickles readers to tasks, so they hold options
+and nothing that is open; what a task needs travels in its partition. Options are checked as soon
+as Spark asks for anything, on the driver's side.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import DataSource
+
+from barnabas.spark.options import parse_columns, parse_source
+from barnabas.spark.rows import source_ddl
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+    from barnabas.spark.batch import BatchReader
+    from barnabas.spark.stream import StreamReader
+
+
+class BarnabasSource(DataSource):
+    """Topics of a Kafka cluster."""
+
+    @classmethod
+    def name(cls) -> str:
+        """Return the word for `format`."""
+        return "barnabas"
+
+    def schema(self) -> str:
+        """Return the columns, which depend on the options alone."""
+        return source_ddl(*parse_columns(self.options))
+
+    def reader(self, schema: StructType) -> BatchReader:
+        """Return what reads topics once."""
+        from barnabas.spark.batch import BatchReader
+
+        return BatchReader(parse_source(self.options, streaming=False), schema)
+
+    def streamReader(self, schema: StructType) -> StreamReader:
+        """Return what reads topics on and on."""
+        from barnabas.spark.stream import StreamReader
+
+        return StreamReader(parse_source(self.options, streaming=True), schema)

@@ -1,0 +1,46 @@
+"""What goes wrong between a query and its topics, told in one line each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from barnabas.model.errors import BarnabasError
+from barnabas.model.ids import TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Offsets that a query was to read and that are no longer there."""
+
+    partition: TopicPartition
+    first: int
+    until: int | None
+    why: str
+
+    def __str__(self) -> str:
+        if self.until is None:
+            return f"offsets from {self.first} on of {self.partition} ({self.why})"
+        return f"offsets {self.first} to {self.until - 1} of {self.partition} ({self.why})"
+
+
+class DataLossError(BarnabasError):
+    """Records are gone that had not been read; `losses` says which."""
+
+    def __init__(self, losses: Iterable[Loss]) -> None:
+        self.losses = tuple(losses)
+        super().__init__(
+            f"data is lost: {'; '.join(map(str, self.losses))}. To go on without it, set "
+            "failOnDataLoss=false"
+        )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return DataLossError, (self.losses,)  # tasks send their errors to the driver
+
+
+class CheckpointError(BarnabasError):
+    """A checkpoint that does not belong to these options, or that we cannot read."""
+
+
+class StalledError(BarnabasError):
+    """Records that a plan promised do not come."""
