@@ -548,7 +548,12 @@ def test_offsets_in_a_transaction(
     place = library.kafka.TopicPartition(source, 0)
     producer = library.kafka.KafkaProducer(bootstrap_servers=bootstrap, transactional_id=target)
     producer.init_transactions()
-    options = {"group_id": source, "enable_auto_commit": False}
+    # Only readers of committed records wait until the offsets of a transaction are in place.
+    options = {
+        "group_id": source,
+        "enable_auto_commit": False,
+        "isolation_level": "read_committed",
+    }
     with closing(reader(library, bootstrap, source, **options)) as consumer, closing(producer):
         producer.begin_transaction()
         for record in take(consumer, 3):

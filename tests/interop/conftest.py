@@ -6,7 +6,7 @@ Needs Java, and Maven the first time; where they are missing the tests skip and 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 from tools.apache_kafka import RELEASES, Distribution, Unavailable
@@ -40,3 +40,22 @@ def tool(kafka: Distribution, bootstrap: str) -> Tool:
 def name(request: pytest.FixtureRequest) -> str:
     """A topic name of the test's own (each worker has a broker of its own)."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", f"interop.{request.node.name}").rstrip("-")
+
+
+@pytest.fixture(scope="session")
+def apache_bootstrap(
+    kafka: Distribution, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
+    """The address of an Apache Kafka of this release, whose groups may be quick."""
+    options = {
+        "group.min.session.timeout.ms": "100",
+        "group.consumer.min.heartbeat.interval.ms": "100",
+        "group.consumer.heartbeat.interval.ms": "100",
+        "group.consumer.min.session.timeout.ms": "1000",
+        "transaction.state.log.num.partitions": "4",
+        "offsets.topic.num.partitions": "4",
+    }
+    data_dir = tmp_path_factory.mktemp(f"apache-{kafka.release}") / "data"
+    broker = kafka.start(data_dir, options=options, heap="512m")
+    yield broker.bootstrap
+    broker.stop()
