@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource
 
-from barnabas.spark.options import parse_columns, parse_source
+from barnabas.model.errors import ConfigError
+from barnabas.spark.options import parse_columns, parse_sink, parse_source
 from barnabas.spark.rows import source_ddl
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from barnabas.spark.batch import BatchReader
     from barnabas.spark.stream import StreamReader
+    from barnabas.spark.writers import BatchWriter, StreamWriter
 
 
 class BarnabasSource(DataSource):
@@ -44,3 +46,18 @@ class BarnabasSource(DataSource):
         from barnabas.spark.stream import StreamReader
 
         return StreamReader(parse_source(self.options, streaming=True), schema)
+
+    def writer(self, schema: StructType, overwrite: bool) -> BatchWriter:
+        """Return what writes rows to topics; a topic is added to, never replaced."""
+        from barnabas.spark.writers import BatchWriter
+
+        options = parse_sink(self.options, streaming=False)
+        if overwrite:
+            raise ConfigError('mode("overwrite"): must be append, as a topic cannot be replaced')
+        return BatchWriter(options, schema)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> StreamWriter:
+        """Return what writes a stream's rows to topics."""
+        from barnabas.spark.writers import StreamWriter
+
+        return StreamWriter(parse_sink(self.options, streaming=True), schema)

@@ -2,7 +2,7 @@
 
     startingTimestamp           one time for all partitions
     startingOffsetsByTimestamp  {"t": {"0": 1700000000000}}
-    startingOffsets             earliest, latest or {"t": {"0": 23, "1": -2}} (-1 latest, -2 earliest)
+    startingOffsets             earliest, latest, {"t": {"0": 23, "1": -2}} (-1, -2: latest, earliest)
 
 The first that is given counts, in this order. `Places` says what to ask brokers for (`wanted`)
 and makes offsets of their answers (`settle`); it asks nobody itself.

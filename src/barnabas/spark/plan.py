@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
+from itertools import pairwise
 
 from barnabas.model.ids import TopicPartition
 
@@ -75,10 +76,7 @@ def _pieces(whole: list[Range], tasks: int) -> list[Range]:
 def _cut(whole: Range, count: int) -> list[Range]:
     count = max(1, min(count, len(whole)))
     edges = [whole.start + len(whole) * number // count for number in range(count + 1)]
-    return [
-        Range(whole.topic, whole.partition, start, until)
-        for start, until in zip(edges, edges[1:], strict=False)
-    ]
+    return [Range(whole.topic, whole.partition, start, until) for start, until in pairwise(edges)]
 
 
 def _joined(pieces: list[Range]) -> list[Range]:
