@@ -1,0 +1,79 @@
+"""A mirror: sessions, one after another, until one is done or nothing helps any more."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from barnabas.client.errors import TransactionAbortedError
+from barnabas.client.retry import Backoff
+from barnabas.mirror.progress import Progress
+from barnabas.mirror.session import MirrorOptions, Session
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import BarnabasError, RequestError
+
+FENCED = frozenset({ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH})
+
+LOST_TRANSACTION = frozenset(
+    {
+        ErrorCode.UNKNOWN_PRODUCER_ID,
+        ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+        ErrorCode.INVALID_PRODUCER_ID_MAPPING,
+        ErrorCode.INVALID_TXN_STATE,
+        ErrorCode.TRANSACTION_ABORTABLE,
+    }
+)
+"""What ends a transaction and not the mirror: the next session begins with a new producer."""
+
+
+def is_passing(failure: BarnabasError) -> bool:
+    """Tell whether another session may do better."""
+    if isinstance(failure, RequestError):
+        return failure.retriable or failure.code in LOST_TRANSACTION
+    return failure.retriable or isinstance(failure, TransactionAbortedError)
+
+
+class Mirror:
+    """Runs sessions; `progress` may be looked at any time."""
+
+    def __init__(
+        self,
+        options: MirrorOptions,
+        *,
+        backoff: Backoff,
+        patience_ms: float,
+        tell: Callable[[str], None],
+        now_ms: float,
+    ) -> None:
+        self.progress = Progress(now_ms)
+        self._options = options
+        self._backoff = backoff
+        self._patience_ms = patience_ms
+        self._tell = tell
+
+    async def run(self) -> None:
+        """Copy until done; raise what is final, and what passes only after `patience_ms`."""
+        loop = asyncio.get_running_loop()
+        failures, since_s, before = 0, 0.0, 0
+        while True:
+            try:
+                await Session(self._options, self.progress, self._tell).run()
+                return
+            except BarnabasError as failure:
+                if isinstance(failure, RequestError) and failure.code in FENCED:
+                    failure.add_note(
+                        "another mirror of this name has started, or this one was stopped for "
+                        "longer than transaction.timeout.ms; two mirrors need two --name"
+                    )
+                if not is_passing(failure):
+                    raise
+                if not failures or self.progress.transactions > before:
+                    failures, since_s = 0, loop.time()
+                before = self.progress.transactions
+                failures += 1
+                pause_ms = self._backoff.delay_ms(failures)
+                if (loop.time() - since_s) * 1000 + pause_ms > self._patience_ms:
+                    raise
+                self.progress.restarts += 1
+                self._tell(f"{failure}; starting again from what is committed")
+                await asyncio.sleep(pause_ms / 1000)
