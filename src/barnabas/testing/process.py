@@ -29,6 +29,7 @@ class ProcessRunner:
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
+        self._drainer: threading.Thread | None = None
 
     def start(self, options: Mapping[str, str]) -> tuple[str, int]:
         """Start the process and wait for its ready line."""
@@ -87,9 +88,10 @@ class ProcessRunner:
     def _drain(self, process: subprocess.Popen[bytes]) -> None:
         """Keep reading what the broker prints, so that a full pipe never stops it."""
         assert process.stdout is not None
-        threading.Thread(
+        self._drainer = threading.Thread(
             target=lambda stream: [None for _ in stream], args=(process.stdout,), daemon=True
-        ).start()
+        )
+        self._drainer.start()
 
     def _wait(self, process: subprocess.Popen[bytes]) -> int:
         try:
@@ -98,5 +100,8 @@ class ProcessRunner:
             process.kill()
             return process.wait()
         finally:
+            if self._drainer is not None:
+                self._drainer.join()  # the output has ended with the process
+                self._drainer = None
             if process.stdout is not None:
                 process.stdout.close()

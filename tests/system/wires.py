@@ -1,0 +1,148 @@
+"""The network between brokers, and from them to ZooKeeper, with a switch in every wire.
+
+Each broker advertises a front of this proxy to the others, and reaches ZooKeeper through one of its
+own. Who dials a broker's front is read from the client id of the first request: brokers put their
+number there. A cut is of one direction between two nodes: bytes on their way wait, nobody is told,
+as on a real wire, and arrive when it is healed if the connection still stands.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import struct
+import threading
+from collections.abc import Iterable
+from types import TracebackType
+
+ZOOKEEPER = -1
+_CHUNK = 65536
+
+
+class Wires:
+    """Fronts for some ports of this machine, on a loop in a thread of its own."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="wires", daemon=True)
+        self._cut: set[tuple[int, int]] = set()
+        self._changed = asyncio.Event()
+        self._links: set[asyncio.Task[None]] = set()
+        self._servers: list[asyncio.Server] = []
+
+    def front(self, target: int, port: int, source: int | None = None) -> int:
+        """Open a front for a port; connections come from `source`, or say whose they are."""
+        return asyncio.run_coroutine_threadsafe(
+            self._open(target, port, source), self._loop
+        ).result()
+
+    def cut(self, source: int, target: int) -> None:
+        """Let nothing pass from one node to another; the other direction is not touched."""
+        self._loop.call_soon_threadsafe(self._cut.add, (source, target))
+
+    def part(self, ones: Iterable[int], others: Iterable[int]) -> None:
+        """Cut every wire between two sides, in both directions."""
+        others = list(others)
+        for one in ones:
+            for other in others:
+                self.cut(one, other)
+                self.cut(other, one)
+
+    def heal(self) -> None:
+        """Let everything pass again."""
+        self._loop.call_soon_threadsafe(self._heal)
+
+    def _heal(self) -> None:
+        self._cut.clear()
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    async def _open(self, target: int, port: int, source: int | None) -> int:
+        async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            task = asyncio.current_task()
+            assert task is not None
+            self._links.add(task)
+            try:
+                await self._link(target, port, source, reader, writer)
+            except (OSError, asyncio.IncompleteReadError):
+                return
+            except asyncio.CancelledError:
+                return  # the end of the network
+            finally:
+                self._links.discard(task)
+                writer.close()
+
+        server = await asyncio.start_server(accept, "127.0.0.1", 0)
+        self._servers.append(server)
+        number: int = server.sockets[0].getsockname()[1]
+        return number
+
+    async def _link(
+        self,
+        target: int,
+        port: int,
+        source: int | None,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+    ) -> None:
+        first = b""
+        if source is None:
+            size = await reader.readexactly(4)
+            first = size + await reader.readexactly(int.from_bytes(size, "big"))
+            source = _sender(first)
+        await self._passage(source, target)
+        far_reader, far_writer = await asyncio.open_connection("127.0.0.1", port)
+        far_writer.write(first)
+        try:
+            async with asyncio.TaskGroup() as both:
+                both.create_task(self._pump(source, target, reader, far_writer))
+                both.create_task(self._pump(target, source, far_reader, writer))
+        except* (OSError, EOFError):
+            pass  # one side has ended, which ends the other
+        finally:
+            far_writer.close()
+
+    async def _pump(
+        self, source: int, target: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        while data := await reader.read(_CHUNK):
+            await self._passage(source, target)
+            writer.write(data)
+            await writer.drain()
+        raise EOFError
+
+    async def _passage(self, source: int, target: int) -> None:
+        while (source, target) in self._cut:
+            await self._changed.wait()
+
+    def __enter__(self) -> Wires:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        asyncio.run_coroutine_threadsafe(self._end(), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    async def _end(self) -> None:
+        for server in self._servers:
+            server.close()
+        links = list(self._links)
+        for link in links:
+            link.cancel()
+        await asyncio.gather(*links, return_exceptions=True)
+
+
+def _sender(frame: bytes) -> int:
+    """Return the broker whose request this is, by its client id."""
+    (length,) = struct.unpack_from(">h", frame, 12)
+    client_id = frame[14 : 14 + max(length, 0)].decode()
+    found = re.search(r"\d+", client_id)
+    assert found is not None, f"no broker has the client id {client_id!r}"
+    return int(found[0])

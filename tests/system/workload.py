@@ -1,0 +1,310 @@
+"""What runs against a cluster while it is broken, and what must be true of it afterwards.
+
+`Load` sends numbered records, each once, and remembers what was acknowledged. `Group` reads them in
+a consumer group and commits. `Copy` moves them to another topic in transactions. Each runs in a
+thread of its own until it is left; `check` then compares everything with everything.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from types import TracebackType
+from typing import Self
+
+from confluent_kafka import (
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    Producer,
+    TopicPartition,
+)
+from tests.system.clusters import DEADLINE_S, WiredCluster, wait_for
+
+Record = tuple[int, int, bytes]
+
+
+def clients(cluster: WiredCluster) -> dict[str, str | int]:
+    """Return what all clients are told; that brokers go away is no news to log."""
+    return {
+        "bootstrap.servers": cluster.bootstrap,
+        "socket.timeout.ms": 5000,
+        "reconnect.backoff.max.ms": 500,
+        "log_level": 0,
+    }
+
+
+class Worker:
+    """Something that runs in a thread until it is told to end; its failure fails the test."""
+
+    def __init__(self) -> None:
+        self.ending = threading.Event()
+        self.failure: BaseException | None = None
+        self._thread = threading.Thread(target=self._guarded)
+
+    def run(self) -> None:
+        """Work until `ending` is set."""
+        raise AssertionError("every worker has work")
+
+    def _guarded(self) -> None:
+        try:
+            self.run()
+        except BaseException as failure:  # noqa: BLE001  it is raised where the worker is left
+            self.failure = failure
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.ending.set()
+        self._thread.join()
+        if self.failure is not None and kind is None:
+            raise self.failure
+
+
+class Load(Worker):
+    """An idempotent producer with acks=all; numbers are its records."""
+
+    def __init__(self, cluster: WiredCluster, topic: str, per_second: int = 500) -> None:
+        super().__init__()
+        self.acknowledged: list[Record] = []
+        self.failed: list[KafkaError] = []
+        self._topic = topic
+        self._per_second = per_second
+        self._producer = Producer(
+            {
+                **clients(cluster),
+                "enable.idempotence": True,
+                "message.timeout.ms": int(DEADLINE_S * 1000),
+                "linger.ms": 1,
+                "retry.backoff.ms": 50,
+                "topic.metadata.refresh.interval.ms": 5000,
+            }
+        )
+
+    def run(self) -> None:
+        number, began = 0, time.monotonic()
+        while not self.ending.is_set():
+            while number < (time.monotonic() - began) * self._per_second:
+                value = b"%d" % number
+                self._producer.produce(self._topic, value, value, on_delivery=self._told)
+                number += 1
+            self._producer.poll(0.005)
+        assert self._producer.flush(DEADLINE_S) == 0, "some records are still on their way"
+
+    def _told(self, error: KafkaError | None, message: Message) -> None:
+        if error is not None:
+            self.failed.append(error)
+        else:
+            self.acknowledged.append(_record(message))
+
+    def more(self, count: int = 100) -> None:
+        """Wait until so many more are safe."""
+        seen = len(self.acknowledged)
+        wait_for(
+            lambda: len(self.acknowledged) > seen + count or self.failure or self.failed,
+            "more acknowledgements",
+        )
+        assert not self.failed, self.failed[0]
+
+
+class Group(Worker):
+    """A consumer of a group, which commits what it has read, and sees that commits stay."""
+
+    def __init__(self, cluster: WiredCluster, topic: str, group: str) -> None:
+        super().__init__()
+        self.seen: set[bytes] = set()
+        self.committed: dict[int, int] = {}
+        self._topic = topic
+        self._settings = {
+            **clients(cluster),
+            "group.id": group,
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+            "session.timeout.ms": 10000,
+        }
+
+    def run(self) -> None:
+        consumer = Consumer(self._settings)
+        consumer.subscribe([self._topic])
+        try:
+            while not self.ending.is_set():
+                got = [m for m in consumer.consume(200, 0.2) if m.error() is None]
+                if not got:
+                    continue
+                self.seen.update(_record(message)[2] for message in got)
+                ends = {message.partition(): message.offset() + 1 for message in got}  # type: ignore[operator]
+                try:
+                    results = consumer.commit(
+                        offsets=[TopicPartition(self._topic, p, o) for p, o in ends.items()],  # type: ignore[arg-type]
+                        asynchronous=False,
+                    )
+                except KafkaException:
+                    continue  # not committed, so not counted; the next one says more
+                for each in results or []:
+                    if each.error is None:
+                        self.committed[each.partition] = max(
+                            each.offset, self.committed.get(each.partition, 0)
+                        )
+        finally:
+            consumer.close()
+
+
+class Copy(Worker):
+    """Reads, and writes what it read elsewhere, in transactions that hold its offsets too."""
+
+    def __init__(self, cluster: WiredCluster, source: str, target: str, name: str) -> None:
+        super().__init__()
+        self.transactions = 0
+        self.aborted = 0
+        self._cluster = cluster
+        self._source, self._target, self._name = source, target, name
+
+    def run(self) -> None:
+        consumer = Consumer(
+            {
+                **clients(self._cluster),
+                "group.id": self._name,
+                "auto.offset.reset": "earliest",
+                "enable.auto.commit": False,
+                "isolation.level": "read_committed",
+                "session.timeout.ms": 10000,
+            }
+        )
+        consumer.subscribe([self._source])
+        producer: Producer | None = None
+        try:
+            while not self.ending.is_set():
+                try:
+                    if producer is None:
+                        producer = self._producer()
+                        _rewind(consumer)
+                    self._turn(consumer, producer)
+                except KafkaException as failure:
+                    error: KafkaError = failure.args[0]
+                    self.aborted += 1
+                    if producer is not None and not self._recovered(producer, error):
+                        producer = None  # another life, with a higher epoch
+                    _rewind(consumer)
+        finally:
+            consumer.close()
+
+    def _producer(self) -> Producer:
+        producer = Producer(
+            {
+                **clients(self._cluster),
+                "transactional.id": self._name,
+                "transaction.timeout.ms": 20000,
+            }
+        )
+        producer.init_transactions(DEADLINE_S)
+        return producer
+
+    def _turn(self, consumer: Consumer, producer: Producer) -> None:
+        got = [m for m in consumer.consume(200, 0.2) if m.error() is None]
+        if not got:
+            return
+        producer.begin_transaction()
+        for message in got:
+            producer.produce(self._target, value=message.value())
+        positions = [p for p in consumer.position(consumer.assignment()) if p.offset >= 0]
+        producer.send_offsets_to_transaction(positions, consumer.consumer_group_metadata(), 20)
+        producer.commit_transaction(DEADLINE_S)
+        self.transactions += 1
+
+    def _recovered(self, producer: Producer, error: KafkaError) -> bool:
+        if error.fatal():
+            return False
+        try:
+            producer.abort_transaction(DEADLINE_S)
+        except KafkaException:
+            return False
+        return True
+
+
+def _rewind(consumer: Consumer) -> None:
+    """Go back to what is committed, since what was read after it is not copied."""
+    assigned = consumer.assignment()
+    if not assigned:
+        return
+    try:
+        for each in consumer.committed(assigned, timeout=20):
+            if each.offset < 0:
+                each.offset = 0
+            consumer.seek(each)
+    except KafkaException:
+        # Not knowing where to go on is as good as having just come: the group tells it anew.
+        consumer.unsubscribe()
+        consumer.subscribe([assigned[0].topic])
+
+
+def read_all(cluster: WiredCluster, topic: str) -> list[Record]:
+    """Read what is committed of a topic, from its beginning to its present end."""
+    consumer = Consumer(
+        {
+            **clients(cluster),
+            "group.id": "none",
+            "enable.partition.eof": True,
+            "isolation.level": "read_committed",
+        }
+    )
+    numbers = consumer.list_topics(topic, timeout=DEADLINE_S).topics[topic].partitions
+    consumer.assign([TopicPartition(topic, number, 0) for number in numbers])
+    found: list[Record] = []
+    ended: set[int | None] = set()
+    deadline = time.monotonic() + DEADLINE_S
+    try:
+        while len(ended) < len(numbers):
+            assert time.monotonic() < deadline, "the end was not reached"
+            for message in consumer.consume(1000, 0.5):
+                error = message.error()
+                if error is None:
+                    found.append(_record(message))
+                elif error.code() == KafkaError._PARTITION_EOF:
+                    ended.add(message.partition())
+                else:
+                    raise KafkaException(error)
+    finally:
+        consumer.close()
+    return found
+
+
+def check_topic(cluster: WiredCluster, topic: str, load: Load) -> list[bytes]:
+    """All that was acknowledged is there, at its offset; nothing is there twice."""
+    assert not load.failed, load.failed[0]
+    found = read_all(cluster, topic)
+    lost = set(load.acknowledged) - set(found)
+    assert not lost, f"{len(lost)} acknowledged records are lost, such as {min(lost)}"
+    values = [value for _, _, value in found]
+    double = [value for value, times in Counter(values).items() if times > 1]
+    assert not double, f"{len(double)} records are there twice, such as {double[0]!r}"
+    return values
+
+
+def committed_of(cluster: WiredCluster, topic: str, group: str, partitions: int) -> dict[int, int]:
+    """Return the offsets that a group has committed."""
+    consumer = Consumer({**clients(cluster), "group.id": group})
+    try:
+        asked = [TopicPartition(topic, number) for number in range(partitions)]
+        return {
+            each.partition: max(each.offset, 0)
+            for each in consumer.committed(asked, timeout=DEADLINE_S)
+        }
+    finally:
+        consumer.close()
+
+
+def _record(message: Message) -> Record:
+    value, partition, offset = message.value(), message.partition(), message.offset()
+    assert isinstance(value, bytes)
+    assert partition is not None
+    assert offset is not None
+    return partition, offset, value
