@@ -139,8 +139,17 @@ class AIOKafkaProducer:
     async def send_many(
         self, topic: str, rows: Sequence[Any], *, partition: int | None = None
     ) -> ManyFuture:
-        """Queue many records; a row is a value or (key, value[, headers[, time[, partition]]])."""
-        append = rows_appender(self._running().accumulator, topic, rows, partition)
+        """Queue many records, and return one future for all.
+
+        A row is a value, or (key, value[, headers[, timestamp_ms[, partition]]]).
+        """
+        core = self._running()
+        preparation = core.preparation
+        if not preparation.trivial:
+            if preparation.asks_partitioner:
+                await core.topics.know(topic, self._options.max_block_ms)
+            rows = [preparation.row(topic, row, partition) for row in rows]
+        append = rows_appender(core.accumulator, topic, rows, partition)
         segments: list[Segment] = []
         await self._append_rows(topic, append, segments)
         return ManyFuture(segments, _never_wait)

@@ -127,7 +127,9 @@ class KafkaProducer:
         """
         preparation = self._core.preparation
         if not preparation.trivial:
-            rows = [self._prepared(topic, row, partition) for row in rows]
+            if preparation.asks_partitioner:
+                self._await_topic(topic)
+            rows = [preparation.row(topic, row, partition) for row in rows]
         append = rows_appender(self._core.accumulator, topic, rows, partition)
         return self._append_all(topic, [append])
 
@@ -228,7 +230,7 @@ class KafkaProducer:
                     self._thread.stop()
         for serializer in (self._options.key_serializer, self._options.value_serializer):
             close = getattr(serializer, "close", None)
-            if close is not None:
+            if close is not None and not isinstance(serializer, type):
                 close()
 
     def __enter__(self) -> KafkaProducer:
@@ -259,18 +261,6 @@ class KafkaProducer:
     def _transactions(self, wish: str) -> Transacting:
         self._check_open()
         return needs_transactions(self._core.transacting, wish)
-
-    def _prepared(self, topic: str, row: Any, partition: int | None) -> tuple[Any, ...]:
-        key, value, headers, time_ms, target = None, row, None, None, None
-        if isinstance(row, tuple | list):
-            key, value, headers, time_ms, target = (*row, None, None, None)[:5]
-        preparation = self._core.preparation
-        if preparation.asks_partitioner:
-            self._await_topic(topic)
-        target = partition if target is None else target
-        arguments = preparation.intercept((topic, value, key, headers, target, time_ms))
-        _, value, key, headers, target, time_ms = preparation.serialize(arguments)
-        return key, value, headers, time_ms, target
 
     def _append_all(self, topic: str, appenders: Any) -> ManyFuture:
         segments: list[Segment] = []

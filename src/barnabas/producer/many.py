@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import asyncio
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from barnabas.kernels import Accumulator, PendingBatch, Segment
@@ -64,6 +66,16 @@ class ManyFuture:
     def ranges(self) -> list[RecordRange]:
         """Return where the records were written."""
         return [place for segment in self._segments for place in _ranges(segment)]
+
+    def __await__(self) -> Generator[Any, None, list[RecordRange]]:
+        """Wait on an event loop, whichever thread the producer works in."""
+        loop = asyncio.get_running_loop()
+        for batch in self.batches():
+            if not batch.done:
+                done = asyncio.Event()
+                batch.watch(partial(loop.call_soon_threadsafe, done.set))
+                yield from done.wait().__await__()
+        return self.get()
 
     def get(self, timeout: float | None = None) -> list[RecordRange]:
         """Wait for the outcome of all; return where they are, or raise the first failure."""

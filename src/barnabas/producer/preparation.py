@@ -95,6 +95,16 @@ class Preparation:
             partition = self._ask(topic, key, packed_key, value, packed_value)
         return topic, packed_value, packed_key, headers, partition, timestamp_ms
 
+    def row(self, topic: str, row: Any, partition: int | None) -> tuple[Any, ...]:
+        """Do the same to a row of `send_many`; partitions must be known if a partitioner asks."""
+        key, value, headers, time_ms, target = None, row, None, None, None
+        if isinstance(row, tuple | list):
+            key, value, headers, time_ms, target = (*row, None, None, None)[:5]
+        target = partition if target is None else target
+        arguments = self.intercept((topic, value, key, headers, target, time_ms))
+        _, value, key, headers, target, time_ms = self.serialize(arguments)
+        return key, value, headers, time_ms, target
+
     def follow(self, future: RecordFuture) -> None:
         """Let interceptors hear of a record's outcome, before anybody else does."""
         if self._interceptors:

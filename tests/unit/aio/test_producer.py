@@ -129,6 +129,23 @@ def test_many_and_more_than_the_memory(cluster: Cluster, topic: str) -> None:
     assert len(read(cluster, topic, 1000)) == 1000
 
 
+def test_many_are_awaited_and_serialized(cluster: Cluster, topic: str) -> None:
+    async def scenario(bootstrap: str, topic: str) -> None:
+        async with AIOKafkaProducer(
+            bootstrap_servers=bootstrap,
+            key_serializer=str.encode,
+            value_serializer=lambda value: b"%d" % value,
+            partitioner=lambda key, partitions, available: partitions[-1],
+        ) as producer:
+            places = await (await producer.send_many(topic, [("k", number) for number in range(9)]))
+            assert [(place.partition, place.count) for place in places] == [(1, 9)]
+            named = await producer.send_many(topic, [("k", 1)], partition=0)
+            assert (await named)[0].partition == 0
+
+    run(cluster, topic, scenario)
+    assert sorted(read(cluster, topic, 10)) == sorted(b"%d" % n for n in [*range(9), 1])
+
+
 def test_cancelling_the_future_does_not_stop_the_record(cluster: Cluster, topic: str) -> None:
     async def scenario(bootstrap: str, topic: str) -> None:
         async with AIOKafkaProducer(bootstrap_servers=bootstrap) as producer:

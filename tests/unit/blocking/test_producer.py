@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -28,6 +29,7 @@ from barnabas.errors import (
     ProducerFencedError,
     TransactionAbortedError,
 )
+from barnabas.model.serializer import JsonSerializer
 from barnabas.structs import OffsetAndMetadata, TopicPartition
 from barnabas.testing import Cluster
 
@@ -192,6 +194,21 @@ def test_many_rows(cluster: Cluster, producer: KafkaProducer, topic: str) -> Non
     assert sum(part.count for part in ranges) == 5000
     assert {part.partition for part in ranges} == {0, 1, 2}
     assert {record.key() for record in read(cluster, topic, 5000)} == {key for key, _ in rows}
+
+
+def test_many_rows_awaited_on_a_loop(producer: KafkaProducer, topic: str) -> None:
+    async def program() -> int:
+        return sum(part.count for part in await producer.send_many(topic, [b"v"] * 100))
+
+    assert asyncio.run(asyncio.wait_for(program(), 10)) == 100
+
+
+def test_a_serializer_may_be_a_class(cluster: Cluster, topic: str) -> None:
+    with KafkaProducer(
+        bootstrap_servers=cluster.bootstrap, value_serializer=JsonSerializer
+    ) as producer:
+        producer.send(topic, {"a": 1}).get(10)
+    assert read(cluster, topic, 1)[0].value() == b'{"a": 1}'
 
 
 def test_a_bad_row_is_named_and_those_before_it_are_sent(
