@@ -278,8 +278,31 @@ def _asyncio_wait(client: str) -> Way:
     return run_on_uvloop(program)
 
 
+async def _asyncio_many(bootstrap: str, topic: str, count: int) -> dict[str, float]:
+    rows = [(KEY, VALUE)] * ROWS
+    async with _asyncio_producer("barnabas.aio", bootstrap) as producer:
+        await producer.send_and_wait(topic, VALUE)
+        with Meter(count) as meter:
+            for _ in range(count // ROWS):
+                await producer.send_many(topic, rows)
+            await producer.flush()
+    return meter.result()
+
+
+async def _asyncio_table(bootstrap: str, topic: str, count: int) -> dict[str, float]:
+    table = _table()
+    async with _asyncio_producer("barnabas.aio", bootstrap) as producer:
+        await producer.send_and_wait(topic, VALUE)
+        with Meter(count) as meter:
+            for _ in range(count // TABLE_ROWS):
+                await producer.send_arrow(topic, table)
+            await producer.flush()
+    return meter.result()
+
+
 def _table() -> Any:
     import pyarrow as pa
+    import pyarrow.compute  # loading it is no part of what is measured
 
     return pa.table({"key": [KEY] * TABLE_ROWS, "value": [VALUE] * TABLE_ROWS})
 
@@ -311,8 +334,16 @@ WAYS: dict[str, dict[str, Way]] = {
         "confluent-kafka": confluent_callbacks,
         "kafka-python": kafka_python_callbacks,
     },
-    MANY: {"barnabas": ours_many, "confluent-kafka": confluent_many},
-    TABLE: {"barnabas": ours_table, "confluent-kafka": confluent_table},
+    MANY: {
+        "barnabas": ours_many,
+        "confluent-kafka": confluent_many,
+        "barnabas.aio": run_on_uvloop(_asyncio_many),
+    },
+    TABLE: {
+        "barnabas": ours_table,
+        "confluent-kafka": confluent_table,
+        "barnabas.aio": run_on_uvloop(_asyncio_table),
+    },
     WAIT: {
         "barnabas": ours_wait,
         "confluent-kafka": confluent_wait,
