@@ -2,7 +2,9 @@
 
     startingTimestamp           one time for all partitions
     startingOffsetsByTimestamp  {"t": {"0": 1700000000000}}
-    startingOffsets             earliest, latest, {"t": {"0": 23, "1": -2}} (-1, -2: latest, earliest)
+    startingOffsets             earliest, latest, or {"t": {"0": 23, "1": -2}}
+
+In JSON, -1 stands for latest and -2 for earliest.
 
 The first that is given counts, in this order. `Places` says what to ask brokers for (`wanted`)
 and makes offsets of their answers (`settle`); it asks nobody itself.

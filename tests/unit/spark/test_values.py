@@ -1,0 +1,69 @@
+"""Values as typed columns: what cannot be read says why and harms nobody beside it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+pa = pytest.importorskip("pyarrow", reason="pip install 'barnabas[arrow]'")
+
+from barnabas.spark.values import read_values  # noqa: E402
+
+KIND = pa.struct([("id", pa.int64()), ("name", pa.string())])
+
+
+def read(values: list[bytes | None], name: str, kind: object = KIND) -> tuple[list, list]:  # type: ignore[type-arg]
+    found, errors = read_values(pa.array(values, pa.binary()), name, kind)
+    assert len(found) == len(errors) == len(values)
+    return found.to_pylist(), errors.to_pylist()
+
+
+def test_json_becomes_structs() -> None:
+    found, errors = read([b'{"id": 1, "name": "a", "x": [1]}', b'{"name": null}'], "json")
+    assert found == [{"id": 1, "name": "a"}, {"id": None, "name": None}]
+    assert errors == [None, None]
+
+
+@settings(deadline=None)  # the first call loads Arrow's readers
+@given(
+    st.lists(
+        st.sampled_from(
+            [b'{"id": 7, "name": "n"}', b'{"id": "x"}', b"{", b"", b" ", None, b"5", b"{}\n{}"]
+        )
+    )
+)
+def test_bad_values_stand_alone(values: list[bytes | None]) -> None:
+    good = b'{"id": 7, "name": "n"}'
+    found, errors = read(values, "json")
+    for value, struct, error in zip(values, found, errors, strict=True):
+        if value == good:
+            assert (struct, error) == ({"id": 7, "name": "n"}, None)
+        elif value is None:
+            assert (struct, error) == (None, None)
+        else:
+            assert struct is None
+            assert error
+
+
+def test_line_breaks_between_the_parts_of_an_object_are_fine() -> None:
+    pretty = json.dumps({"id": 1, "name": "a"}, indent=2).encode()
+    assert read([pretty, b'{"id": 2}'], "json") == (
+        [{"id": 1, "name": "a"}, {"id": 2, "name": None}],
+        [None, None],
+    )
+
+
+def test_csv_becomes_structs() -> None:
+    found, errors = read([b'1,"a,b"', b"x,y", b"1", b"2,z", b"1\n2", b"1,2,3"], "csv")
+    assert found == [{"id": 1, "name": "a,b"}, None, None, {"id": 2, "name": "z"}, None, None]
+    assert [error is None for error in errors] == [True, False, False, True, False, False]
+
+
+def test_text_must_be_utf8() -> None:
+    found, errors = read([b"a", b"\xff", None], "string", pa.string())
+    assert found == ["a", None, None]
+    assert errors == [None, "not UTF-8: invalid start byte at byte 0", None]
+    assert read(["ä".encode()], "string", pa.string()) == (["ä"], [None])
