@@ -336,6 +336,15 @@ class Partition:
 
     # -- readers ------------------------------------------------------------------------------
 
+    @property
+    def knows_its_end(self) -> bool:
+        """Tell whether a leader's watermark has reached what its predecessors showed to readers.
+
+        A new leader knows less of the watermark than the old one did, until its followers have
+        fetched. Whatever was shown is below the place where its epoch began.
+        """
+        return self.log.high_watermark >= self._epoch_start
+
     def readable_end(self, isolation: int) -> int:
         """Return the offset at which a consumer's reads end."""
         if isolation == READ_COMMITTED:

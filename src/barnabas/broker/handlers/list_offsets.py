@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED = -1, -2, -3, -4, -5
 FIRST_VERSION_OF = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9}
 FIRST_EPOCH_VERSION = 4
+FIRST_NOT_AVAILABLE_VERSION = 5
 DEBUGGING_REPLICA = -2
 CONSUMER = -1
 
@@ -105,11 +106,15 @@ def _offset_at(
     partition: Partition, request: Request[ListOffsetsRequest], timestamp: int
 ) -> tuple[int, int]:
     log = partition.log
-    end = (
-        partition.readable_end(request.body.isolation_level)
-        if request.body.replica_id == CONSUMER
-        else log.log_end_offset
-    )
+    end = log.log_end_offset
+    if request.body.replica_id == CONSUMER:
+        end = partition.readable_end(request.body.isolation_level)
+        if timestamp not in (EARLIEST, EARLIEST_LOCAL) and not partition.knows_its_end:
+            raise RequestError(
+                ErrorCode.OFFSET_NOT_AVAILABLE
+                if request.version >= FIRST_NOT_AVAILABLE_VERSION
+                else ErrorCode.LEADER_NOT_AVAILABLE
+            )
     if timestamp == LATEST:
         return -1, end
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
