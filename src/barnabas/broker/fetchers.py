@@ -120,6 +120,7 @@ class _Fetcher:
         key = partition.topic_partition
         self._partitions[key] = partition
         self._act(key, self._pull.follow(partition))
+        self._hold_until_flushed(partition)
         self._wake.set()
 
     def forget(self, key: TopicPartition) -> None:
@@ -252,17 +253,21 @@ class _Fetcher:
             return
         partition = self._partitions[key]
         if step.action is Action.APPENDED:
-            log = partition.log
             self._broker.followed(partition)
-            if log.log_end_offset - log.recovery_point >= log.options.flush_messages:
-                self._pull.hold(key)
-                self._broker.flusher.request(partition)
+            self._hold_until_flushed(partition)
         elif step.action in (Action.TRUNCATE, Action.RESTART):
             self._spawn(self._cut(partition, step))
         elif step.action is Action.FIND_BOUNDS:
             self._spawn(self._find_bounds(partition))
         else:
             logger.info("%s on broker %d: %s", key, self._source, step.code.name)
+
+    def _hold_until_flushed(self, partition: Partition) -> None:
+        """Tell the leader nothing, by a fetch, of records that a crash could take back."""
+        log = partition.log
+        if log.log_end_offset - log.recovery_point >= log.options.flush_messages:
+            self._pull.hold(partition.topic_partition)
+            self._broker.flusher.request(partition)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)

@@ -156,9 +156,13 @@ class Logs:
     ) -> None:
         if threads == 1 or directory.clean:
             directory.load(options_of, now_ms, random=self._random)
-            return
-        with ThreadPoolExecutor(threads, "barnabas-recovery") as pool:
-            directory.load(options_of, now_ms, random=self._random, each=pool.map)
+        else:
+            with ThreadPoolExecutor(threads, "barnabas-recovery") as pool:
+                directory.load(options_of, now_ms, random=self._random, each=pool.map)
+        for log in directory.logs.values():
+            # Where the policy demands a flush, a leader counts nothing before it.
+            if log.log_end_offset - log.recovery_point >= log.options.flush_messages:
+                log.flush(now_ms)
 
     def open(
         self,

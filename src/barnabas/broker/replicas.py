@@ -70,6 +70,8 @@ class Replicas:
         broker.fetchers.forget([partition.topic_partition for partition in led])
         broker.fetchers.follow(followed)
         for partition in (*led, *followed):
+            if partition.is_leader and partition.flush_owed:
+                broker.flusher.request(partition)
             broker.role_taken(partition)
         return errors
 

@@ -112,6 +112,7 @@ class Partition:
         new_epoch = role.leader_epoch > self.leader_epoch
         if new_epoch:
             self.leader_epoch = role.leader_epoch
+        self._flush_owed = self._flush_is_due
         if not self.is_leader:
             self._followers.clear()
             return
@@ -183,7 +184,7 @@ class Partition:
         appended = log.append_as_leader(
             records, self.leader_epoch, now_ms, request_version=version, origin=origin
         )
-        if log.log_end_offset - log.recovery_point >= log.options.flush_messages:
+        if self._flush_is_due:
             self._flush_owed = True
         if not self._followers:
             if not self._flush_owed:
@@ -202,10 +203,14 @@ class Partition:
         """True while the flush policy holds back the high watermark."""
         return self._flush_owed
 
+    @property
+    def _flush_is_due(self) -> bool:
+        log = self.log
+        return log.log_end_offset - log.recovery_point >= log.options.flush_messages
+
     def flushed(self) -> None:
         """Note that everything below the log's recovery point would survive a crash."""
-        unflushed = self.log.log_end_offset - self.log.recovery_point
-        self._flush_owed = unflushed >= self.log.options.flush_messages
+        self._flush_owed = self._flush_is_due
         self.advance_high_watermark()
 
     def advance_high_watermark(self) -> bool:

@@ -277,3 +277,33 @@ def test_the_low_watermark_counts_live_replicas(
     partition.follower_fetched(1, 7, 5, 3)
     world.alive.discard(2)
     assert partition.low_watermark == 3
+
+
+def test_a_new_leader_with_records_that_are_not_flushed_owes_a_flush(
+    make: Callable[..., Partition],
+) -> None:
+    """What it copied as a follower and had not flushed counts for nothing under such a policy."""
+    partition = make(flush_messages=1)
+    partition.assume(Role(1, 1, (0, 1, 2), (0, 1, 2)))
+    partition.append_from_leader(build_batch([(NOW, b"k", b"v")]), 0, 0, NOW)
+    partition.assume(Role(0, 2, (0, 1), (0, 1)))
+    assert partition.flush_owed
+    assert not fetch(partition, 1, 1)
+    partition.log.flush(NOW)
+    partition.flushed()
+    assert (partition.log.high_watermark, partition.flush_owed) == (1, False)
+
+
+def test_a_new_leader_knows_its_end_once_its_followers_have_fetched(
+    make: Callable[..., Partition],
+) -> None:
+    """Its predecessor may have shown more to readers than it knows to be safe."""
+    partition = make()
+    append(partition, 3)
+    fetch(partition, 1, 2)
+    fetch(partition, 2, 2)
+    assert partition.knows_its_end
+    partition.assume(Role(0, 1, (0, 1), (0, 1, 2), 1))
+    assert not partition.knows_its_end
+    fetch(partition, 1, 3)
+    assert partition.knows_its_end
