@@ -225,6 +225,8 @@ class CoordinatorHost(ABC, Generic[M]):
             logger.exception("cannot load %s; it is unavailable", shard.partition.topic_partition)
             return
         if self.shards.get(shard.partition.topic_partition.partition) is shard:
+            # What was loaded may not have reached the followers: nobody is told of it before.
+            shard.required = end
             self._finish_loading(shard)
 
     def _replay_batch(self, machine: M, data: bytes, header: BatchHeader, position: int) -> None:
