@@ -432,12 +432,12 @@ class Broker:
             )
             self._listeners.append(listener)
             await listener.bind()
-        self.groups.open()
-        self.transactions.open()
         await self._enter_cluster()
         if self.controller.term is None:
             await self._accept()  # so that the controller can tell
         await self._until_informed()
+        self.groups.open()
+        self.transactions.open()
         await self._adopt_topics()
         self.logs.settle_forks(lambda topic_id: self.cluster.topic_by_id(topic_id) is not None)
         for _ in self.logs.offline:

@@ -1,13 +1,19 @@
-"""Transaction markers for partitions that other brokers lead: asked for over the network."""
+"""Transaction markers for partitions that other brokers lead: asked for over the network.
+
+A partition that nobody knows needs no marker if its topic was deleted, but a broker that is new in
+its role may only not have heard of it yet. The coordination tree knows the difference.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Coroutine, Iterable
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from barnabas.broker.markers import Done, Ending, write_markers
+from barnabas.coordination.contract import CoordinationError
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError
 from barnabas.model.ids import TopicPartition
@@ -32,7 +38,11 @@ class MarkerSender:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def write(self, ending: Ending, partitions: Iterable[TopicPartition], done: Done) -> None:
-        """Have markers written; `done` hears of each leader's share by itself."""
+        """Have markers written; `done` hears of each leader's share by itself.
+
+        UNKNOWN_TOPIC_OR_PARTITION then means that the topic is gone for good.
+        """
+        done = partial(self._make_sure, done)
         by_leader: dict[int, list[TopicPartition]] = {}
         nowhere: dict[TopicPartition, ErrorCode] = {}
         for key in partitions:
@@ -51,9 +61,31 @@ class MarkerSender:
         if own:
             write_markers(self._broker, ending, own, done)
         for leader, keys in by_leader.items():
-            task = asyncio.get_running_loop().create_task(self._ask(leader, ending, keys, done))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._spawn(self._ask(leader, ending, keys, done))
+
+    def _make_sure(self, done: Done, errors: dict[TopicPartition, ErrorCode]) -> None:
+        if ErrorCode.UNKNOWN_TOPIC_OR_PARTITION in errors.values():
+            self._spawn(self._look_up_unknown(done, errors))
+        else:
+            done(errors)
+
+    async def _look_up_unknown(self, done: Done, errors: dict[TopicPartition, ErrorCode]) -> None:
+        for key, code in errors.items():
+            if code is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                continue
+            try:
+                gone = await self._broker.topics.is_gone(key.topic)
+            except CoordinationError as failure:
+                logger.info("whether topic %s is gone cannot be told: %s", key.topic, failure)
+                gone = False
+            if not gone:
+                errors[key] = ErrorCode.LEADER_NOT_AVAILABLE
+        done(errors)
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def stop(self) -> None:
         """Ask nobody any more."""

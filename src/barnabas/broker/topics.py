@@ -155,6 +155,10 @@ class Topics:
                 f"topic {name!r} is marked for deletion, and goes when all its brokers are back",
             )
 
+    async def is_gone(self, name: str) -> bool:
+        """Tell whether a topic that this broker does not know is deleted, or about to be."""
+        return await self._store.is_gone(name)
+
     async def _until_led(self, topics: Sequence[NewTopic], timeout_ms: int) -> None:
         await self._broker.control.learned.until(
             lambda: all(self._is_led(topic) for topic in topics), timeout_ms

@@ -177,6 +177,12 @@ class TopicStore:
         racks = _racks(self._cluster.brokers)
         return assign_replicas(racks, range(present, count), width, start=start, shift=start)
 
+    async def is_gone(self, name: str) -> bool:
+        """Tell whether there is no such topic, or its deletion was asked for."""
+        if await self._tree.exists(nodes.topic_path(name)) is None:
+            return True
+        return await self._tree.exists(f"{nodes.DELETE_TOPICS}/{name}") is not None
+
     async def request_deletion(self, name: str) -> None:
         """Ask the controller to delete a topic."""
         try:

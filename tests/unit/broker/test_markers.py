@@ -99,3 +99,23 @@ def test_done_is_called_when_every_marker_is_safe(tmp_path: Path) -> None:
             assert told == []
         serving.wait_inside(lambda: told, "the markers are safe")
         assert told == [dict.fromkeys(places, ErrorCode.NONE)]
+
+
+def test_a_topic_that_is_only_not_known_yet_is_not_taken_for_a_deleted_one(
+    serving: Serving, wire: Wire, topic: str
+) -> None:
+    """A broker that is new in its role may get its metadata later: the tree tells what is gone."""
+    broker = serving.broker
+    heard: dict[TopicPartition, ErrorCode] = {}
+
+    def write() -> None:
+        broker.cluster.remove_topic(topic)
+        keys = [TopicPartition(topic, 0), TopicPartition("nowhere", 0)]
+        broker.transactions.markers.write(Ending(1, 0, True, 0), keys, heard.update)
+
+    serving.inside(write)
+    serving.wait_inside(lambda: len(heard) == 2, "both were looked up")
+    assert heard == {
+        TopicPartition(topic, 0): ErrorCode.LEADER_NOT_AVAILABLE,
+        TopicPartition("nowhere", 0): ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    }
