@@ -30,6 +30,8 @@ from barnabas.replication.role import NO_EPOCH, NO_LEADER, Role
 
 READ_UNCOMMITTED = 0
 READ_COMMITTED = 1
+OFFSET_BYTES = 8
+"""A batch begins with its first offset."""
 
 
 class Partition:
@@ -333,6 +335,11 @@ class Partition:
     ) -> int:
         """Append what the leader has and follow its watermarks; return how many batches came."""
         log = self.log
+        if len(records) >= OFFSET_BYTES and log.log_start_offset == log.log_end_offset:
+            first = int.from_bytes(records[:OFFSET_BYTES], "big")
+            if first < log.log_end_offset:
+                # The leader's log starts inside of a batch, which comes whole: so must ours.
+                log.truncate_all(first, now_ms)
         count = log.append_as_follower(records, now_ms) if len(records) else 0
         log.set_high_watermark(min(high_watermark, log.log_end_offset))
         if log.log_start_offset < log_start_offset <= log.high_watermark:
