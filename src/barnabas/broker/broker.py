@@ -31,6 +31,7 @@ from barnabas.broker.flusher import Flusher
 from barnabas.broker.forks import Forks
 from barnabas.broker.group_host import GroupHost
 from barnabas.broker.handlers import served_apis
+from barnabas.broker.handlers.delete_records import LIVE_BROKERS
 from barnabas.broker.housekeeping import Housekeeping
 from barnabas.broker.isr_keeper import IsrKeeper
 from barnabas.broker.listener import Listener, SocketOptions
@@ -41,6 +42,7 @@ from barnabas.broker.producer_ids import ProducerIds
 from barnabas.broker.registration import Registration
 from barnabas.broker.relocations import Relocations
 from barnabas.broker.replicas import Replicas
+from barnabas.broker.replication_quotas import ReplicationQuotas
 from barnabas.broker.request_metrics import RequestMetrics
 from barnabas.broker.retention import Retention
 from barnabas.broker.router import Router
@@ -159,6 +161,13 @@ class Broker:
             or (not hosted if replica == self.broker_id else replica in known)
         ]
 
+    def is_in_sync(self, key: TopicPartition) -> bool:
+        """Tell whether this broker's replica is in sync, as far as the controller has told."""
+        view = self.cluster.topic(key.topic)
+        if view is None or key.partition >= len(view.partitions):
+            return False
+        return self.broker_id in view.partitions[key.partition].isr
+
     def endpoints_for(self, session: Session) -> Iterator[tuple[int, str, int, str | None]]:
         """Yield id, host, port and rack of each broker, as the session's listener reaches them."""
         for view in self.cluster.brokers.values():
@@ -228,6 +237,7 @@ class Broker:
             self.relocations.cancel(key)
         self.fetch_purgatory.check(key)
         self.produce_purgatory.check(key)
+        self.deletion_purgatory.check(key)
 
     def watermark_rose(self, partition: Partition) -> None:
         """Wake who waits for records to be safe, or to become visible."""
@@ -244,6 +254,7 @@ class Broker:
     def cluster_changed(self) -> None:
         """The controller has told who is alive and who leads."""
         self.fetchers.cluster_changed()
+        self.deletion_purgatory.check(LIVE_BROKERS)
 
     def topic_removed(self, topic: str) -> None:
         """A topic is being deleted: nobody finds it any more."""
@@ -260,6 +271,7 @@ class Broker:
             self._coordinator_resigns(key)
             self.fetch_purgatory.check(key)
             self.produce_purgatory.check(key)
+            self.deletion_purgatory.check(key)
 
     def _coordinator_resigns(self, partition: TopicPartition) -> None:
         for host in (self.groups, self.transactions):
@@ -306,6 +318,7 @@ class Broker:
         self.alarm = Alarm(loop)
         self.fetch_purgatory = Purgatory("fetch", self.alarm.wheel)
         self.produce_purgatory = Purgatory("produce", self.alarm.wheel)
+        self.deletion_purgatory = Purgatory("delete-records", self.alarm.wheel)
         self.fetch_sessions = FetchSessions(
             options.max_incremental_fetch_session_cache_slots,
             lambda: self._random.randrange(1, 2**31),
@@ -372,6 +385,7 @@ class Broker:
         self.replicas = Replicas(self)
         self.fetchers = Fetchers(self)
         self.isr_keeper = IsrKeeper(self)
+        self.replication_quotas = ReplicationQuotas(lambda: self.options)
         self.config_notices = ConfigNotices(self, self._coordination)
         self.producer_id_blocks = ProducerIdBlocks(self._coordination, self.broker_id)
         self.groups = GroupHost(self, self._random_bytes)

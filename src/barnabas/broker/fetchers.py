@@ -13,6 +13,7 @@ from collections.abc import Coroutine, Iterable
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
+from barnabas.broker.replication_quotas import follows_throttled
 from barnabas.client.connection import Connection
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError, CorruptRecordError, RequestError, StorageError
@@ -154,7 +155,7 @@ class _Fetcher:
     async def _run(self) -> None:
         while True:
             self._wake.clear()
-            wanted = self._pull.wanted(self._now_ms())
+            wanted = [each for each in self._pull.wanted(self._now_ms()) if self._may_copy(each)]
             if not wanted:
                 await self._rest()
                 continue
@@ -166,6 +167,19 @@ class _Fetcher:
                 self._pull.back_off(self._now_ms())
                 continue
             self._take(response)
+
+    def _may_copy(self, wanted: Wanted) -> bool:
+        """Leave a throttled replica out for a while when too much was copied, unless in sync."""
+        broker, key, now_ms = self._broker, wanted.key, self._now_ms()
+        options = self._partitions[key].log.options
+        if (
+            follows_throttled(options, key.partition, broker.broker_id)
+            and not broker.is_in_sync(key)
+            and broker.replication_quotas.follower.is_exceeded(now_ms)
+        ):
+            self._pull.resume(key, now_ms, after_pause=True)
+            return False
+        return True
 
     async def _rest(self) -> None:
         """Wait until something is ready, or somebody calls."""
@@ -236,16 +250,25 @@ class _Fetcher:
                 continue
             for data in topic.partitions:
                 key = TopicPartition(name, data.partition_index)
+                partition = self._partitions.get(key)
+                if partition is None:
+                    continue
+                log = partition.log
+                watermark = log.high_watermark
+                if data.records and follows_throttled(log.options, key.partition, broker.broker_id):
+                    broker.replication_quotas.follower.record(len(data.records), now_ms)
                 try:
                     step = self._pull.take(key, data, now_ms, wall_ms)
                 except StorageError as failure:
-                    broker.storage_failed(self._partitions[key], failure)
+                    broker.storage_failed(partition, failure)
                     self.forget(key)
                     continue
                 except (RequestError, CorruptRecordError) as failure:
                     logger.error("%s cannot follow broker %d: %s", key, self._source, failure)
                     self._pull.resume(key, now_ms, after_pause=True)
                     continue
+                if log.high_watermark != watermark and step.action is Action.NOTHING:
+                    broker.fetch_purgatory.check(key)  # consumers may read here, too
                 self._act(key, step)
 
     def _act(self, key: TopicPartition, step: Step) -> None:

@@ -11,13 +11,14 @@ a topic made by a newer release still loads.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from barnabas.config.aliases import aliases, to_ms
 from barnabas.config.broker import BrokerOptions
 from barnabas.config.option import Section, attribute_name, option, suggest
-from barnabas.config.reasons import REPLICATION, TIERED
+from barnabas.config.reasons import TIERED
 from barnabas.model.errors import ConfigError
 
 
@@ -114,7 +115,6 @@ class TopicOptions(Section):
         "list",
         default=(),
         dynamic="cluster",
-        reserved=REPLICATION,
         doc="Replicas that are throttled as followers, as partition:broker, or * for all.",
     )
     leader_replication_throttled_replicas: tuple[str, ...] = option(
@@ -122,7 +122,6 @@ class TopicOptions(Section):
         "list",
         default=(),
         dynamic="cluster",
-        reserved=REPLICATION,
         doc="Replicas that are throttled as leaders, as partition:broker, or * for all.",
     )
     index_interval_bytes: int = option(
@@ -372,6 +371,9 @@ _FALLBACKS: tuple[tuple[str, Any, tuple[tuple[str, int], ...]], ...] = tuple(
 """Per topic option: its attribute, its default, and the broker's attributes to ask before that."""
 
 
+_REPLICA = re.compile("[0-9]+:[0-9]+")
+
+
 def validate_overrides(
     overrides: Mapping[str, object | None], broker: BrokerOptions
 ) -> TopicOptions:
@@ -384,4 +386,16 @@ def validate_overrides(
             raise ConfigError(f"{name}: no such topic option{suggest(name, TopicOptions.options)}")
         if overrides[name] is None:
             raise ConfigError(f"{name}: a value is needed")
-    return TopicOptions.resolve(broker, overrides)
+    options = TopicOptions.resolve(broker, overrides)
+    for name, listed in (
+        ("leader.replication.throttled.replicas", options.leader_replication_throttled_replicas),
+        (
+            "follower.replication.throttled.replicas",
+            options.follower_replication_throttled_replicas,
+        ),
+    ):
+        if listed != ("*",) and not all(_REPLICA.fullmatch(each) for each in listed):
+            raise ConfigError(
+                f"{name}={','.join(listed)}: must be * or a list of partition:broker, like 0:1,1:2"
+            )
+    return options

@@ -21,6 +21,7 @@ class Follower:
         "broker_id",
         "caught_up_ms",
         "end_offset",
+        "high_watermark_sent",
         "log_start_offset",
     )
 
@@ -29,6 +30,7 @@ class Follower:
         self.broker_epoch = UNKNOWN
         self.end_offset = UNKNOWN
         self.log_start_offset = UNKNOWN
+        self.high_watermark_sent = UNKNOWN
         self.caught_up_ms = 0
         self._fetched_ms = 0
         self._leader_end_then = UNKNOWN

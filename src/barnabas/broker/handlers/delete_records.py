@@ -1,4 +1,8 @@
-"""DeleteRecords: move a partition's log start forward; -1 stands for the high watermark."""
+"""DeleteRecords: move a partition's log start forward; -1 stands for the high watermark.
+
+Followers delete what their leader has deleted. The answer waits until every live replica has done
+so, and tells the low watermark: the offset below which none of them keeps records.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,9 @@ from typing import TYPE_CHECKING
 
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError, StorageError
+from barnabas.replication.partition import Partition
 from barnabas.security.authorizer import Operation, ResourceType
+from barnabas.timing.purgatory import DelayedOperation
 from barnabas.wire.messages.delete_records import (
     DeleteRecordsPartitionResult,
     DeleteRecordsRequest,
@@ -19,11 +25,17 @@ if TYPE_CHECKING:
     from barnabas.broker.request import Request
 
 HIGH_WATERMARK = -1
+LIVE_BROKERS = "live brokers"
+"""The key that is checked when a broker comes or goes: the dead are not waited for."""
+
+Waiting = tuple[Partition, int, DeleteRecordsPartitionResult]
+"""A partition, the offset that its low watermark must reach, and its answer."""
 
 
-def handle(broker: Broker, request: Request[DeleteRecordsRequest]) -> DeleteRecordsResponse:
-    """Delete up to the given offsets."""
+def handle(broker: Broker, request: Request[DeleteRecordsRequest]) -> DeleteRecordsResponse | None:
+    """Delete up to the given offsets; answer now, or when all live replicas have."""
     response = DeleteRecordsResponse()
+    waiting: list[Waiting] = []
     for topic in request.body.topics:
         results = []
         for wanted in topic.partitions:
@@ -31,7 +43,7 @@ def handle(broker: Broker, request: Request[DeleteRecordsRequest]) -> DeleteReco
                 partition_index=wanted.partition_index, low_watermark=-1
             )
             try:
-                result.low_watermark = _delete(
+                partition, target = _delete(
                     broker, request, topic.name, wanted.partition_index, wanted.offset
                 )
             except RequestError as refusal:
@@ -39,9 +51,19 @@ def handle(broker: Broker, request: Request[DeleteRecordsRequest]) -> DeleteReco
             except StorageError as failure:
                 broker.storage_failed_reading(topic.name, wanted.partition_index, failure)
                 result.error_code = ErrorCode.KAFKA_STORAGE_ERROR
+            else:
+                waiting.append((partition, target, result))
             results.append(result)
         response.topics.append(DeleteRecordsTopicResult(name=topic.name, partitions=results))
-    return response
+    operation = DelayedDeletion(request, response, waiting)
+    if operation.try_complete():
+        return response
+    request.park(operation)
+    keys = [partition.topic_partition for partition, _, _ in waiting]
+    deadline_ms = broker.alarm.now_ms() + max(request.body.timeout_ms, 0)
+    broker.deletion_purgatory.watch(operation, [*keys, LIVE_BROKERS], deadline_ms)
+    broker.alarm.set()
+    return None
 
 
 def refuse(
@@ -64,9 +86,51 @@ def refuse(
     )
 
 
+class DelayedDeletion(DelayedOperation):
+    """An answer that waits until every live replica has deleted what was asked for."""
+
+    __slots__ = ("_request", "_response", "_waiting")
+
+    def __init__(
+        self,
+        request: Request[DeleteRecordsRequest],
+        response: DeleteRecordsResponse,
+        waiting: list[Waiting],
+    ) -> None:
+        super().__init__()
+        self._request = request
+        self._response = response
+        self._waiting = waiting
+
+    def try_complete(self) -> bool:
+        """Answer once every partition is done or led by somebody else."""
+        still: list[Waiting] = []
+        for partition, target, result in self._waiting:
+            if not partition.is_leader:
+                result.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
+                continue
+            low_watermark = partition.low_watermark
+            if low_watermark >= target:
+                result.low_watermark = low_watermark
+            else:
+                still.append((partition, target, result))
+        self._waiting = still
+        return not still
+
+    def on_expire(self) -> None:
+        """Tell that not every replica is known to have deleted."""
+        for _, _, result in self._waiting:
+            result.error_code = ErrorCode.REQUEST_TIMED_OUT
+
+    def on_complete(self) -> None:
+        """Send the answer."""
+        self._request.answer(self._response)
+
+
 def _delete(
     broker: Broker, request: Request[DeleteRecordsRequest], topic: str, index: int, offset: int
-) -> int:
+) -> tuple[Partition, int]:
+    """Delete in the leader's log; return the partition and from where records stay."""
     if not broker.allows(request.session, Operation.DELETE, ResourceType.TOPIC, topic):
         raise RequestError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     partition = broker.partitions.get((topic, index))
@@ -80,4 +144,4 @@ def _delete(
     if not 0 <= target <= log.high_watermark:
         raise RequestError(ErrorCode.OFFSET_OUT_OF_RANGE)
     log.delete_records_before(target)
-    return log.log_start_offset
+    return partition, target

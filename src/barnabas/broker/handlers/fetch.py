@@ -11,11 +11,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from barnabas.broker.fetch_sessions import Fetching, FetchItem
+from barnabas.broker.new_leader import MISLED, leader_of, places_of
+from barnabas.broker.read_replica import RACK_AWARE, preferred_replica
+from barnabas.broker.replication_quotas import leads_throttled
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import CorruptRecordError, RequestError, StorageError
 from barnabas.model.ids import Uuid
 from barnabas.records.batch import read_headers
 from barnabas.records.legacy import down_convert
+from barnabas.replication.follower import Follower
 from barnabas.replication.partition import READ_COMMITTED, Partition
 from barnabas.security.authorizer import CLUSTER_NAME, Operation, ResourceType
 from barnabas.timing.purgatory import DelayedOperation
@@ -25,6 +29,8 @@ from barnabas.wire.messages.fetch import (
     FetchableTopicResponse,
     FetchRequest,
     FetchResponse,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
     PartitionData,
 )
 
@@ -35,6 +41,7 @@ if TYPE_CHECKING:
 FIRST_UNCONVERTED_VERSION = 4
 FIRST_FOLLOWER_READ_VERSION = 11
 FIRST_ZSTD_VERSION = 10
+FIRST_NEW_LEADER_VERSION = 16
 
 
 def handle(broker: Broker, request: Request[FetchRequest]) -> FetchResponse | None:
@@ -79,7 +86,15 @@ def refuse(request: FetchRequest, code: ErrorCode, message: str | None) -> Fetch
 class _Fetch(DelayedOperation):
     """One fetch, from its first look at the partitions to its answer."""
 
-    __slots__ = ("_broker", "_fetching", "_follower", "_isolation", "_min_bytes", "_request")
+    __slots__ = (
+        "_broker",
+        "_fetching",
+        "_follower",
+        "_isolation",
+        "_min_bytes",
+        "_request",
+        "_selects",
+    )
 
     def __init__(self, broker: Broker, request: Request[FetchRequest], fetching: Fetching) -> None:
         super().__init__()
@@ -91,6 +106,8 @@ class _Fetch(DelayedOperation):
         self._min_bytes = body.min_bytes
         state = body.replica_state
         self._follower = state.replica_id if state is not None else body.replica_id
+        self._selects = broker.options.replica_selector_class == RACK_AWARE
+        """Consumers are sent to followers: those must hear of a higher watermark at once."""
 
     def note_follower(self) -> None:
         """Note how far a follower is, before it gets more: others may wait for just that."""
@@ -116,6 +133,7 @@ class _Fetch(DelayedOperation):
                 continue  # reading says so
             if rose:
                 broker.watermark_rose(partition)
+            broker.deletion_purgatory.check(partition.topic_partition)
             broker.isr_keeper.expand(partition, self._follower)
 
     def try_complete(self) -> bool:
@@ -143,6 +161,10 @@ class _Fetch(DelayedOperation):
             offset = item.fetch_offset
             if is_follower:
                 end = log.log_end_offset
+                if self._selects and self._watermark_is_news(partition):
+                    return True
+                if self._must_wait(partition):
+                    continue
             else:
                 end = log.high_watermark if isolation == 0 else log.last_stable_offset
             if offset < end:
@@ -155,7 +177,43 @@ class _Fetch(DelayedOperation):
                     return True
             elif offset > end and offset > log.log_end_offset:
                 return True
+            if not is_follower and self._nearer(partition, offset) is not None:
+                return True
         return False
+
+    def _watermark_is_news(self, partition: Partition) -> bool:
+        follower = self._follower_of(partition)
+        return (
+            follower is not None
+            and follower.end_offset >= partition.log.high_watermark > follower.high_watermark_sent
+        )
+
+    def _must_wait(self, partition: Partition) -> bool:
+        """Tell whether a follower gets nothing for now: too much was copied for such as it.
+
+        One in sync never waits: it would fall out of sync by that.
+        """
+        broker = self._broker
+        return (
+            self._is_throttled(partition)
+            and self._follower not in partition.maximal_isr
+            and broker.replication_quotas.leader.is_exceeded(broker.alarm.now_ms())
+        )
+
+    def _is_throttled(self, partition: Partition) -> bool:
+        number = partition.topic_partition.partition
+        return leads_throttled(partition.log.options, number, self._broker.broker_id)
+
+    def _follower_of(self, partition: Partition) -> Follower | None:
+        return next((f for f in partition.followers if f.broker_id == self._follower), None)
+
+    def _nearer(self, partition: Partition, offset: int) -> int | None:
+        """Return a replica in the consumer's rack that can serve it instead of this leader."""
+        rack = self._request.body.rack_id
+        if not rack or not self._selects or not partition.is_leader:
+            return None
+        broker = self._broker
+        return preferred_replica(partition, offset, rack, broker.broker_id, broker.cluster.brokers)
 
     def on_complete(self) -> None:
         """Send what there is by now."""
@@ -196,7 +254,29 @@ class _Fetch(DelayedOperation):
                 )
                 response.responses.append(topic)
             topic.partitions.append(result)
+        if version >= FIRST_NEW_LEADER_VERSION:
+            self._tell_leaders(results, response)
         return response
+
+    def _tell_leaders(
+        self, results: list[tuple[FetchItem, PartitionData]], response: FetchResponse
+    ) -> None:
+        """Say who leads the partitions that this broker does not lead (any more)."""
+        misled = [(item, result) for item, result in results if result.error_code in MISLED]
+        if not misled:
+            return
+        leaders: set[int] = set()
+        for item, result in misled:
+            leader = leader_of(self._broker, item.topic, item.partition)
+            if leader is not None:
+                result.current_leader = LeaderIdAndEpoch(
+                    leader_id=leader.leader_id, leader_epoch=leader.leader_epoch
+                )
+                leaders.add(leader.leader_id)
+        response.node_endpoints = [
+            NodeEndpoint(node_id=place.node_id, host=place.host, port=place.port, rack=place.rack)
+            for place in places_of(self._broker, self._request.session, leaders)
+        ]
 
     def _denial(self, topic: str) -> ErrorCode:
         """Tell why a topic may not be read, NONE if it may."""
@@ -231,13 +311,27 @@ class _Fetch(DelayedOperation):
             if diverging is not None:
                 result.diverging_epoch = diverging
                 return result
+        if self._follower < 0:
+            nearer = self._nearer(partition, offset)
+            if nearer is not None:
+                result.preferred_read_replica = nearer
+                return result
+        elif self._selects:
+            follower = self._follower_of(partition)
+            if follower is not None:
+                follower.high_watermark_sent = log.high_watermark
         if offset == log_end:
             return result  # the usual case of a consumer that has read everything
         follows = self._follower >= 0
         end = log_end if follows else partition.readable_end(self._isolation)
         limit = max(min(left, item.max_bytes), 0)
+        if follows and self._must_wait(partition):
+            return result
         if offset < end and (limit or at_least_one):
             self._read_records(partition, offset, end, limit, at_least_one, result)
+            if follows and result.records and self._is_throttled(partition):
+                quotas, now_ms = self._broker.replication_quotas, self._broker.alarm.now_ms()
+                quotas.leader.record(len(result.records), now_ms)
         return result
 
     def _read_records(

@@ -12,6 +12,7 @@ from collections.abc import Coroutine, Mapping
 from struct import Struct
 from typing import TYPE_CHECKING, Any
 
+from barnabas.broker.new_leader import MISLED, leader_of, places_of
 from barnabas.controller.topics import INTERNAL_TOPICS
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import CorruptRecordError, RequestError, StorageError
@@ -21,6 +22,8 @@ from barnabas.security.authorizer import Operation, ResourceType
 from barnabas.timing.purgatory import DelayedOperation
 from barnabas.wire.messages.produce import (
     BatchIndexAndErrorMessage,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
     PartitionProduceData,
     PartitionProduceResponse,
     ProduceRequest,
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
 ADMIN_CLIENT = "__admin_client"
 """The only client id that may write to internal topics."""
 
+FIRST_NEW_LEADER_VERSION = 10
 FIRST_ABORTABLE_VERSION = 11
 HEADER_BYTES = 61
 PRODUCER_POSITION = 43
@@ -145,13 +149,39 @@ def _handle(
         return None
     if waiting:
         deadline_ms = broker.alarm.now_ms() + max(body.timeout_ms, 0)
-        operation = DelayedProduce(request, response, waiting)
+        operation = DelayedProduce(broker, request, response, waiting)
         request.park(operation)
         keys = [partition.topic_partition for partition, _, _ in waiting]
         broker.produce_purgatory.watch(operation, keys, deadline_ms)
         broker.alarm.set()
         return None
+    if failed is not None:
+        _tell_leaders(broker, request, response)
     return response
+
+
+def _tell_leaders(
+    broker: Broker, request: Request[ProduceRequest], response: ProduceResponse
+) -> None:
+    """Say who leads the partitions that this broker does not lead (any more)."""
+    if request.version < FIRST_NEW_LEADER_VERSION:
+        return
+    leaders: set[int] = set()
+    for topic in response.responses:
+        for result in topic.partition_responses:
+            if result.error_code not in MISLED:
+                continue
+            name = topic.name or broker.topic_name(topic.topic_id) or ""
+            leader = leader_of(broker, name, result.index)
+            if leader is not None:
+                result.current_leader = LeaderIdAndEpoch(
+                    leader_id=leader.leader_id, leader_epoch=leader.leader_epoch
+                )
+                leaders.add(leader.leader_id)
+    response.node_endpoints = [
+        NodeEndpoint(node_id=place.node_id, host=place.host, port=place.port, rack=place.rack)
+        for place in places_of(broker, request.session, leaders)
+    ]
 
 
 def refuse(request: ProduceRequest, code: ErrorCode, message: str | None) -> ProduceResponse:
@@ -176,12 +206,17 @@ def refuse(request: ProduceRequest, code: ErrorCode, message: str | None) -> Pro
 class DelayedProduce(DelayedOperation):
     """An answer that waits until the high watermark has passed every append of its request."""
 
-    __slots__ = ("_request", "_response", "_waiting")
+    __slots__ = ("_broker", "_request", "_response", "_waiting")
 
     def __init__(
-        self, request: Request[ProduceRequest], response: ProduceResponse, waiting: list[Waiting]
+        self,
+        broker: Broker,
+        request: Request[ProduceRequest],
+        response: ProduceResponse,
+        waiting: list[Waiting],
     ) -> None:
         super().__init__()
+        self._broker = broker
         self._request = request
         self._response = response
         self._waiting = waiting
@@ -208,6 +243,7 @@ class DelayedProduce(DelayedOperation):
 
     def on_complete(self) -> None:
         """Send the answer."""
+        _tell_leaders(self._broker, self._request, self._response)
         self._request.answer(self._response)
 
 

@@ -91,8 +91,11 @@ class ReplicationOptions(Section):
         "replica.selector.class",
         "string",
         default=None,
-        reserved=REPLICATION,
-        doc="Chooses the replica that a consumer reads from.",
+        choices=(
+            "org.apache.kafka.common.replica.RackAwareReplicaSelector",
+            "org.apache.kafka.common.replica.LeaderSelector",
+        ),
+        doc="Chooses the replica that a consumer reads from: one in its rack, or the leader.",
     )
     controlled_shutdown_enable: bool = option(
         "controlled.shutdown.enable",
@@ -127,7 +130,6 @@ class ReplicationOptions(Section):
         default=2**63 - 1,
         at_least=0,
         dynamic="broker",
-        reserved=REPLICATION,
         doc="Bytes per second that a leader sends to throttled replicas.",
     )
     follower_replication_throttled_rate: int = option(
@@ -136,7 +138,6 @@ class ReplicationOptions(Section):
         default=2**63 - 1,
         at_least=0,
         dynamic="broker",
-        reserved=REPLICATION,
         doc="Bytes per second that a follower fetches for throttled replicas.",
     )
     replica_alter_log_dirs_io_max_bytes_per_second: int = option(

@@ -1,0 +1,93 @@
+"""How fast replicas may be copied: a rate for what this broker gives, and one for what it gets.
+
+A rate counts bytes in windows of a second, eleven of them, and is exceeded while their average is
+above the limit. Only replicas that a topic names as throttled are counted and held back. A leader
+never holds back a replica that is in sync: it would fall out of sync by that. A follower leaves
+throttled partitions out of its fetches, and its leader then waits.
+
+Plain objects; the time is an argument.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Collection
+
+from barnabas.config.broker import BrokerOptions
+from barnabas.config.topic import TopicOptions
+
+WINDOW_MS = 1000
+WINDOWS = 11
+UNLIMITED = 2**63 - 1
+ALL = "*"
+
+
+class WindowedRate:
+    """Bytes per second, over the last windows."""
+
+    __slots__ = ("_windows",)
+
+    def __init__(self) -> None:
+        self._windows: deque[list[int]] = deque()
+        """When each began, and its bytes."""
+
+    def record(self, size_bytes: int, now_ms: int) -> None:
+        """Count bytes."""
+        self._forget(now_ms)
+        if not self._windows or now_ms - self._windows[-1][0] >= WINDOW_MS:
+            self._windows.append([now_ms, 0])
+        self._windows[-1][1] += size_bytes
+
+    def per_second(self, now_ms: int) -> float:
+        """Return the average since the oldest window began, that is over a second at least."""
+        self._forget(now_ms)
+        if not self._windows:
+            return 0.0
+        total = sum(size for _, size in self._windows)
+        elapsed_ms = max(now_ms - self._windows[0][0], WINDOW_MS)
+        return total * 1000 / elapsed_ms
+
+    def _forget(self, now_ms: int) -> None:
+        while self._windows and now_ms - self._windows[0][0] >= WINDOWS * WINDOW_MS:
+            self._windows.popleft()
+
+
+class Throttle:
+    """One direction: a limit that may change at any time, and what was copied."""
+
+    __slots__ = ("_limit", "_rate")
+
+    def __init__(self, limit: Callable[[], int]) -> None:
+        self._limit = limit
+        self._rate = WindowedRate()
+
+    def record(self, size_bytes: int, now_ms: int) -> None:
+        """Count what was copied for a throttled replica."""
+        self._rate.record(size_bytes, now_ms)
+
+    def is_exceeded(self, now_ms: int) -> bool:
+        """Tell whether throttled replicas must wait."""
+        limit = self._limit()
+        return limit < UNLIMITED and self._rate.per_second(now_ms) > limit
+
+
+class ReplicationQuotas:
+    """Both directions of one broker."""
+
+    def __init__(self, options: Callable[[], BrokerOptions]) -> None:
+        self.leader = Throttle(lambda: options().leader_replication_throttled_rate)
+        self.follower = Throttle(lambda: options().follower_replication_throttled_rate)
+
+
+def leads_throttled(options: TopicOptions, partition: int, broker_id: int) -> bool:
+    """Tell whether a leader's copies of a partition are throttled."""
+    return _names(options.leader_replication_throttled_replicas, partition, broker_id)
+
+
+def follows_throttled(options: TopicOptions, partition: int, broker_id: int) -> bool:
+    """Tell whether a follower's copy of a partition is throttled."""
+    return _names(options.follower_replication_throttled_replicas, partition, broker_id)
+
+
+def _names(listed: Collection[str], partition: int, broker_id: int) -> bool:
+    return bool(listed) and (ALL in listed or f"{partition}:{broker_id}" in listed)

@@ -1,0 +1,79 @@
+"""Rates of replication: what counts, for how long, and who is held back."""
+
+from __future__ import annotations
+
+import pytest
+
+from barnabas.broker.replication_quotas import (
+    UNLIMITED,
+    Throttle,
+    WindowedRate,
+    follows_throttled,
+    leads_throttled,
+)
+from barnabas.config.broker import BrokerOptions
+from barnabas.config.topic import TopicOptions, validate_overrides
+from barnabas.model.errors import ConfigError
+
+
+def test_a_rate_is_an_average_of_the_last_windows() -> None:
+    rate = WindowedRate()
+    assert rate.per_second(0) == 0
+    rate.record(500, 10_000)
+    assert rate.per_second(10_000) == 500, "not over no time at all"
+    rate.record(500, 10_900)
+    assert rate.per_second(10_900) == 1000
+    assert rate.per_second(12_000) == 500
+    rate.record(4000, 14_000)
+    assert rate.per_second(14_000) == 1250
+    assert rate.per_second(20_900) == pytest.approx(5000 / 10.9)
+    assert rate.per_second(21_000) == pytest.approx(4000 / 7), "the first window is forgotten"
+    assert rate.per_second(60_000) == 0
+
+
+def test_a_throttle_lets_as_much_through_as_it_says() -> None:
+    """A copier that asks each millisecond gets the limit in the long run, and never twice."""
+    throttle = Throttle(lambda: 1000)
+    copied = 0
+    for now_ms in range(60_000):
+        if not throttle.is_exceeded(now_ms):
+            throttle.record(10, now_ms)
+            copied += 10
+    assert 50_000 <= copied <= 66_000
+
+
+def test_limits_act_when_they_change() -> None:
+    limits = [UNLIMITED]
+    throttle = Throttle(lambda: limits[0])
+    throttle.record(10**9, 0)
+    assert not throttle.is_exceeded(0)
+    limits[0] = 10**6
+    assert throttle.is_exceeded(0)
+    limits[0] = 10**9
+    assert not throttle.is_exceeded(0)
+    limits[0] = 0
+    assert throttle.is_exceeded(0)
+    assert not Throttle(lambda: 0).is_exceeded(0), "nothing was copied yet"
+
+
+def options(**overrides: str) -> TopicOptions:
+    names = {f"{side}.replication.throttled.replicas": text for side, text in overrides.items()}
+    return validate_overrides(names, BrokerOptions.parse({}))
+
+
+def test_who_is_throttled() -> None:
+    some = options(leader="0:1,1:2", follower="0:3")
+    assert leads_throttled(some, 0, 1)
+    assert leads_throttled(some, 1, 2)
+    assert not leads_throttled(some, 0, 2)
+    assert not leads_throttled(some, 0, 11)
+    assert follows_throttled(some, 0, 3)
+    assert not follows_throttled(some, 0, 1)
+    assert leads_throttled(options(leader="*"), 7, 7)
+    assert not leads_throttled(options(), 0, 1)
+
+
+@pytest.mark.parametrize("text", ["x", "0", "0:", "0:1,x", "0:1;1:2", "*,0:1", "-1:2", "0:1:2"])
+def test_what_names_no_replica(text: str) -> None:
+    with pytest.raises(ConfigError, match=r"leader\.replication\.throttled\.replicas"):
+        options(leader=text)
