@@ -183,6 +183,43 @@ class Distribution:
             wait_for_line(process, log, "Kafka Server started", timeout_s)
         return broker
 
+    def join(
+        self,
+        data_dir: Path,
+        number: int,
+        zookeeper: str,
+        *,
+        port: int = 0,
+        options: Mapping[str, str] | None = None,
+        heap: str = "256m",
+        timeout_s: float = 60,
+        wait: bool = True,
+    ) -> RunningBroker:
+        """Start a broker of a cluster that ZooKeeper coordinates (only 3.9 can)."""
+        port = port or free_port()
+        settings = {
+            "broker.id": str(number),
+            "listeners": f"PLAINTEXT://127.0.0.1:{port}",
+            "log.dirs": str(data_dir / "logs"),
+            "zookeeper.connect": zookeeper,
+            "group.initial.rebalance.delay.ms": "0",
+            **(options or {}),
+        }
+        data_dir.mkdir(parents=True, exist_ok=True)
+        properties, log = data_dir / "server.properties", data_dir / "server.log"
+        properties.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
+        told = [
+            "-Dorg.slf4j.simpleLogger.log.kafka.server.KafkaServer=info",
+            "-Dorg.slf4j.simpleLogger.showDateTime=true",
+        ]
+        argv = self.command("kafka-server-start", str(properties), heap=heap, java_options=told)
+        with log.open("wb") as output:
+            process = subprocess.Popen(argv, stdout=output, stderr=output)
+        if wait:
+            wait_for_line(process, log, f"[KafkaServer id={number}] started", timeout_s)
+        name = f"Apache Kafka {self.version}"
+        return RunningBroker(name, process, f"127.0.0.1:{port}", data_dir / "logs")
+
     def _format(
         self, data_dir: Path, properties: Path, port: int, options: Mapping[str, str]
     ) -> None:

@@ -8,6 +8,7 @@ sent to its next one: the new registration makes the controller tell everything 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
@@ -47,6 +48,13 @@ class ControllerChannels:
         for letter in letters:
             self._queue(letter.broker_id, letter.request.broker_epoch).put_nowait(letter)
 
+    async def all_told(self, timeout_ms: int) -> None:
+        """Wait until every letter so far is answered, or time is up."""
+        queues = [queue for _, queue, _ in self._lines.values()]
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(timeout_ms / 1000):
+                await asyncio.gather(*(queue.join() for queue in queues))
+
     async def close(self) -> None:
         """End all lines; what was not sent is not sent any more."""
         tasks = [task for _, _, task in self._lines.values()]
@@ -72,6 +80,7 @@ class ControllerChannels:
         while True:
             letter = await queue.get()
             self._answered(letter, await self._broker.control.take(letter.request))
+            queue.task_done()
 
     async def _serve(self, broker_id: int, epoch: int, queue: asyncio.Queue[Letter]) -> None:
         connection: Connection | None = None
@@ -89,9 +98,10 @@ class ControllerChannels:
                             "broker %d does not hear its controller: %s", broker_id, failure
                         )
                         await asyncio.sleep(PAUSE_S)
-                if response.error_code == ErrorCode.STALE_BROKER_EPOCH:
-                    continue  # a younger life of it: its registration will tell
-                self._answered(letter, response)
+                # A younger life of it will hear everything anew: its registration tells of it.
+                if response.error_code != ErrorCode.STALE_BROKER_EPOCH:
+                    self._answered(letter, response)
+                queue.task_done()
         finally:
             if connection is not None:
                 connection.close()

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
 
 NEWEST_ALTER_PARTITION = 3
+TELLING_MS_MAX = 2000
 
 
 async def answer_here(broker: Broker, request: Message) -> Message:
@@ -46,6 +47,9 @@ async def controlled_shutdown(
         )
     except RequestError as refusal:
         return ControlledShutdownResponse(error_code=refusal.code)
+    if request.broker_id == broker.broker_id:
+        # Nobody else could tell the others, and until they know clients come here in vain.
+        await broker.controller.all_told(TELLING_MS_MAX)
     return ControlledShutdownResponse(
         remaining_partitions=[
             RemainingPartition(topic_name=key.topic, partition_index=key.partition)
