@@ -7,7 +7,7 @@ again) is reported offset by offset, or with `failOnDataLoss=false` passed over.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from barnabas.model.errors import InvalidValueError
@@ -16,6 +16,7 @@ from barnabas.spark.admission import Patience, share
 from barnabas.spark.choice import TopicNow
 from barnabas.spark.errors import CheckpointError, DataLossError, Loss
 from barnabas.spark.options import SourceOptions
+from barnabas.spark.plan import Range
 from barnabas.spark.positions import Positions
 
 
@@ -82,6 +83,23 @@ class Progress:
             begun,
         )
 
+    def still_there(self, ranges: Iterable[Range], end: Positions, view: View) -> list[Range]:
+        """Return the ranges of a batch whose topics are those that it was planned for.
+
+        A batch that is replayed may find that a topic was deleted or created again meanwhile, and
+        would read offsets that have nothing to do with those of then.
+        """
+        kept, losses = [], []
+        for each in ranges:
+            why = _changed(each.topic, view, end.topic_ids)
+            if why is None:
+                kept.append(each)
+            elif len(each):
+                losses.append(Loss(each.place, each.start, each.until, why))
+        if losses and self._options.fails_on_loss:
+            raise DataLossError(losses)
+        return kept
+
     def _ends(self, view: View) -> Mapping[TopicPartition, int]:
         if self._target is None:
             return view.latest
@@ -100,11 +118,7 @@ class Progress:
                 f"the checkpoint is of topic {', '.join(sorted(strangers))}, the query reads "
                 f"{options.choice.text}: use another checkpointLocation"
             )
-        anew = {
-            name
-            for name, known in start.topic_ids.items()
-            if name in view.topics and known and view.topics[name].topic_id not in ("", known)
-        }
+        anew = {name for name in start.topic_ids if _changed(name, view, start.topic_ids)}
         losses = _out_of_range(start.offsets, view, start.topic_ids)
         if losses and options.fails_on_loss:
             raise DataLossError(losses)
@@ -129,13 +143,9 @@ def _out_of_range(
     """Return what is not there of the offsets that are to be read next."""
     losses = []
     for place, offset in sorted(offsets.items()):
-        topic = view.topics.get(place.topic)
-        known = topic_ids.get(place.topic, "")
-        if topic is None:
-            losses.append(Loss(place, offset, None, "the topic is gone"))
-        elif known and topic.topic_id not in ("", known):
-            why = f"the topic was deleted and created again: its id was {known}, it is now "
-            losses.append(Loss(place, offset, None, why + topic.topic_id))
+        why = _changed(place.topic, view, topic_ids)
+        if why is not None:
+            losses.append(Loss(place, offset, None, why))
         elif place not in view.latest:
             losses.append(Loss(place, offset, None, "the partition is gone"))
         elif offset < view.earliest[place]:
@@ -145,6 +155,20 @@ def _out_of_range(
             end = view.latest[place]
             losses.append(Loss(place, end, offset, f"the log ends at {end}"))
     return losses
+
+
+def _changed(name: str, view: View, topic_ids: Mapping[str, str]) -> str | None:
+    """Tell what happened to a topic since its id was noted; None: nothing."""
+    topic = view.topics.get(name)
+    if topic is None:
+        return "the topic is gone"
+    known = topic_ids.get(name, "")
+    if known and topic.topic_id not in ("", known):
+        return (
+            f"the topic was deleted and created again: its id was {known}, it is now "
+            f"{topic.topic_id}"
+        )
+    return None
 
 
 def _clamped(offsets: Mapping[TopicPartition, int], view: View) -> dict[TopicPartition, int]:

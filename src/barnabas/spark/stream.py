@@ -86,11 +86,16 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return Positions(view.latest, ids, self._options.tasks(len(view.latest))).to_json()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
-        """Return the tasks of a batch: from the stored offsets alone."""
+        """Return the tasks of a batch: from the stored offsets alone.
+
+        The cluster is only asked whether its topics are still those of then, and that only for a
+        batch that is replayed: others come right after `latestOffset`.
+        """
         until = parse_positions(end)
         if until is None or start == end:
             return []
         ranges = ranges_between(parse_positions(start), until)
+        ranges = self._progress.still_there(ranges, until, self._view or self._look())
         tasks = plan(ranges, until.tasks, self._options.records_per_partition_max)
         return [RangesPartition(task) for task in tasks]
 

@@ -139,3 +139,14 @@ def test_a_start_outside_of_the_log_is_refused() -> None:
 def test_a_topic_that_does_not_exist_is_refused() -> None:
     with pytest.raises(InvalidValueError, match="subscribe=t: topic t does not exist"):
         Progress(options()).begin(View({}, {}, {}), {})
+
+
+def test_a_replay_does_not_read_another_topic_of_the_same_name() -> None:
+    end = at(9)
+    ranges = ranges_between(at(5), end)
+    progress, lenient = Progress(options()), Progress(options(failOnDataLoss="false"))
+    assert progress.still_there(ranges, end, view((0, 20))) == ranges
+    for now, why in [(view((0, 20), topic_id="two"), "created again"), (View({}, {}, {}), "gone")]:
+        with pytest.raises(DataLossError, match=f"offsets 5 to 8 of t-0 .*{why}"):
+            progress.still_there(ranges, end, now)
+        assert lenient.still_there(ranges, end, now) == []

@@ -1,0 +1,341 @@
+"""Spark reads from and writes to a running broker through `format("barnabas")`.
+
+One session for all: it takes the JVM some twenty seconds to come up. The decisions behind these
+queries are tested without Spark in `tests/unit/spark`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from barnabas import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
+from barnabas.admin import NewTopic
+
+pytest.importorskip("pyspark", reason="pip install 'barnabas[spark]'")
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.xdist_group("spark"),
+    pytest.mark.filterwarnings("default"),  # what PySpark warns of is its own
+]
+
+Options = dict[str, str]
+
+USERS_OWN = """
+import pyarrow as pa
+import pyarrow.compute as pc
+
+def sizes(batch):
+    return pa.RecordBatch.from_pydict(
+        {"offset": batch.column("offset"), "size": pc.binary_length(batch.column("value"))}
+    )
+"""
+"""A module that the session's workers can import."""
+
+
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    from pyspark.sql import SparkSession
+
+    code = tmp_path_factory.mktemp("code")
+    (code / "users_own.py").write_text(USERS_OWN)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYSPARK_PYTHON", sys.executable)
+        patch.setenv("PYTHONPATH", str(code))
+        session = (
+            SparkSession.builder.master("local[2]")
+            .config("spark.ui.enabled", "false")
+            .config("spark.sql.shuffle.partitions", "2")
+            .config("spark.sql.session.timeZone", "UTC")
+            .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse")))
+            .getOrCreate()
+        )
+        session.sparkContext.setLogLevel("OFF")
+        yield session
+        session.stop()
+
+
+@pytest.fixture(scope="module")
+def admin(bootstrap: str) -> Iterator[KafkaAdminClient]:
+    with KafkaAdminClient(bootstrap_servers=bootstrap) as client:
+        yield client
+
+
+@pytest.fixture
+def producer(bootstrap: str) -> Iterator[KafkaProducer]:
+    with KafkaProducer(bootstrap_servers=bootstrap) as client:
+        yield client
+
+
+NUMBERS = itertools.count()
+
+
+@pytest.fixture
+def new_topic(admin: KafkaAdminClient) -> Callable[..., str]:
+    def make(partitions: int = 1, **configs: str) -> str:
+        name = f"spark-{next(NUMBERS)}"
+        admin.create_topics([NewTopic(name, partitions, 1, topic_configs=configs)])
+        return name
+
+    return make
+
+
+def fill(producer: KafkaProducer, topic: str, values: Iterator[int] | range, partitions: int = 1):
+    for value in values:
+        producer.send(topic, b"%d" % value, key=b"k%d" % value, partition=value % partitions)
+    producer.flush()
+
+
+def read(spark: SparkSession, bootstrap: str, **options: str) -> DataFrame:
+    reader = spark.read.format("barnabas").option("kafka.bootstrap.servers", bootstrap)
+    return reader.options(**options).load()
+
+
+def numbers(frame: DataFrame) -> list[int]:
+    return sorted(int(row.value) for row in frame.select("value").collect())
+
+
+def stream(spark: SparkSession, bootstrap: str, **options: str) -> DataFrame:
+    reader = spark.readStream.format("barnabas").option("kafka.bootstrap.servers", bootstrap)
+    return reader.options(startingOffsets="earliest", **options).load()
+
+
+def run_to_topic(
+    frame: DataFrame, bootstrap: str, topic: str, checkpoint: Path, **options: str
+) -> Any:
+    """Run a stream with all that there is now; return the finished query."""
+    query = (
+        frame.writeStream.format("barnabas")
+        .option("kafka.bootstrap.servers", bootstrap)
+        .option("topic", topic)
+        .option("checkpointLocation", str(checkpoint))
+        .options(**options)
+        .trigger(availableNow=True)
+        .start()
+    )
+    assert query.awaitTermination(120)
+    return query
+
+
+def consumed(bootstrap: str, topic: str, partitions: int = 1) -> list[Any]:
+    """Return all committed records of a topic."""
+    places = [TopicPartition(topic, number) for number in range(partitions)]
+    with KafkaConsumer(bootstrap_servers=bootstrap, isolation_level="read_committed") as consumer:
+        consumer.assign(places)
+        consumer.seek_to_beginning()
+        ends = consumer.end_offsets(places)
+        found: list[Any] = []
+        while any(consumer.position(place) < ends[place] for place in places):
+            for records in consumer.poll(timeout_ms=100).values():
+                found += records
+        return found
+
+
+def test_a_batch_query_returns_the_rows_of_a_topic(
+    spark: SparkSession, bootstrap: str, producer: KafkaProducer, new_topic: Callable[..., str]
+) -> None:
+    topic = new_topic(3)
+    producer.send(topic, b"one", key=b"a", partition=1, timestamp_ms=1_700_000_000_123)
+    producer.send(topic, None, key=b"b", partition=1, headers=[("h", b"1"), ("h", None)])
+    producer.flush()
+    fill(producer, topic, range(300), partitions=3)
+
+    frame = read(spark, bootstrap, subscribe=topic, includeHeaders="true")
+    assert frame.columns == [
+        *("key", "value", "topic", "partition", "offset", "timestamp", "timestampType", "headers")
+    ]
+    first, second = frame.where("partition = 1 and offset < 2").orderBy("offset").collect()
+    assert (bytes(first.key), bytes(first.value)) == (b"a", b"one")
+    assert (first.topic, first.partition, first.offset, first.timestampType) == (topic, 1, 0, 0)
+    assert first.timestamp.microsecond == 123_000
+    assert (first.headers, second.value) == ([], None)
+    assert [(each.key, each.value) for each in second.headers] == [("h", b"1"), ("h", None)]
+    assert numbers(frame.where("value is not null and value != 'one'")) == list(range(300))
+
+
+def test_a_batch_query_reads_between_two_places(
+    spark: SparkSession, bootstrap: str, producer: KafkaProducer, new_topic: Callable[..., str]
+) -> None:
+    topic = new_topic(1)
+    fill(producer, topic, range(50))
+    frame = read(
+        spark,
+        bootstrap,
+        subscribe=topic,
+        startingOffsets=f'{{"{topic}": {{"0": 10}}}}',
+        endingOffsets=f'{{"{topic}": {{"0": 20}}}}',
+        minPartitions="3",
+    )
+    assert numbers(frame) == list(range(10, 20))
+    assert frame.rdd.getNumPartitions() == 3
+
+
+def test_aborted_records_and_control_records_are_passed_over(
+    spark: SparkSession, bootstrap: str, new_topic: Callable[..., str]
+) -> None:
+    topic = new_topic(1)
+    with KafkaProducer(bootstrap_servers=bootstrap, transactional_id=f"{topic}-tx") as writer:
+        writer.init_transactions()
+        for number, ending in enumerate(["commit", "abort", "commit"]):
+            writer.begin_transaction()
+            writer.send(topic, b"%d" % number, partition=0)
+            writer.flush()  # an abort would give up what was not sent
+            getattr(writer, f"{ending}_transaction")()
+    options = {"subscribe": topic, "kafka.isolation.level": "read_committed"}
+    assert numbers(read(spark, bootstrap, **options)) == [0, 2]
+    assert numbers(read(spark, bootstrap, subscribe=topic)) == [0, 1, 2]
+
+
+def test_a_stream_copies_a_topic_once_over_two_runs(
+    spark: SparkSession,
+    bootstrap: str,
+    producer: KafkaProducer,
+    admin: KafkaAdminClient,
+    new_topic: Callable[..., str],
+    tmp_path: Path,
+) -> None:
+    source, target, group = new_topic(2), new_topic(2), "readers-of-a-copy"
+    fill(producer, source, range(100), partitions=2)
+    frame = stream(
+        spark, bootstrap, subscribe=source, offsetGroup=group, maxOffsetsPerTrigger="60"
+    ).select("key", "value")
+    query = run_to_topic(frame, bootstrap, target, tmp_path / "c", exactlyOnce="true")
+    assert [each["numInputRows"] for each in query.recentProgress if each["numInputRows"]] == [
+        60,
+        40,
+    ]
+    offsets = admin.list_consumer_group_offsets(group)
+    assert {place.partition: each.offset for place, each in offsets.items()} == {0: 50, 1: 50}
+
+    fill(producer, source, range(100, 110), partitions=2)
+    run_to_topic(frame, bootstrap, target, tmp_path / "c", exactlyOnce="true")
+    records = consumed(bootstrap, target, 2)
+    assert sorted(int(record.value) for record in records) == list(range(110))
+    assert all(record.key == b"k" + record.value for record in records)
+
+
+def test_a_batch_that_is_replayed_is_written_once(
+    spark: SparkSession,
+    bootstrap: str,
+    producer: KafkaProducer,
+    new_topic: Callable[..., str],
+    tmp_path: Path,
+) -> None:
+    source, target = new_topic(2), new_topic(1)
+    fill(producer, source, range(100), partitions=2)
+    frame = stream(spark, bootstrap, subscribe=source).select("value")
+    run_to_topic(frame, bootstrap, target, tmp_path / "c", exactlyOnce="true")
+    # As if the driver had died after its commit and before it noted that the batch is done.
+    [commit] = (tmp_path / "c" / "commits").glob("0")
+    commit.unlink()
+    (tmp_path / "c" / "commits" / ".0.crc").unlink(missing_ok=True)
+    fill(producer, source, range(100, 200), partitions=2)
+    run_to_topic(frame, bootstrap, target, tmp_path / "c", exactlyOnce="true")
+    values = sorted(int(record.value) for record in consumed(bootstrap, target))
+    assert values == list(range(200))
+
+
+def test_rows_are_written_with_topics_keys_headers_and_times(
+    spark: SparkSession, bootstrap: str, new_topic: Callable[..., str]
+) -> None:
+    one, two = new_topic(2), new_topic(1)
+    frame = spark.sql(
+        f"""
+        SELECT if(id % 2 = 0, '{one}', '{two}') AS topic, concat('k', id) AS key,
+               cast(id AS STRING) AS value, if(id % 2 = 0, 1, 0) AS partition,
+               timestamp_millis(1700000000000 + id) AS timestamp,
+               array(named_struct('key', 'h', 'value', cast('x' AS BINARY))) AS headers
+        FROM range(10)
+        """
+    )
+    frame.write.format("barnabas").option("kafka.bootstrap.servers", bootstrap).mode(
+        "append"
+    ).save()
+    records = {int(each.value): each for each in consumed(bootstrap, one, 2)}
+    assert sorted(records) == [0, 2, 4, 6, 8]
+    assert {each.partition for each in records.values()} == {1}
+    assert (records[4].key, records[4].timestamp) == (b"k4", 1_700_000_000_004)
+    assert list(records[4].headers) == [("h", b"x")]
+    assert sorted(int(each.value) for each in consumed(bootstrap, two)) == [1, 3, 5, 7, 9]
+
+
+def test_values_are_read_as_typed_columns(
+    spark: SparkSession, bootstrap: str, producer: KafkaProducer, new_topic: Callable[..., str]
+) -> None:
+    topic = new_topic(1)
+    for value in (b'{"id": 1, "name": "a", "more": 0}', b"{oops", None, b'{"id": 2}'):
+        producer.send(topic, value, key=b"k", partition=0)
+    producer.flush()
+    frame = read(
+        spark, bootstrap, subscribe=topic, valueFormat="json", valueSchema="id INT, name STRING"
+    )
+    rows = frame.selectExpr("value.*", "valueError").collect()
+    assert [(row.id, row.name) for row in rows] == [(1, "a"), (None, None), (None, None), (2, None)]
+    assert [row.valueError is not None for row in rows] == [False, True, False, False]
+
+
+def test_a_function_of_the_user_makes_the_rows(
+    spark: SparkSession, bootstrap: str, producer: KafkaProducer, new_topic: Callable[..., str]
+) -> None:
+    topic = new_topic(1)
+    fill(producer, topic, range(5))
+    reader = spark.read.format("barnabas").schema("offset BIGINT, size INT")
+    frame = reader.options(
+        **{"kafka.bootstrap.servers": bootstrap, "subscribe": topic, "transform": "users_own:sizes"}
+    ).load()
+    assert [(row.offset, row.size) for row in frame.collect()] == [(each, 1) for each in range(5)]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"subscribe": "no-such-topic"}, "topic no-such-topic does not exist"),
+        ({"subscribed": "t"}, "subscribed: no such option; did you mean subscribe?"),
+        ({}, "one of subscribe, subscribePattern, assign says what to read: none is given"),
+        ({"subscribe": "t", "kafka.group.idd": "x"}, "group.idd: no such option"),
+    ],
+)
+def test_bad_options_are_told_in_a_line(
+    spark: SparkSession, bootstrap: str, options: Options, message: str
+) -> None:
+    from pyspark.errors import AnalysisException
+
+    with pytest.raises(AnalysisException) as failure:
+        read(spark, bootstrap, **options).count()
+    assert message in str(failure.value)
+
+
+def test_a_topic_that_was_created_again_ends_the_stream(
+    spark: SparkSession,
+    bootstrap: str,
+    producer: KafkaProducer,
+    admin: KafkaAdminClient,
+    new_topic: Callable[..., str],
+    tmp_path: Path,
+) -> None:
+    from pyspark.errors import StreamingQueryException
+
+    source, target = new_topic(1), new_topic(1)
+    fill(producer, source, range(10))
+    frame = stream(spark, bootstrap, subscribe=source).select("value")
+    run_to_topic(frame, bootstrap, target, tmp_path / "c")
+    admin.delete_topics([source])
+    admin.create_topics([NewTopic(source, 1, 1)])
+    fill(producer, source, range(20))
+    with pytest.raises(StreamingQueryException) as failure:
+        run_to_topic(frame, bootstrap, target, tmp_path / "c")
+    assert f"offsets from 10 on of {source}-0 (the topic was deleted" in str(failure.value)
+
+    other = stream(spark, bootstrap, subscribe=target).select("value")
+    with pytest.raises(StreamingQueryException) as failure:
+        run_to_topic(other, bootstrap, source, tmp_path / "c")
+    assert f"the checkpoint is of topic {source}" in str(failure.value)

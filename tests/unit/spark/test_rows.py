@@ -1,0 +1,114 @@
+"""Polled records as Spark's rows: its columns, types and order, or what a transform makes."""
+
+from __future__ import annotations
+
+import datetime
+
+import pytest
+
+pa = pytest.importorskip("pyarrow", reason="pip install 'barnabas[arrow]'")
+
+from barnabas.consumer.arrow import schema  # noqa: E402
+from barnabas.model.errors import ConfigError  # noqa: E402
+from barnabas.spark.rows import Rows, load_transform, source_ddl  # noqa: E402
+from barnabas.spark.values import ValueFormat  # noqa: E402
+
+BINARY = ValueFormat()
+TIME = datetime.datetime(2026, 1, 2, 3, 4, 5, 678_000, tzinfo=datetime.UTC)
+LAYOUT = pa.schema(
+    [
+        ("key", pa.binary()),
+        ("value", pa.binary()),
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("offset", pa.int64()),
+        ("timestamp", pa.timestamp("us", tz="UTC")),
+        ("timestampType", pa.int32()),
+        (
+            "headers",
+            pa.list_(
+                pa.field("element", pa.struct([("key", pa.string()), ("value", pa.binary())]))
+            ),
+        ),
+    ]
+)
+
+
+def polled() -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist(
+        [
+            {
+                "topic": "t",
+                "partition": 3,
+                "offset": 7,
+                "timestamp": TIME,
+                "timestamp_type": 1,
+                "key": None,
+                "value": b'{"id": 5}',
+                "headers": [{"key": "h", "value": None}],
+            }
+        ],
+        schema=schema(),
+    )
+
+
+def keep_ids(batch: pa.RecordBatch) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict({"id": batch.column("offset")})
+
+
+def give_nothing(batch: pa.RecordBatch) -> None:
+    return None
+
+
+def test_rows_have_exactly_the_declared_layout() -> None:
+    batch = Rows(LAYOUT, BINARY, None)(polled())
+    assert batch.schema.equals(LAYOUT)
+    assert batch.to_pylist() == [
+        {
+            "key": None,
+            "value": b'{"id": 5}',
+            "topic": "t",
+            "partition": 3,
+            "offset": 7,
+            "timestamp": TIME,
+            "timestampType": 1,
+            "headers": [{"key": "h", "value": None}],
+        }
+    ]
+
+
+def test_values_that_are_read_stand_beside_their_errors() -> None:
+    layout = pa.schema([("value", pa.struct([("id", pa.int32())])), ("valueError", pa.string())])
+    batch = Rows(layout, ValueFormat("json", "id INT"), None)(polled())
+    assert batch.to_pylist() == [{"value": {"id": 5}, "valueError": None}]
+
+
+def test_a_transform_makes_the_rows() -> None:
+    layout = pa.schema([("id", pa.int32())])
+    rows = Rows(layout, BINARY, f"{__name__}:keep_ids")
+    assert rows(polled()).equals(pa.RecordBatch.from_pydict({"id": [7]}, schema=layout))
+    with pytest.raises(ValueError, match="the batch lacks other; it has id"):
+        Rows(pa.schema([("other", pa.int32())]), BINARY, f"{__name__}:keep_ids")(polled())
+    with pytest.raises(TypeError, match="returned NoneType"):
+        Rows(layout, BINARY, f"{__name__}:give_nothing")(polled())
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("json.dumps", "must be package.module:function"),
+        ("json:nothing", "cannot be loaded"),
+        ("no_such_module:f", "cannot be loaded"),
+        ("json:__name__", "is not a function"),
+    ],
+)
+def test_a_transform_that_is_not_there_is_named(path: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        load_transform(path)
+
+
+def test_columns_follow_the_options() -> None:
+    assert source_ddl(BINARY, True).startswith("key BINARY, value BINARY, topic STRING")
+    assert source_ddl(BINARY, True).endswith("headers ARRAY<STRUCT<key: STRING, value: BINARY>>")
+    assert source_ddl(ValueFormat("string"), False).endswith("valueError STRING")
+    assert "value STRUCT<id INT>" in source_ddl(ValueFormat("json", "id INT"), False)
