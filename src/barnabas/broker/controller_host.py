@@ -105,6 +105,11 @@ class ControllerHost:
         self.decided.watch(lambda: self._term is not term, _ended(outcome))
         return await outcome
 
+    async def all_told(self, timeout_ms: int) -> None:
+        """Wait until all brokers have heard what was decided so far, or time is up."""
+        if self._channels is not None:
+            await self._channels.all_told(timeout_ms)
+
     # -- elections ----------------------------------------------------------------------------
 
     def _watch(self, _: TreeEvent) -> None:
