@@ -325,6 +325,21 @@ def test_iterate(library: Library, bootstrap: str, topic: str) -> None:
     assert found == [(topic, 0, number, None, b"%d" % number) for number in range(3)]
 
 
+def test_iterate_again_when_the_time_was_up(library: Library, bootstrap: str, topic: str) -> None:
+    place = library.kafka.TopicPartition(topic, 0)
+    with closing(reader(library, bootstrap, consumer_timeout_ms=500)) as consumer:
+        consumer.assign([place])
+        assert [record.value for record in consumer] == []
+        fill(library, bootstrap, topic, 2)
+        assert [record.value for record in consumer] == [b"0", b"1"]
+        fill(library, bootstrap, topic, 1)
+        assert next(consumer).offset == 2
+        with pytest.raises(StopIteration):
+            next(consumer)
+        fill(library, bootstrap, topic, 1)
+        assert [record.offset for record in consumer] == [3]
+
+
 def test_assign_by_hand(library: Library, bootstrap: str, make_topic: Callable[..., str]) -> None:
     topic = make_topic(3)
     fill(library, bootstrap, topic, 2, partition=2)

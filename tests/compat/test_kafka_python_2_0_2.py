@@ -143,3 +143,25 @@ def test_describes_the_cluster(act: Act, bootstrap: str) -> None:
     (broker,) = cluster["brokers"]
     assert f"{broker['host']}:{broker['port']}" == bootstrap
     assert cluster["controller_id"] == broker["node_id"]
+
+
+def test_a_program_sees_the_same_with_ours(
+    quick_bootstrap: str, new_name: Callable[[], str]
+) -> None:
+    program = CLIENT.with_name("program.py")
+
+    def run(root: str) -> Any:
+        ran = subprocess.run(
+            [sys.executable, "-W", "ignore", str(program), root, quick_bootstrap, new_name()],
+            env={**os.environ, "PYTHONPATH": str(RELEASE)},
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert ran.returncode == 0, ran.stderr
+        return {name: found for name, *found in json.loads(ran.stdout)}
+
+    theirs, ours = run("kafka"), run("barnabas")
+    # Groups have their topics' names, which differ.
+    assert len(theirs.pop("groups")[0]) == len(ours.pop("groups")[0]) == 1
+    assert ours == theirs

@@ -13,7 +13,7 @@ import inspect
 import re
 import threading
 import time
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -209,16 +209,14 @@ class KafkaConsumer:
         return [record for records in found.values() for record in records]
 
     def __iter__(self) -> Iterator[ConsumerRecord]:
+        if self._records.gi_frame is None:  # it ended, when nothing came for consumer.timeout.ms
+            self._records = self._iterate()
         return self._records
 
     def __next__(self) -> ConsumerRecord:
-        try:
-            return next(self._records)
-        except StopIteration:
-            self._records = self._iterate()
-            raise
+        return next(iter(self))
 
-    def _iterate(self) -> Iterator[ConsumerRecord]:
+    def _iterate(self) -> Generator[ConsumerRecord, None, None]:
         """Yield records; end when none comes for consumer.timeout.ms, or when closed."""
         timeout_ms = self._options.consumer_timeout_ms
         timeout_ms = float("inf") if timeout_ms is None or timeout_ms < 0 else timeout_ms

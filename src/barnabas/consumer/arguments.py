@@ -69,6 +69,8 @@ def _committable(partition: Any, value: Any) -> OffsetAndMetadata:
     offset, metadata, epoch = (*parts, *("", -1)[len(parts) - 1 :])[:3] if parts else (None, "", -1)
     if not isinstance(offset, int) or isinstance(offset, bool) or offset < 0:
         raise ValueError(f"offset {offset!r} for {partition}: must be a whole number, at least 0")
+    if metadata is None:  # as programs for kafka-python 2 have it
+        metadata = ""
     if not isinstance(metadata, str):
         raise ValueError(f"metadata {metadata!r} for {partition}: must be a text")
     return OffsetAndMetadata(offset, metadata, -1 if epoch is None else epoch)

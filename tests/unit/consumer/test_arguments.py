@@ -27,6 +27,7 @@ P = TopicPartition("t", 0)
         ((5, "note"), OffsetAndMetadata(5, "note", -1)),
         ((5, "note", 2), OffsetAndMetadata(5, "note", 2)),
         ((5, "note", None), OffsetAndMetadata(5, "note", -1)),
+        ((5, None), OffsetAndMetadata(5, "", -1)),
         (OffsetAndMetadata(5, "note", 3), OffsetAndMetadata(5, "note", 3)),
     ],
 )
@@ -44,7 +45,7 @@ def test_offsets_to_commit(given: Any, meant: OffsetAndMetadata) -> None:
         ({P: "5"}, "offset '5' for"),
         ({P: True}, "offset True"),
         ({P: ()}, "offset None"),
-        ({P: (5, None)}, "metadata None"),
+        ({P: (5, 6)}, "metadata 6"),
     ],
 )
 def test_bad_offsets_to_commit(given: Any, complaint: str) -> None:
