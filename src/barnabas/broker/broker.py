@@ -370,7 +370,7 @@ class Broker:
         self.log_failures = LogFailures(self, vital_path)
         self.relocations = Relocations(self, self._executor)
         self.retention = Retention(self, self._executor)
-        self.cleaning = Cleaning(self, self._executor)
+        self.cleaning = Cleaning(self, None if self._own_executor else self._executor)
         self.forks = Forks(self, self._executor, self._random_bytes)
         self.logs.on_failure = self.log_failures.of_directory
         self.configs = Configs(

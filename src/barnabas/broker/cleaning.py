@@ -1,8 +1,9 @@
 """Compaction of this broker's logs: so many cleaners, one log each at a time.
 
-What touches a log runs on the loop, the reading and writing of files on the executor, in pieces
-after which a cleaner may wait (`log.cleaner.io.max.bytes.per.second`, for all of them together) or
-stop. A log whose compaction fails is left alone until the broker starts again.
+What touches a log runs on the loop, the reading and writing of files on the cleaner's own thread,
+which gives way to the loop, in pieces after which a cleaner may wait
+(`log.cleaner.io.max.bytes.per.second`, for all of them together) or stop. A log whose compaction
+fails is left alone until the broker starts again.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING
 
+from barnabas.broker.background_threads import background_thread
 from barnabas.broker.cleaner_metrics import CleanerMetrics, LastRun
 from barnabas.log.cleaner import Cleanable, Cleaner
 from barnabas.log.compaction import Aborted, Compacted, Means, Steps, compact
@@ -33,6 +35,7 @@ class Cleaning:
     """The cleaners of one broker."""
 
     def __init__(self, broker: Broker, executor: Executor | None) -> None:
+        """Work on an executor; without one, each cleaner gets a thread of its own."""
         self.cleaner = Cleaner()
         self._metrics = CleanerMetrics(
             broker.metrics, self.cleaner, broker.partitions, broker.now_ms
@@ -74,12 +77,16 @@ class Cleaning:
 
     async def _work(self, number: int) -> None:
         broker = self._broker
+        own = None
+        executor = self._executor
+        if executor is None:
+            executor = own = background_thread(f"barnabas-cleaner-{number}")
         try:
             while not self._stopping.is_set() and number < broker.options.log_cleaner_threads:
                 logs = (partition.log for partition in list(broker.partitions.values()))
                 found = self.cleaner.begin_next(logs, broker.now_ms())
                 if found is not None:
-                    await self._clean(number, found)
+                    await self._clean(number, found, executor)
                     continue
                 pause_s = max(broker.options.log_cleaner_backoff_ms / 1000, PAUSE_S_MIN)
                 try:
@@ -92,8 +99,10 @@ class Cleaning:
             logger.exception("cleaner %d ended", number)
         finally:
             del self._workers[number]
+            if own is not None:
+                own.shutdown(wait=False)
 
-    async def _clean(self, number: int, found: Cleanable) -> None:
+    async def _clean(self, number: int, found: Cleanable, executor: Executor) -> None:
         broker, log = self._broker, found.log
         began = asyncio.get_running_loop().time()
         partition, options = log.topic_partition, broker.options
@@ -119,7 +128,7 @@ class Cleaning:
                 unlink_later=lambda paths: broker.logs.unlink_later(paths, delay_ms),
                 is_aborted=is_aborted,
             )
-            done = await self._run(steps, is_aborted)
+            done = await self._run(steps, executor, is_aborted)
             log.cleaned_offset = done.end_offset
             await broker.logs.write_checkpoints()
             seconds = asyncio.get_running_loop().time() - began
@@ -148,14 +157,16 @@ class Cleaning:
             del self._ended[partition]
             ended.set()
 
-    async def _run(self, steps: Steps, is_aborted: Callable[[], bool]) -> Compacted:
+    async def _run(
+        self, steps: Steps, executor: Executor, is_aborted: Callable[[], bool]
+    ) -> Compacted:
         """Run the work of a compaction elsewhere, and what is between here."""
         loop = asyncio.get_running_loop()
         try:
             work = next(steps)
             while True:
                 try:
-                    size = await loop.run_in_executor(self._executor, work)
+                    size = await loop.run_in_executor(executor, work)
                     await self._pay(size, is_aborted)
                 except Exception as failure:  # noqa: BLE001  # goes on to the generator
                     work = steps.throw(failure)
