@@ -40,6 +40,7 @@ COMMANDS = (
     Command("cluster", "barnabas.cli.cluster", "show brokers, controller and API versions"),
     Command("reassign", "barnabas.cli.reassign", "move partitions between brokers"),
     Command("elect", "barnabas.cli.elect", "have leaders elected now"),
+    Command("mirror", "barnabas.cli.mirror", "copy topics to another cluster, exactly once"),
 )
 
 EXAMPLES = """\

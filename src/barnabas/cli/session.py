@@ -45,8 +45,13 @@ def run(
                 raise
             return await work(board)
 
+    return on_loop(session(), busy=busy)
+
+
+def on_loop(work: Coroutine[Any, Any, Result], *, busy: bool = False) -> Result:
+    """Run work that finds its clusters by itself."""
     with asyncio.Runner(loop_factory=_busy_loop if busy else None) as runner:
-        return runner.run(_cancellable(session()))
+        return runner.run(_cancellable(work))
 
 
 def _busy_loop() -> asyncio.AbstractEventLoop:

@@ -16,21 +16,21 @@ from barnabas.config.clients.admin import AdminOptions
 from barnabas.config.properties import read_properties
 from barnabas.model.errors import ConfigError, InvalidValueError
 
-CONSUMER_DEFAULTS = {
+COMMON_DEFAULTS = {"bootstrap.timeout.ms": "5000", "client.id": "barnabas-mirror"}
+CONSUMER_DEFAULTS = COMMON_DEFAULTS | {
     "isolation.level": "read_committed",
-    "client.id": "barnabas-mirror",
 }
 CONSUMER_SETTINGS = {
     "enable.auto.commit": "false",  # positions are the mirror's own
     "auto.offset.reset": "none",  # a position outside of the log is looked at, not replaced
     "allow.auto.create.topics": "false",
 }
-PRODUCER_DEFAULTS = {
+PRODUCER_DEFAULTS = COMMON_DEFAULTS | {
     "batch.size": "262144",
     "buffer.memory": "67108864",
     "max.request.size": "67108864",  # the topic's own limit decides
-    "compression.type": "lz4",
-    "client.id": "barnabas-mirror",
+    "compression.type": "lz4",  # stamps of neighbours are much alike
+    "max.block.ms": "30000",
 }
 PRODUCER_SETTINGS = {"enable.idempotence": "true", "acks": "all"}
 

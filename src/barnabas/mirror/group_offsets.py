@@ -26,6 +26,7 @@ from barnabas.model.patterns import compile_pattern
 
 READER = {
     "max.partition.fetch.bytes": "65536",  # a probe looks for one record
+    "fetch.max.wait.ms": "10",  # a fetch that waits at the end would hold the next probe up
     "isolation.level": "read_committed",
 }
 WAIT_MS = 500.0

@@ -55,9 +55,11 @@ class Mirror:
         """Copy until done; raise what is final, and what passes only after `patience_ms`."""
         loop = asyncio.get_running_loop()
         failures, since_s, before = 0, 0.0, 0
+        began = False
         while True:
+            session = Session(self._options, self.progress, self._tell)
             try:
-                await Session(self._options, self.progress, self._tell).run()
+                await session.run()
                 return
             except BarnabasError as failure:
                 if isinstance(failure, RequestError) and failure.code in FENCED:
@@ -65,7 +67,9 @@ class Mirror:
                         "another mirror of this name has started, or this one was stopped for "
                         "longer than transaction.timeout.ms; two mirrors need two --name"
                     )
-                if not is_passing(failure):
+                # Clusters that were never reached are more likely misspelt than out of order.
+                began = began or session.began
+                if not began or not is_passing(failure):
                     raise
                 if not failures or self.progress.transactions > before:
                     failures, since_s = 0, loop.time()

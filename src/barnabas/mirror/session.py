@@ -11,7 +11,7 @@ session, exactly as a kill is by another process.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import TypeVar
@@ -27,8 +27,9 @@ from barnabas.mirror.positions import TOPIC_CONFIGS, TOPIC_PREFIX, Positions
 from barnabas.mirror.progress import Progress
 from barnabas.mirror.provenance import Stamp
 from barnabas.mirror.selection import Selection
+from barnabas.mirror.sending import send_rows
 from barnabas.model.error_codes import ErrorCode
-from barnabas.model.errors import BarnabasError, InvalidValueError
+from barnabas.model.errors import BarnabasError, InvalidValueError, RetriableError
 from barnabas.model.ids import TopicPartition
 from barnabas.model.request_errors import OffsetOutOfRangeError
 
@@ -42,6 +43,10 @@ RECORDS_MAX = 20_000
 """Records that are decoded at once."""
 
 Client = TypeVar("Client", AIOKafkaConsumer, AIOKafkaProducer)
+
+
+class TargetLagsError(RetriableError):
+    """The producer has not heard of a partition yet; one that is started anew asks again."""
 
 
 class SourceLostRecordsError(BarnabasError):
@@ -64,7 +69,10 @@ class MirrorOptions:
 
 
 class Session:
-    """One run; `progress` outlives it, `tell` hears what a person should know."""
+    """One run; `progress` outlives it, `tell` hears what a person should know.
+
+    `began` says that both clusters were reached and asked for the same mirror.
+    """
 
     def __init__(
         self, options: MirrorOptions, progress: Progress, tell: Callable[[str], None]
@@ -72,6 +80,7 @@ class Session:
         self._options = options
         self._progress = progress
         self._tell = tell
+        self.began = False
         self._positions = Positions()
         self._topic_ids: dict[TopicPartition, str] = {}
         self._ends: dict[TopicPartition, int] | None = None
@@ -91,6 +100,7 @@ class Session:
             self._producer = await started(
                 stack, AIOKafkaProducer(**options.target.producer(self._topic))
             )
+            self.began = True
             await self._read_positions()
             self._consumer = await started(stack, AIOKafkaConsumer(**options.source.consumer))
             await self._follow()
@@ -134,6 +144,7 @@ class Session:
         if followed.partitions == self._topic_ids:
             return
         partitions = followed.partitions
+        await self._check_target(partitions)
         starts = {
             each: self._positions.find(each, topic_id)
             for each, topic_id in partitions.items()
@@ -156,6 +167,16 @@ class Session:
         await self._transaction({})
         if self._ends is None and options.until_caught_up:
             self._ends = await self._offsets(list(partitions), LATEST)
+
+    async def _check_target(self, partitions: Iterable[TopicPartition]) -> None:
+        """Raise if the producer does not know all that is to be written to."""
+        known: dict[str, set[int]] = {}
+        for topic, index in partitions:
+            name = self._options.selection.target_name(topic)
+            if name not in known:
+                known[name] = await self._producer.partitions_for(name)
+            if index not in known[name]:
+                raise TargetLagsError(f"partition {index} of {name} is new to the producer")
 
     def _tell_changes(self, followed: Followed) -> None:
         plan = followed.plan
@@ -208,7 +229,7 @@ class Session:
                 rows = self._stamp.rows(records)
                 name = self._options.selection.target_name(partition.topic)
                 if rows:
-                    await producer.send_many(name, rows, partition=partition.partition)
+                    await send_rows(producer, name, partition.partition, rows)
                 positions.move(partition, records[-1].offset + 1, self._topic_ids[partition])
                 taken += len(records)
                 written += len(rows)

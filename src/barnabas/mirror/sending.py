@@ -1,0 +1,45 @@
+"""Rows to a partition, those without key and value included.
+
+A producer refuses a record that has neither, as a program that sends one is mistaken as a rule.
+Topics may hold such records all the same, and a copy must have them: they go in batches that are
+filled by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import Any
+
+from barnabas.aio import AIOKafkaProducer
+
+Row = Sequence[Any]
+"""Key, value, headers, timestamp."""
+
+
+async def send_rows(
+    producer: AIOKafkaProducer, topic: str, partition: int, rows: Iterable[Row]
+) -> None:
+    """Queue rows in their order; what becomes of them is told by the transaction or a flush."""
+    for empty, run in groupby(rows, _is_empty):
+        if empty:
+            await _send_empty(producer, topic, partition, run)
+        else:
+            await producer.send_many(topic, list(run), partition=partition)
+
+
+def _is_empty(row: Row) -> bool:
+    return row[0] is None and row[1] is None
+
+
+async def _send_empty(
+    producer: AIOKafkaProducer, topic: str, partition: int, rows: Iterable[Row]
+) -> None:
+    batch = producer.create_batch()
+    for key, value, headers, timestamp in rows:
+        fields = {"key": key, "value": value, "headers": headers, "timestamp": timestamp}
+        if batch.append(**fields) is None:  # it is full
+            await producer.send_batch(batch, topic, partition=partition)
+            batch = producer.create_batch()
+            batch.append(**fields)
+    await producer.send_batch(batch, topic, partition=partition)

@@ -1,0 +1,249 @@
+"""Mirrors between real brokers: whatever happens to the process, the target has each record once.
+
+`BARNABAS_CHAOS_SEEDS` says how many seeded series of kills are run (3 unless it is set).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+
+import pytest
+from tests.system.mirroring import (
+    DEADLINE_S,
+    closing,
+    cluster_id,
+    command,
+    create,
+    mirror,
+    read,
+    running,
+    send,
+    some_shapes,
+    written,
+)
+
+from barnabas import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
+from barnabas.testing import Cluster
+
+pytestmark = pytest.mark.system
+
+SEEDS = int(os.environ.get("BARNABAS_CHAOS_SEEDS", "3"))
+PARTITIONS = 3
+RECORDS = 12_000
+KILLS = 4
+
+
+@pytest.fixture(scope="module")
+def clusters() -> Iterator[tuple[str, str]]:
+    """A source and a target for all tests of this module; each has topics of its own."""
+    with Cluster() as source, Cluster() as target:
+        yield source.bootstrap, target.bootstrap
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_kills_neither_lose_nor_repeat_a_record(
+    clusters: tuple[str, str], tmp_path: Path, seed: int
+) -> None:
+    source, target = clusters
+    random = Random(seed)
+    topic = f"killed-{seed}"
+    create(source, topic, PARTITIONS)
+    sent = {index: some_shapes(random, RECORDS) for index in range(PARTITIONS)}
+    half = RECORDS // 2
+    for index, shapes in sent.items():
+        send(source, topic, index, shapes[:half])
+    words = command(
+        source,
+        target,
+        *("--topics", topic, "--name", topic, "--commit-interval", str(random.choice([0.05, 0.3]))),
+    )
+    said = tmp_path / "said"
+    interrupted = 0
+    for number in range(KILLS):
+        before = written(target, topic, PARTITIONS)
+        with running(words, said) as process:
+            # The first kills come wherever the program is, the others while it writes.
+            if number < 2:
+                time.sleep(random.uniform(0.2, 1.0))
+            else:
+                _until_written(target, topic, before + 1, process, said)
+                time.sleep(random.uniform(0, 0.1))
+            assert process.poll() is None, said.read_text()
+            process.kill()
+        if number == 1:
+            for index, shapes in sent.items():
+                send(source, topic, index, shapes[half:])
+        interrupted += before < written(target, topic, PARTITIONS)
+    report = mirror(source, target, "--topics", topic, "--name", topic)
+    assert report["lag"] == 0
+    assert interrupted, "no kill met a mirror that had written something"
+    source_id = cluster_id(source)
+    for index, shapes in sent.items():
+        copied = read(target, topic, index, source_id)
+        assert copied.origins == list(range(RECORDS))
+        assert copied.shapes == shapes
+
+
+def _until_written(
+    target: str, topic: str, count: int, process: subprocess.Popen[bytes], said: Path
+) -> None:
+    deadline_s = time.monotonic() + DEADLINE_S
+    while written(target, topic, PARTITIONS) < count:
+        assert process.poll() is None, said.read_text()
+        assert time.monotonic() < deadline_s, f"nothing more was written: {said.read_text()}"
+
+
+def test_only_committed_records_are_copied_and_in_order(clusters: tuple[str, str]) -> None:
+    source, target = clusters
+    create(source, "transacted", 1)
+    producer = KafkaProducer(bootstrap_servers=source, transactional_id="t")
+    with closing(producer):
+        producer.init_transactions()
+        for number in range(6):
+            producer.begin_transaction()
+            producer.send("transacted", b"%d" % number, partition=0)
+            if number % 2:
+                producer.abort_transaction()
+            else:
+                producer.commit_transaction()
+    report = mirror(source, target, "--topics", "transacted", "--name", "transacted")
+    assert report["records"] == 3
+    assert [each.value for each in read(target, "transacted", 0).shapes] == [b"0", b"2", b"4"]
+
+
+def test_two_mirrors_in_a_circle_copy_each_record_once(clusters: tuple[str, str]) -> None:
+    west, east = clusters
+    for each, value in ((west, b"of west"), (east, b"of east")):
+        create(each, "circle", 1)
+        with closing(KafkaProducer(bootstrap_servers=each)) as producer:
+            producer.send("circle", value, partition=0).get(timeout=DEADLINE_S)
+    for _ in range(3):
+        mirror(west, east, "--topics", "circle", "--name", "circle")
+        mirror(east, west, "--topics", "circle", "--name", "circle")
+    assert sorted(each.value or b"" for each in read(west, "circle", 0).shapes) == [
+        b"of east",
+        b"of west",
+    ]
+    assert sorted(each.value or b"" for each in read(east, "circle", 0).shapes) == [
+        b"of east",
+        b"of west",
+    ]
+
+
+def test_new_topics_partitions_and_options_are_followed_while_it_runs(
+    clusters: tuple[str, str], tmp_path: Path
+) -> None:
+    source, target = clusters
+    create(source, "grows-a", 1, retention_bytes="1000000")
+    said = tmp_path / "said"
+    words = command(
+        source, target, "--topics", "grows-.*", "--exclude", "grows-not", "--name", "grows"
+    )
+    with running([*words, "--refresh", "0.2"], said) as process:
+        send(source, "grows-a", 0, some_shapes(Random(1), 10))
+        _until_copied(target, "grows-a", 0, 10, process, said)
+        create(source, "grows-b", 2)
+        create(source, "grows-not", 1)
+        with closing(KafkaAdminClient(bootstrap_servers=source)) as admin:
+            admin.create_partitions({"grows-a": 3})
+        send(source, "grows-a", 2, some_shapes(Random(2), 10))
+        send(source, "grows-b", 1, some_shapes(Random(3), 10))
+        _until_copied(target, "grows-a", 2, 10, process, said)
+        _until_copied(target, "grows-b", 1, 10, process, said)
+        process.terminate()
+        assert process.wait(DEADLINE_S) == 0, said.read_text()
+    with closing(KafkaConsumer(bootstrap_servers=target)) as consumer:
+        assert consumer.partitions_for_topic("grows-a") == {0, 1, 2}
+        assert consumer.partitions_for_topic("grows-b") == {0, 1}
+        assert "grows-not" not in consumer.topics()
+    assert _own_option(target, "grows-a", "retention.bytes") == "1000000"
+
+
+def _until_copied(
+    target: str,
+    topic: str,
+    partition: int,
+    count: int,
+    process: subprocess.Popen[bytes],
+    said: Path,
+) -> None:
+    deadline_s = time.monotonic() + DEADLINE_S
+    copied = -1
+    while copied < count:
+        assert process.poll() is None, said.read_text()
+        assert time.monotonic() < deadline_s, said.read_text()
+        with closing(KafkaConsumer(bootstrap_servers=target)) as consumer:  # a new view each time
+            if partition in (consumer.partitions_for_topic(topic) or ()):
+                [copied] = consumer.end_offsets([TopicPartition(topic, partition)]).values()
+    assert len(read(target, topic, partition).shapes) == count
+
+
+def _own_option(bootstrap: str, topic: str, option: str) -> str | None:
+    told = subprocess.run(
+        [sys.executable, *f"-m barnabas.cli configs describe --topic {topic} --json".split()],
+        env={**os.environ, "BARNABAS_BOOTSTRAP": bootstrap},
+        capture_output=True,
+        check=True,
+    )
+    found = json.loads(told.stdout)
+    return next((each["value"] for each in found if each["name"] == option), None)
+
+
+def test_a_groups_offsets_become_those_of_the_same_records(clusters: tuple[str, str]) -> None:
+    source, target = clusters
+    create(source, "grouped", 1)
+    shapes = some_shapes(Random(5), 3000)
+    for start in range(0, 3000, 1000):  # each copy adds a marker to the target's offsets
+        send(source, "grouped", 0, shapes[start : start + 1000])
+        mirror(source, target, "--topics", "grouped", "--name", "grouped")
+    place = TopicPartition("grouped", 0)
+    wanted = {"g-start": 0, "g-1": 1, "g-middle": 1500, "g-late": 2999, "g-end": 3000}
+    for group, offset in wanted.items():
+        with closing(KafkaConsumer(bootstrap_servers=source, group_id=group)) as consumer:
+            consumer.assign([place])
+            consumer.seek(place, offset)
+            consumer.commit()
+    words = command(source, target)
+    words.insert(4, "offsets")
+    words += ["--topics", "grouped", "--groups", "g-.*"]
+    dry = subprocess.run([*words, "--dry-run"], capture_output=True, check=True)
+    assert b"translated" in dry.stdout
+    copied = read(target, "grouped", 0, cluster_id(source))
+    by_origin = dict(zip(copied.origins, copied.offsets, strict=True))
+    for attempt in ("committed", "kept"):
+        done = subprocess.run(words, capture_output=True, check=False)
+        assert done.returncode == 0, done.stderr.decode()
+        assert done.stdout.decode().count(attempt) == len(wanted)
+        for group, offset in wanted.items():
+            with closing(KafkaConsumer(bootstrap_servers=target, group_id=group)) as consumer:
+                committed = consumer.committed(place)
+            if offset < 3000:
+                assert committed == by_origin[offset], group
+            else:
+                assert committed is not None
+                assert committed > by_origin[2999]
+
+
+def test_a_second_mirror_of_a_name_shuts_the_first_out(
+    clusters: tuple[str, str], tmp_path: Path
+) -> None:
+    source, target = clusters
+    create(source, "fenced", 1)
+    said = tmp_path / "said"
+    words = command(source, target, "--topics", "fenced", "--name", "fenced")
+    with running(words, said) as first:
+        send(source, "fenced", 0, some_shapes(Random(1), 5))
+        _until_copied(target, "fenced", 0, 5, first, said)
+        mirror(source, target, "--topics", "fenced", "--name", "fenced")
+        send(source, "fenced", 0, some_shapes(Random(2), 5))
+        assert first.wait(DEADLINE_S) == 1
+    assert "another mirror of this name has started" in said.read_text()
+    mirror(source, target, "--topics", "fenced", "--name", "fenced")
+    assert len(read(target, "fenced", 0).shapes) == 10

@@ -1,0 +1,59 @@
+"""Files of properties count, but not against the mirror's promises."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from barnabas.mirror.clients import Side, read_side
+from barnabas.model.errors import ConfigError, InvalidValueError
+
+
+def test_a_file_as_mirror_maker_takes_it(tmp_path: Path) -> None:
+    path = tmp_path / "source.properties"
+    path.write_text(
+        "bootstrap.servers=a:9092\ngroup.id=mirror\nenable.auto.commit=true\n"
+        "key.deserializer=org.apache.kafka.common.serialization.ByteArrayDeserializer\n"
+        "fetch.min.bytes=10\nauto.offset.reset=latest\n"
+    )
+    side = read_side("--consumer.config", str(path), None, "--source")
+    consumer = side.consumer
+    assert consumer["bootstrap.servers"] == "a:9092"
+    assert consumer["fetch.min.bytes"] == "10"
+    assert consumer["enable.auto.commit"] == "false"
+    assert consumer["auto.offset.reset"] == "none"
+    assert consumer["isolation.level"] == "read_committed"
+    assert "group.id" not in consumer
+    assert "key.deserializer" not in consumer
+    assert "fetch.min.bytes" not in side.admin
+
+
+def test_the_command_line_goes_before_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "source.properties"
+    path.write_text("bootstrap.servers=a:9092\n")
+    side = read_side("--consumer.config", str(path), "b:9092", "--source")
+    assert side.options["bootstrap.servers"] == "b:9092"
+
+
+def test_a_producer_is_always_transactional() -> None:
+    side = Side(
+        {"bootstrap.servers": "a:1", "acks": "0", "transactional.id": "x", "linger.ms": "7"}
+    )
+    producer = side.producer("mine")
+    assert producer["acks"] == "all"
+    assert producer["transactional.id"] == "mine"
+    assert producer["linger.ms"] == "7"
+
+
+def test_an_address_is_needed() -> None:
+    with pytest.raises(InvalidValueError, match="--source HOST:PORT is needed"):
+        read_side("--consumer.config", None, None, "--source")
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"--producer.config .*none: No such file"):
+        read_side("--producer.config", str(tmp_path / "none"), None, "--target")
+    (tmp_path / "bytes").write_bytes(b"\xff\xfe")
+    with pytest.raises(ConfigError, match="not a text in UTF-8"):
+        read_side("--producer.config", str(tmp_path / "bytes"), None, "--target")
