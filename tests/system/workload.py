@@ -23,6 +23,10 @@ from confluent_kafka import (
 )
 from tests.system.clusters import DEADLINE_S, WiredCluster, wait_for
 
+from barnabas import KafkaConsumer, KafkaProducer
+from barnabas.model.errors import BarnabasError
+from barnabas.structs import OffsetAndMetadata
+
 Record = tuple[int, int, bytes]
 
 
@@ -159,91 +163,65 @@ class Group(Worker):
 
 
 class Copy(Worker):
-    """Reads, and writes what it read elsewhere, in transactions that hold its offsets too."""
+    """Reads, and writes what it read elsewhere, in transactions that hold its offsets too.
+
+    With our own clients: librdkafka waits for ever to commit offsets at a coordinator that has left
+    the cluster meanwhile.
+    """
 
     def __init__(self, cluster: WiredCluster, source: str, target: str, name: str) -> None:
         super().__init__()
         self.transactions = 0
-        self.aborted = 0
+        self.failures: list[BarnabasError] = []
         self._cluster = cluster
         self._source, self._target, self._name = source, target, name
 
     def run(self) -> None:
-        consumer = Consumer(
-            {
-                **clients(self._cluster),
-                "group.id": self._name,
-                "auto.offset.reset": "earliest",
-                "enable.auto.commit": False,
-                "isolation.level": "read_committed",
-                "session.timeout.ms": 10000,
-            }
-        )
-        consumer.subscribe([self._source])
-        producer: Producer | None = None
-        try:
-            while not self.ending.is_set():
-                try:
-                    if producer is None:
-                        producer = self._producer()
-                        _rewind(consumer)
-                    self._turn(consumer, producer)
-                except KafkaException as failure:
-                    error: KafkaError = failure.args[0]
-                    self.aborted += 1
-                    if producer is not None and not self._recovered(producer, error):
-                        producer = None  # another life, with a higher epoch
-                    _rewind(consumer)
-        finally:
-            consumer.close()
+        while not self.ending.is_set():
+            try:
+                with self._consumer() as consumer, self._producer() as producer:
+                    producer.init_transactions()
+                    while not self.ending.is_set():
+                        self._turn(consumer, producer)
+            except BarnabasError as failure:
+                # Another life: it takes over from what is committed, and fences what was not.
+                self.failures.append(failure)
 
-    def _producer(self) -> Producer:
-        producer = Producer(
-            {
-                **clients(self._cluster),
-                "transactional.id": self._name,
-                "transaction.timeout.ms": 20000,
-            }
+    def _consumer(self) -> KafkaConsumer:
+        return KafkaConsumer(
+            self._source,
+            bootstrap_servers=self._cluster.bootstrap,
+            group_id=self._name,
+            auto_offset_reset="earliest",
+            enable_auto_commit=False,
+            isolation_level="read_committed",
+            session_timeout_ms=10000,
+            request_timeout_ms=11000,
         )
-        producer.init_transactions(DEADLINE_S)
-        return producer
 
-    def _turn(self, consumer: Consumer, producer: Producer) -> None:
-        got = [m for m in consumer.consume(200, 0.2) if m.error() is None]
+    def _producer(self) -> KafkaProducer:
+        return KafkaProducer(
+            bootstrap_servers=self._cluster.bootstrap,
+            transactional_id=self._name,
+            transaction_timeout_ms=20000,
+            max_block_ms=int(DEADLINE_S * 1000),
+        )
+
+    def _turn(self, consumer: KafkaConsumer, producer: KafkaProducer) -> None:
+        got = consumer.poll(timeout_ms=200, max_records=200)
         if not got:
             return
         producer.begin_transaction()
-        for message in got:
-            producer.produce(self._target, value=message.value())
-        positions = [p for p in consumer.position(consumer.assignment()) if p.offset >= 0]
-        producer.send_offsets_to_transaction(positions, consumer.consumer_group_metadata(), 20)
-        producer.commit_transaction(DEADLINE_S)
+        for records in got.values():
+            for record in records:
+                producer.send(self._target, record.value)
+        positions = {
+            partition: OffsetAndMetadata(records[-1].offset + 1)
+            for partition, records in got.items()
+        }
+        producer.send_offsets_to_transaction(positions, consumer.group_metadata())
+        producer.commit_transaction()
         self.transactions += 1
-
-    def _recovered(self, producer: Producer, error: KafkaError) -> bool:
-        if error.fatal():
-            return False
-        try:
-            producer.abort_transaction(DEADLINE_S)
-        except KafkaException:
-            return False
-        return True
-
-
-def _rewind(consumer: Consumer) -> None:
-    """Go back to what is committed, since what was read after it is not copied."""
-    assigned = consumer.assignment()
-    if not assigned:
-        return
-    try:
-        for each in consumer.committed(assigned, timeout=20):
-            if each.offset < 0:
-                each.offset = 0
-            consumer.seek(each)
-    except KafkaException:
-        # Not knowing where to go on is as good as having just come: the group tells it anew.
-        consumer.unsubscribe()
-        consumer.subscribe([assigned[0].topic])
 
 
 def read_all(cluster: WiredCluster, topic: str) -> list[Record]:

@@ -31,6 +31,11 @@ class ProcessRunner:
         self._process: subprocess.Popen[bytes] | None = None
         self._drainer: threading.Thread | None = None
 
+    @property
+    def is_running(self) -> bool:
+        """Tell whether the process lives."""
+        return self._process is not None and self._process.poll() is None
+
     def start(self, options: Mapping[str, str]) -> tuple[str, int]:
         """Start the process and wait for its ready line."""
         settings = dict(options)
