@@ -79,7 +79,7 @@ def fill(library: Library, bootstrap: str, topic: str, count: int, partition: in
 
 def reader(library: Library, bootstrap: str, *topics: str, **options: Any) -> Any:
     """Return a consumer that starts at the beginning and ends when nothing comes for a while."""
-    options = {"auto_offset_reset": "earliest", "consumer_timeout_ms": 10_000, **options}
+    options = {"auto_offset_reset": "earliest", "consumer_timeout_ms": 30_000, **options}
     return library.kafka.KafkaConsumer(*topics, bootstrap_servers=bootstrap, **options)
 
 

@@ -6,11 +6,14 @@ also killed in the middle, by an exception out of the code that handles records,
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
+import inspect
 import re
 import sqlite3
 import subprocess
 import sys
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -18,6 +21,8 @@ from typing import Any
 
 import pytest
 from tools.processes import start_barnabas
+
+from barnabas import KafkaProducer
 
 pytestmark = pytest.mark.system
 
@@ -86,6 +91,39 @@ def test_a_page_shows_the_program_as_it_is(program: Path) -> None:
     pages = [page.read_text() for page in PAGES if link in page.read_text()]
     assert len(pages) == 1
     assert program.read_text() in SHOWN.findall(pages[0])
+
+
+@pytest.mark.parametrize(
+    "client",
+    [
+        "barnabas.KafkaAdminClient",
+        "barnabas.KafkaProducer",
+        "barnabas.KafkaConsumer",
+        "barnabas.aio.AIOKafkaAdminClient",
+        "barnabas.aio.AIOKafkaProducer",
+        "barnabas.aio.AIOKafkaConsumer",
+    ],
+)
+def test_the_example_of_a_docstring_runs(client: str, bootstrap: str) -> None:
+    module, _, name = client.rpartition(".")
+    text = inspect.getdoc(getattr(importlib.import_module(module), name)) or ""
+    (example,) = re.findall(r"(?:^    .*\n)+", text + "\n", re.MULTILINE)
+    imports = f"import asyncio\nfrom barnabas.admin import NewTopic\nfrom {module} import {name}\n"
+    program = textwrap.dedent(example).replace("broker:9092", bootstrap)
+    if "async " in program:
+        program = f"async def main():\n{textwrap.indent(program, '    ')}\nasyncio.run(main())\n"
+    with KafkaProducer(bootstrap_servers=bootstrap) as producer:
+        if not name.endswith("AdminClient"):
+            producer.send("orders", b"a record", key=b"a key").get(30)
+    ran = subprocess.run(
+        [sys.executable, "-W", "error", "-c", imports + program],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert ran.stderr == ""
+    wanted = {"AdminClient": "['orders']", "Producer": "1", "Consumer": "b'a key' b'a record'"}
+    assert ran.stdout.strip() == next(out for end, out in wanted.items() if name.endswith(end))
 
 
 def test_at_most_once(bootstrap: str) -> None:

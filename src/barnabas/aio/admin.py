@@ -58,7 +58,7 @@ class AIOKafkaAdminClient:
     """Administer a cluster; the options are those of aiokafka, or Kafka's dotted ones.
 
         async with AIOKafkaAdminClient(bootstrap_servers="broker:9092") as admin:
-            await admin.create_topics([NewTopic("orders", 6, 3)])
+            await admin.create_topics([NewTopic("orders", 6, 1)])
             print(await admin.list_topics())
 
     Without `async with`, call `start` first and `close` in the end. `loop` is accepted and not

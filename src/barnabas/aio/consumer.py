@@ -51,6 +51,15 @@ class AIOKafkaConsumer:
     """Reads records of topics, alone or as a member of a group.
 
     Options are keywords (`group_id="g"`) or, under Kafka's names, a dict: `**{"group.id": "g"}`.
+
+        options = {"bootstrap_servers": "broker:9092", "auto_offset_reset": "earliest"}
+        async with AIOKafkaConsumer("orders", group_id="shipping", **options) as consumer:
+            async for record in consumer:
+                print(record.key, record.value)
+                break
+
+    `getmany` gives lists by partition instead, `poll_arrow` a table. Without `async with`, call
+    `start` first and `stop` in the end.
     """
 
     def __init__(

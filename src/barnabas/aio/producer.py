@@ -37,7 +37,14 @@ if TYPE_CHECKING:
 
 
 class AIOKafkaProducer:
-    """A producer for programs on asyncio; options in Kafka's or aiokafka's spelling."""
+    """A producer for programs on asyncio; options in Kafka's or aiokafka's spelling.
+
+        async with AIOKafkaProducer(bootstrap_servers="broker:9092") as producer:
+            metadata = await producer.send_and_wait("orders", b"two teapots", key=b"customer-7")
+            print(metadata.offset)
+
+    Without `async with`, call `start` first and `stop` in the end, which sends what is queued.
+    """
 
     def __init__(self, *, loop: asyncio.AbstractEventLoop | None = None, **configs: Any) -> None:
         """Read the options; `start` finds the cluster. `loop` is the running one, as ever."""

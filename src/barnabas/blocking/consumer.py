@@ -59,6 +59,18 @@ class KafkaConsumer:
     """Reads records of topics, alone or as a member of a group.
 
     Options are keywords (`group_id="g"`) or, under Kafka's names, a dict: `**{"group.id": "g"}`.
+
+        with KafkaConsumer(
+            "orders",
+            bootstrap_servers="broker:9092",
+            group_id="shipping",
+            auto_offset_reset="earliest",
+            consumer_timeout_ms=5000,
+        ) as consumer:
+            for record in consumer:
+                print(record.key, record.value)
+
+    `poll` gives lists by partition instead, `consume` one list, `poll_arrow` a table.
     """
 
     def __init__(self, *topics: str, **options: Any) -> None:

@@ -46,7 +46,15 @@ _EXIT_S = 1.0
 
 
 class KafkaProducer:
-    """A producer for plain programs; options are keywords in Kafka's or kafka-python's spelling."""
+    """A producer for plain programs; options are keywords in Kafka's or kafka-python's spelling.
+
+        with KafkaProducer(bootstrap_servers="broker:9092", linger_ms=5) as producer:
+            future = producer.send("orders", b"two teapots", key=b"customer-7")
+            print(future.get(timeout=10).offset)
+            producer.send_many("orders", [(b"customer-8", b"a cup"), (b"customer-9", b"tea")])
+
+    Closing sends what is queued. Callbacks of futures run on the producer's own thread.
+    """
 
     def __init__(self, **configs: Any) -> None:
         """Find the cluster, or raise NoBrokersAvailable after bootstrap_timeout_ms."""
@@ -123,7 +131,8 @@ class KafkaProducer:
     ) -> ManyFuture:
         """Queue many records in one call, and return one future for all.
 
-        A row is a value, or (key, value[, headers[, timestamp_ms[, partition]]]).
+        A row is a value, or (key, value[, headers[, timestamp_ms[, partition]]]). The future's
+        `get` returns where the rows are: ranges of offsets by partition.
         """
         preparation = self._core.preparation
         if not preparation.trivial:
