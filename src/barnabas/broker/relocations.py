@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("barnabas.relocations")
 
+LONGEST_REST_MS = 1000
+"""The limit may be changed meanwhile."""
+
 T = TypeVar("T")
 
 ROUNDS_MAX = 8
@@ -157,9 +160,13 @@ class Relocations:
                 return
 
     async def _throttle(self, size: int) -> None:
-        rate = self._broker.options.replica_alter_log_dirs_io_max_bytes_per_second
-        if rate < 2**62:
-            await asyncio.sleep(size / max(rate, 1))
+        """Rest until all moves together are as slow as they should be."""
+        alarm, throttle = self._broker.alarm, self._broker.replication_quotas.directories
+        throttle.record(size, alarm.now_ms())
+        wait_ms = throttle.wait_ms(alarm.now_ms())
+        while wait_ms:
+            await asyncio.sleep(min(wait_ms, LONGEST_REST_MS) / 1000)
+            wait_ms = throttle.wait_ms(alarm.now_ms())
 
     async def _elsewhere(self, work: Callable[..., T], *arguments: object) -> T:
         """Run on the executor to its end, also when the move is given up meanwhile."""

@@ -1,4 +1,4 @@
-"""How fast replicas may be copied: a rate for what this broker gives, and one for what it gets.
+"""How fast replicas may be copied: what this broker gives, what it gets, what it moves at home.
 
 A rate counts bytes in windows of a second, eleven of them, and is exceeded while their average is
 above the limit. Only replicas that a topic names as throttled are counted and held back. A leader
@@ -40,12 +40,22 @@ class WindowedRate:
 
     def per_second(self, now_ms: int) -> float:
         """Return the average since the oldest window began, that is over a second at least."""
+        total, elapsed_ms = self._totals(now_ms)
+        return total * 1000 / elapsed_ms
+
+    def wait_ms(self, limit: int, now_ms: int) -> int:
+        """Return how long nothing may be added until the average is at the limit again."""
+        total, elapsed_ms = self._totals(now_ms)
+        if limit <= 0:
+            return WINDOW_MS if total else 0
+        return max(-(-total * 1000 // limit) - elapsed_ms, 0)
+
+    def _totals(self, now_ms: int) -> tuple[int, int]:
         self._forget(now_ms)
         if not self._windows:
-            return 0.0
+            return 0, WINDOW_MS
         total = sum(size for _, size in self._windows)
-        elapsed_ms = max(now_ms - self._windows[0][0], WINDOW_MS)
-        return total * 1000 / elapsed_ms
+        return total, max(now_ms - self._windows[0][0], WINDOW_MS)
 
     def _forget(self, now_ms: int) -> None:
         while self._windows and now_ms - self._windows[0][0] >= WINDOWS * WINDOW_MS:
@@ -70,13 +80,21 @@ class Throttle:
         limit = self._limit()
         return limit < UNLIMITED and self._rate.per_second(now_ms) > limit
 
+    def wait_ms(self, now_ms: int) -> int:
+        """Return how long a copier should rest; the limit may have changed by then."""
+        limit = self._limit()
+        return 0 if limit >= UNLIMITED else self._rate.wait_ms(limit, now_ms)
+
 
 class ReplicationQuotas:
-    """Both directions of one broker."""
+    """Both directions of one broker, and moves between its own directories."""
 
     def __init__(self, options: Callable[[], BrokerOptions]) -> None:
         self.leader = Throttle(lambda: options().leader_replication_throttled_rate)
         self.follower = Throttle(lambda: options().follower_replication_throttled_rate)
+        self.directories = Throttle(
+            lambda: options().replica_alter_log_dirs_io_max_bytes_per_second
+        )
 
 
 def leads_throttled(options: TopicOptions, partition: int, broker_id: int) -> bool:

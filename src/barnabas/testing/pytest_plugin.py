@@ -1,17 +1,23 @@
-"""Fixtures for every project that tests against Kafka: a real broker for the test session.
+"""Fixtures for every project that tests against Kafka: real brokers for the test session.
 
     def test_orders(barnabas_bootstrap):
         producer = KafkaProducer(bootstrap_servers=barnabas_bootstrap)
 
-`pytest --barnabas-option auto.create.topics.enable=false` sets options of the broker. It starts
-when the first test asks for it, and its data is removed at the end. Nothing else is imported
-until then.
+    def test_a_dead_broker(barnabas_clusters):
+        with barnabas_clusters(brokers=3) as cluster:
+            cluster.kill(1)
+
+`pytest --barnabas-brokers 3` makes the session's cluster one of three brokers, and
+`--barnabas-option auto.create.topics.enable=false` sets options of all of them. It starts when the
+first test asks for it, and its data is removed at the end. A test that stops brokers had better
+have a cluster of its own: `barnabas_clusters` makes them, with the same options. Nothing else is
+imported until then.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -21,7 +27,15 @@ if TYPE_CHECKING:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add our options to pytest's own."""
-    parser.getgroup("barnabas").addoption(
+    group = parser.getgroup("barnabas")
+    group.addoption(
+        "--barnabas-brokers",
+        type=int,
+        default=1,
+        metavar="N",
+        help="how many brokers barnabas_cluster has (default: 1)",
+    )
+    group.addoption(
         "--barnabas-option",
         action="append",
         default=[],
@@ -44,10 +58,38 @@ def options_of(texts: Iterable[str]) -> dict[str, str]:
 @pytest.fixture(scope="session")
 def barnabas_cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     """A running cluster, one for the whole session."""
+    with _new(request.config)(request.config.getoption("--barnabas-brokers")) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def barnabas_clusters(request: pytest.FixtureRequest) -> Iterator[Callable[..., Cluster]]:
+    """Make clusters for one test: as `Cluster`, with the options of the command line.
+
+    Those that the test has not closed are closed when it ends.
+    """
+    made: list[Cluster] = []
+    new = _new(request.config)
+
+    def make(brokers: int = 1, **more: Any) -> Cluster:
+        made.append(new(brokers, **more))
+        return made[-1]
+
+    yield make
+    for cluster in made:
+        cluster.close()
+
+
+def _new(config: pytest.Config) -> Callable[..., Cluster]:
+    """Return what makes clusters with the options of the command line."""
     from barnabas.testing.cluster import Cluster
 
-    with Cluster(options=options_of(request.config.getoption("--barnabas-option"))) as cluster:
-        yield cluster
+    given = options_of(config.getoption("--barnabas-option"))
+
+    def new(brokers: int, options: Mapping[str, object] | None = None, **more: Any) -> Cluster:
+        return Cluster(brokers, {**given, **(options or {})}, **more)
+
+    return new
 
 
 @pytest.fixture(scope="session")

@@ -56,6 +56,23 @@ def test_limits_act_when_they_change() -> None:
     assert not Throttle(lambda: 0).is_exceeded(0), "nothing was copied yet"
 
 
+def test_how_long_to_rest() -> None:
+    rate = WindowedRate()
+    assert rate.wait_ms(1000, 0) == 0
+    rate.record(3000, 5000)
+    assert rate.wait_ms(1000, 5000) == 2000, "a second has been granted"
+    assert rate.wait_ms(1000, 7000) == 1000
+    assert rate.wait_ms(1000, 8000) == 0
+    assert rate.wait_ms(0, 8000) > 0
+    assert not Throttle(lambda: UNLIMITED).wait_ms(0)
+    resting = Throttle(lambda: 1000)
+    now_ms = 0
+    for _ in range(100):
+        resting.record(500, now_ms)
+        now_ms += resting.wait_ms(now_ms)
+    assert 45_000 <= now_ms <= 52_000, "50 kB at 1 kB per second"
+
+
 def options(**overrides: str) -> TopicOptions:
     names = {f"{side}.replication.throttled.replicas": text for side, text in overrides.items()}
     return validate_overrides(names, BrokerOptions.parse({}))

@@ -39,21 +39,45 @@ def test_importing_the_plugin_imports_no_broker() -> None:
     }
 
 
-def test_another_project_gets_a_broker_with_its_options(tmp_path: Path) -> None:
-    (tmp_path / "test_it.py").write_text(
-        "def test_it(barnabas_cluster, barnabas_bootstrap):\n"
-        "    assert barnabas_cluster.bootstrap == barnabas_bootstrap\n"
-        "    assert barnabas_cluster._options == {'num.partitions': '2'}\n"
-    )
+def run_project(directory: Path, text: str, *options: str) -> str:
+    """Run another project's tests, and return what pytest printed."""
+    (directory / "test_it.py").write_text(text)
     without = [
         word for name in ("cacheprovider", "hypothesispytest") for word in ("-p", f"no:{name}")
     ]
-    command = [sys.executable, "-m", "pytest", "-q", *without, "--barnabas-option"]
-    done = subprocess.run(
-        [*command, "num.partitions=2", str(tmp_path)],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
+    command = [sys.executable, "-m", "pytest", "-q", *without, *options, str(directory)]
+    done = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
+    return done.stdout + done.stderr
+
+
+def test_another_project_gets_a_broker_with_its_options(tmp_path: Path) -> None:
+    printed = run_project(
+        tmp_path,
+        "def test_it(barnabas_cluster, barnabas_bootstrap):\n"
+        "    assert barnabas_cluster.bootstrap == barnabas_bootstrap\n"
+        "    assert barnabas_cluster._options == {'num.partitions': '2'}\n",
+        "--barnabas-option",
+        "num.partitions=2",
     )
-    assert "1 passed" in done.stdout, done.stdout + done.stderr
+    assert "1 passed" in printed, printed
+
+
+def test_another_project_gets_clusters_of_any_size(tmp_path: Path) -> None:
+    """One for the session, and those of its own that a test forgets to close."""
+    printed = run_project(
+        tmp_path,
+        "left = []\n"
+        "def test_it(barnabas_cluster, barnabas_clusters):\n"
+        "    assert len(barnabas_cluster.bootstrap.split(',')) == 2\n"
+        "    own = barnabas_clusters(3, racks=('a', 'b', 'c'), options={'a.b': 1}).start()\n"
+        "    assert own._options == {'num.partitions': '2', 'a.b': '1'}\n"
+        "    assert len(own.bootstrap.split(',')) == 3\n"
+        "    own.kill(1)\n"
+        "    left.append(own.data_dir)\n"
+        "def test_that_it_was_closed():\n"
+        "    assert not left[0].exists()\n",
+        "--barnabas-option",
+        "num.partitions=2",
+        "--barnabas-brokers=2",
+    )
+    assert "2 passed" in printed, printed
