@@ -21,7 +21,6 @@ from barnabas.controller.term import Event, Term
 from barnabas.coordination.contract import (
     BadVersion,
     Coordination,
-    CoordinationError,
     Create,
     NodeExists,
     NoNode,
@@ -30,7 +29,7 @@ from barnabas.coordination.contract import (
 )
 from barnabas.coordination.contract import Event as TreeEvent
 from barnabas.model.error_codes import ErrorCode
-from barnabas.model.errors import BarnabasError, RequestError
+from barnabas.model.errors import BarnabasError, CorruptFileError, RequestError
 from barnabas.model.ids import new_uuid
 
 if TYPE_CHECKING:
@@ -134,7 +133,11 @@ class ControllerHost:
                 data, _ = await self._tree.get(nodes.CONTROLLER)
             except NoNode:
                 continue
-            elected = nodes.decode_controller(data)
+            try:
+                elected = nodes.decode_controller(data)
+            except CorruptFileError as failure:
+                logger.error("nobody is in office until it is gone: %s", failure)
+                elected = -1
             self._broker.cluster.controller_id = elected
             if elected != self._broker.broker_id and self._term is not None:
                 await self.resign()
@@ -198,7 +201,7 @@ class ControllerHost:
                 self._task = None
                 await self.resign()
                 return
-            except CoordinationError:
+            except BarnabasError:
                 logger.exception("an event of the controller failed")
             channels.send(term.letters())
             self.decided.look()

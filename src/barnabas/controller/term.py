@@ -120,12 +120,12 @@ class Term:
         for name in names:
             try:
                 found = await self._read_topic(name)
+                if found is not None:
+                    self.knowledge.topics[name] = found
+                    await self._partitions.load(self.knowledge.partitions_of(name))
             except CorruptFileError as failure:
                 logger.error("topic %s is left alone: %s", name, failure)
-                continue
-            if found is not None:
-                self.knowledge.topics[name] = found
-                await self._partitions.load(self.knowledge.partitions_of(name))
+                self.knowledge.forget_topic(name)
 
     async def _read_topic(self, name: str) -> Topic | None:
         path = nodes.topic_path(name)
