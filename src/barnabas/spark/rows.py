@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from barnabas.model.errors import ConfigError
-from barnabas.spark.values import ERROR_COLUMN, ValueFormat, read_values
+from barnabas.spark.values import ERROR_COLUMN, ValueFormat
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -20,13 +20,10 @@ HEADERS_DDL = "ARRAY<STRUCT<key: STRING, value: BINARY>>"
 
 
 def source_ddl(value_format: ValueFormat, with_headers: bool) -> str:
-    """Return the columns of the source as Spark's DDL; of JSON schemas see `datasource`."""
-    value = {"binary": "BINARY", "string": "STRING"}.get(value_format.name)
-    if value is None:
-        value = f"STRUCT<{value_format.schema}>"
+    """Return the columns of the source in Spark's words."""
     columns = [
         "key BINARY",
-        f"value {value}",
+        f"value {value_format.ddl()}",
         "topic STRING",
         "partition INT",
         "offset BIGINT",
@@ -45,7 +42,7 @@ class Rows:
 
     def __init__(self, layout: pa.Schema, value_format: ValueFormat, transform: str | None) -> None:
         self._layout = layout
-        self._format = value_format.name
+        self._read = None if value_format.name == "binary" else value_format.reader()
         self._transform = None if transform is None else load_transform(transform)
 
     def __call__(self, polled: pa.RecordBatch) -> pa.RecordBatch:
@@ -62,20 +59,15 @@ class Rows:
             "timestampType": polled.column("timestamp_type").cast(pa.int32()),
             "headers": polled.column("headers"),
         }
-        if self._format != "binary":
-            kind = self._value_kind()
-            columns["value"], columns[ERROR_COLUMN] = read_values(
-                columns["value"], self._format, kind
-            )
+        if self._read is not None:
+            kind = self._layout.field("value").type
+            columns["value"], columns[ERROR_COLUMN] = self._read(columns["value"], kind)
         if self._transform is not None:
             return self._checked(self._transform(pa.RecordBatch.from_pydict(columns)))
         return pa.RecordBatch.from_arrays(
             [_typed(columns[field.name], field.type) for field in self._layout],
             schema=self._layout,
         )
-
-    def _value_kind(self) -> Any:
-        return self._layout.field("value").type
 
     def _checked(self, made: Any) -> pa.RecordBatch:
         import pyarrow as pa

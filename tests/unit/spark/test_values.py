@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 pa = pytest.importorskip("pyarrow", reason="pip install 'barnabas[arrow]'")
 
-from barnabas.spark.values import read_values  # noqa: E402
+from barnabas.spark.values import ValueFormat  # noqa: E402
 
 KIND = pa.struct([("id", pa.int64()), ("name", pa.string())])
 
 
 def read(values: list[bytes | None], name: str, kind: object = KIND) -> tuple[list, list]:  # type: ignore[type-arg]
-    found, errors = read_values(pa.array(values, pa.binary()), name, kind)
+    found, errors = ValueFormat(name).reader()(pa.array(values, pa.binary()), kind)
     assert len(found) == len(errors) == len(values)
     return found.to_pylist(), errors.to_pylist()
 
