@@ -221,7 +221,8 @@ class KafkaConsumer:
         return [record for records in found.values() for record in records]
 
     def __iter__(self) -> Iterator[ConsumerRecord]:
-        if self._records.gi_frame is None:  # it ended, when nothing came for consumer.timeout.ms
+        # It ends when nothing comes for consumer.timeout.ms, and may be wanted again.
+        if inspect.getgeneratorstate(self._records) == inspect.GEN_CLOSED:
             self._records = self._iterate()
         return self._records
 
