@@ -18,19 +18,23 @@ from typing import NamedTuple
 from barnabas.config.topic import TopicOptions
 from barnabas.kernels import assign_offsets
 from barnabas.kernels.contract import CONTROL_BIT, Buffer, HeaderFields
-from barnabas.log import opening, partition_metadata, retention, search
+from barnabas.log import (
+    closing,
+    opening,
+    partition_metadata,
+    removal,
+    retention,
+    search,
+    truncation,
+)
 from barnabas.log.file_pool import FilePool
 from barnabas.log.flush import Flush
 from barnabas.log.leader_epochs import LeaderEpochs
-from barnabas.log.producer_snapshot import (
-    snapshot_offsets,
-    snapshot_path,
-    take_out_snapshots,
-    write_snapshot,
-)
+from barnabas.log.producer_snapshot import write_snapshot
 from barnabas.log.producer_state import ProducerStates
 from barnabas.log.recovery import EPOCH_FILE, Found
-from barnabas.log.replay import apply_batch, marker_of, rebuild_producers
+from barnabas.log.replay import apply_batch, marker_of
+from barnabas.log.rolling import Rolling
 from barnabas.log.scan import check_batches
 from barnabas.log.search import FoundOffset
 from barnabas.log.segment import Segment
@@ -95,7 +99,7 @@ class PartitionLog:
         self._unflushed = Unflushed(pool.files, directory, settled=settled)
         self._truncations = 0
         self.configure(options)
-        self._segments.active.jitter_ms = self._draw_jitter()
+        self._segments.active.jitter_ms = self._rolling.draw_jitter_ms()
 
     @classmethod
     def open(
@@ -152,9 +156,7 @@ class PartitionLog:
         """Follow the topic's options; takes effect with the next append."""
         self.options = options
         self._rules = Rules(options)
-        self._segment_bytes = options.segment_bytes
-        self._segment_ms = options.segment_ms_max
-        self._index_bytes = options.segment_index_bytes
+        self._rolling = Rolling(options, self._random)
         self._flush_messages = options.flush_messages
         self._flush_ms = options.flush_ms
         self._segments.active.index_interval_bytes = options.index_interval_bytes
@@ -274,9 +276,7 @@ class PartitionLog:
             last_offset,
             max_timestamp,
             now_ms,
-            self._segment_bytes,
-            self._segment_ms,
-            self._index_bytes,
+            self._rolling,
         ):
             segment = self.roll(now_ms)
         if isinstance(data, bytes) or (isinstance(data, memoryview) and data.readonly):
@@ -305,9 +305,7 @@ class PartitionLog:
             last_offset,
             max(fields[8] for fields in batches),
             now_ms,
-            self._segment_bytes,
-            self._segment_ms,
-            self._index_bytes,
+            self._rolling,
         ):
             segment = self.roll(now_ms)
         segment.append_batches(data, batches)
@@ -343,21 +341,8 @@ class PartitionLog:
         return segment
 
     def _create_segment(self, base: int, now_ms: int) -> Segment:
-        segment = Segment(
-            self._pool,
-            self.directory,
-            base,
-            created_ms=now_ms,
-            index_interval_bytes=self.options.index_interval_bytes,
-            jitter_ms=self._draw_jitter(),
-        )
-        segment.create(self._segment_bytes if self.options.preallocate else 0)
         self._unflushed.directories.add(self.directory)
-        return segment
-
-    def _draw_jitter(self) -> int:
-        bound = min(self.options.segment_jitter_ms, self._segment_ms)
-        return int(self._random() * bound) if bound else 0
+        return self._rolling.create(self._pool, self.directory, base, now_ms)
 
     # -- reading ------------------------------------------------------------------------------
 
@@ -513,15 +498,10 @@ class PartitionLog:
         """
         offset = min(offset, self.log_start_offset, self.checkpointed_recovery_point)
         count = min(self._segments.index_of(offset), count_max)
-        paths = []
-        if count:
-            self._removing = True
-            for segment in self._segments.remove_first(count):
-                paths += segment.take_out()
-            paths += take_out_snapshots(
-                self._files, self.directory, 0, self._segments[0].base_offset
-            )
-        return paths
+        if not count:
+            return []
+        self._removing = True
+        return removal.take_out_first(self._pool, self.directory, self._segments, count)
 
     def finish_removal(self) -> None:
         """Note that the names of removed segments cannot come back."""
@@ -541,17 +521,11 @@ class PartitionLog:
     def replace(self, old: Sequence[Segment], new: Segment) -> list[str]:
         """Put a compacted segment in the place of those it was made of.
 
-        Returns the files to unlink later. The snapshots inside go too: a transaction that is open
-        in one of them may have lost its marker, because nothing else of it was left.
+        Returns the files to unlink later.
         """
-        following = self._segments.base_after(old[-1])
-        assert following is not None, new.base_offset
-        self._segments.replace(old, new)
-        new.adopt(self._pool)
-        paths = []
-        for segment in old:
-            paths += segment.take_out()
-        return paths + take_out_snapshots(self._files, self.directory, new.base_offset, following)
+        return removal.replace(self._pool, self.directory, self._segments, old, new)
+
+    # -- taking back --------------------------------------------------------------------------
 
     def truncate_to(self, offset: int, now_ms: int) -> None:
         """Remove the batches that hold `offset` or lie above it, as a follower must at times.
@@ -566,16 +540,7 @@ class PartitionLog:
             self.truncate_all(offset, now_ms)
             return
         self._truncations += 1
-        self._segments.remove_above(offset)
-        active = self._segments.active
-        located = active.locate(offset)
-        if located is None:
-            self.log_end_offset = active.end_offset()
-        else:
-            self.log_end_offset = active.truncate(located[0])
-        # What is gone must not come back after a crash, between batches that are written next.
-        active.file.get().flush()
-        self._files.flush_dir(self.directory)
+        self.log_end_offset = truncation.cut(self._files, self.directory, self._segments, offset)
         self._after_truncation(offset)
 
     def truncate_all(self, offset: int, now_ms: int) -> None:
@@ -597,11 +562,9 @@ class PartitionLog:
         self.recovery_point = min(self.recovery_point, end)
         self.checkpointed_recovery_point = min(self.checkpointed_recovery_point, end)
         self.cleaned_offset = min(self.cleaned_offset, end)
-        for taken in snapshot_offsets(self._files, self.directory):
-            if taken > end:
-                self._files.unlink(snapshot_path(self.directory, taken))
-        segments = list(self._segments)
-        rebuild_producers(self._files, self.directory, self.producers, segments, end)
+        truncation.rewind_producers(
+            self._files, self.directory, self.producers, self._segments, end
+        )
         self._write_epochs()
 
     def _write_epochs(self) -> None:
@@ -614,16 +577,10 @@ class PartitionLog:
 
     def begin_close(self) -> Flush | None:
         """Write what the next clean start expects, and gather all that must still be flushed."""
-        files, end = self._files, self.log_end_offset
-        side_files = []
-        for segment in self._segments:
-            segment.finish()
-            if segment.side_files_changed:
-                side_files += segment.side_files()
-        snapshot = snapshot_path(self.directory, end)
-        if end > self._segments[0].base_offset and not files.exists(snapshot):
-            write_snapshot(files, self.directory, self.producers, end)
-            side_files.append(snapshot)
+        end = self.log_end_offset
+        side_files = closing.write_side_files(
+            self._files, self.directory, self._segments, self.producers, end
+        )
         if side_files:
             self._unflushed.directories.add(self.directory)
         return self._gather(end, side_files)

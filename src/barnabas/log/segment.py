@@ -16,6 +16,7 @@ import logging
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from typing import Protocol
 
 from barnabas.kernels.contract import HeaderFields
 from barnabas.log import transaction_index
@@ -45,6 +46,14 @@ def segment_name(base_offset: int) -> str:
 def is_segment_file(name: str) -> bool:
     """Tell whether a name starts with the 20 digits of an offset and a dot."""
     return len(name) > 20 and name[:20].isdigit() and name[20] == "."
+
+
+class Limits(Protocol):
+    """How large a segment may grow, how long it may be written to, and how large its indexes."""
+
+    segment_bytes: int
+    segment_ms: int
+    index_bytes: int
 
 
 class Segment:
@@ -304,20 +313,19 @@ class Segment:
         last_offset: int,
         max_timestamp: int,
         now_ms: int,
-        segment_bytes: int,
-        segment_ms: int,
-        index_bytes: int,
+        limits: Limits,
     ) -> bool:
         """Tell whether an append of that size must go to a new segment."""
-        if self.size_bytes > segment_bytes - size:
+        if self.size_bytes > limits.segment_bytes - size:
             return True
         if last_offset - self.base_offset > OFFSET_SPAN_MAX:
             return True
         if self.size_bytes:
             first = self.first_timestamp
             waited = max_timestamp - first if first >= 0 else now_ms - self.created_ms
-            if waited > segment_ms - self.jitter_ms:
+            if waited > limits.segment_ms - self.jitter_ms:
                 return True
+        index_bytes = limits.index_bytes
         # The time index keeps one slot for the entry that closes the segment.
         offset_index, time_index = self._offset_index, self._time_index
         return (offset_index is not None and len(offset_index) >= index_bytes // 8) or (

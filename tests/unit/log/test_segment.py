@@ -1,5 +1,7 @@
 """A segment finds its batches, indexes as Kafka does, and knows when it is full."""
 
+from types import SimpleNamespace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -135,10 +137,7 @@ ROOMY = {"segment_bytes": 10_000, "segment_ms": 1000, "index_bytes": 1200}
 
 
 def needs_roll(segment, *, size=100, last=10, at=NOW, now=NOW, **limits):
-    limits = {**ROOMY, **limits}
-    return segment.needs_roll(
-        size, last, at, now, limits["segment_bytes"], limits["segment_ms"], limits["index_bytes"]
-    )
+    return segment.needs_roll(size, last, at, now, SimpleNamespace(**{**ROOMY, **limits}))
 
 
 def test_roll_by_size(pool, tmp_path):
