@@ -11,6 +11,7 @@ The rate of a compaction counts the records before compression, so that codecs c
 from __future__ import annotations
 
 import argparse
+import re
 import shutil
 import signal
 import struct
@@ -55,6 +56,9 @@ OPTIONS = {
 COMPACT = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01"}
 NOTICEABLE_S = 0.05
 """Two starts that differ by less say nothing of a rate."""
+
+CHECKED = re.compile(r"was not closed cleanly: checked \d+ logs in ([\d.]+) s")
+WALKED = re.compile(r"recovered .*?: \d+ segments and \d+ batches \((\d+) bytes\) walked")
 
 RECOVERED = "recovery"
 MANY = "many"
@@ -257,6 +261,11 @@ class Bench:
             rate = megabytes / (full_s - small_s)
             metric = "MB/s, beyond the start with an empty log"
             self.report.add(scenario, metric, "higher", broker.name, rate)
+        told = told_recovery(place.with_name(place.name + ".out"))
+        if told is not None:
+            self.report.add(
+                scenario, "s per GB, by the broker's own log", "lower", broker.name, told
+            )
         shutil.rmtree(place)
 
     def many(self, start: Starter, place: Path) -> None:
@@ -291,6 +300,17 @@ def kill(broker: RunningBroker) -> None:
     """End a broker without warning."""
     broker.process.send_signal(signal.SIGKILL)
     broker.process.wait()
+
+
+def told_recovery(output: Path) -> float | None:
+    """Return how many seconds per GB our broker says recovery took; the other one is mute."""
+    if not output.exists():
+        return None
+    text = output.read_text(errors="replace")
+    seconds = sum(float(found) for found in CHECKED.findall(text))
+    size = sum(int(found) for found in WALKED.findall(text))
+    assert seconds * size, f"{output} does not say what was recovered"
+    return seconds / size * 1e9
 
 
 def list_offsets(topic: str, timestamp: int) -> bytes:

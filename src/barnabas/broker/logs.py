@@ -117,6 +117,7 @@ class Logs:
         loop = asyncio.get_running_loop()
         for directory in list(self._directories):
             load = partial(self._load, directory, options_of, now_ms, threads)
+            began = loop.time()
             try:
                 await loop.run_in_executor(self._executor, load)
             except StorageError as failure:
@@ -125,8 +126,12 @@ class Logs:
                 self._leave_out(directory.path, failure)
                 continue
             if not directory.clean and directory.logs:
-                count = len(directory.logs)
-                logger.info("%s was not closed cleanly: checked %d logs", directory.path, count)
+                logger.info(
+                    "%s was not closed cleanly: checked %d logs in %.3f s",
+                    directory.path,
+                    len(directory.logs),
+                    loop.time() - began,
+                )
             for path in directory.leftovers():
                 self._purge_later(directory, path, 0)
         self._check_some_left()
