@@ -329,8 +329,9 @@ def _cancel(arguments: argparse.Namespace) -> int:
     elif not answers:
         print("none of these partitions is on the move" if wanted else "nothing is on the move")
     else:
-        for key in answers.keys() - failed.keys():
-            print(f"cancelled: {key}")
+        for key in answers:
+            if key not in failed:
+                print(f"cancelled: {key}")
     for failure in failed.values():
         print(f"barnabas reassign cancel: {_text(failure)}", file=sys.stderr)
     return 1 if failed else 0

@@ -152,7 +152,7 @@ def progress_bar() -> Iterator[Callable[[Sequence[Progress]], None]]:
                 task,
                 total=whole or 1,
                 completed=(whole or 1) - left,
-                description=f"{moving} partitions on the move",
+                description=f"partitions on the move: {moving}",
             )
 
         yield show
