@@ -179,7 +179,9 @@ def _until_copied(
     while copied < count:
         assert process.poll() is None, said.read_text()
         assert time.monotonic() < deadline_s, said.read_text()
-        with closing(KafkaConsumer(bootstrap_servers=target)) as consumer:  # a new view each time
+        # A new consumer each time: it has not heard of an older state.
+        committed = {"bootstrap_servers": target, "isolation_level": "read_committed"}
+        with closing(KafkaConsumer(**committed)) as consumer:
             if partition in (consumer.partitions_for_topic(topic) or ()):
                 [copied] = consumer.end_offsets([TopicPartition(topic, partition)]).values()
     assert len(read(target, topic, partition).shapes) == count

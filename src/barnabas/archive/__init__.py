@@ -1,1 +1,10 @@
-"""Topics as files and back: Parquet, CSV or JSON lines, with every field that a record has."""
+"""Topics as files and back, with every field that a record has.
+
+formats.py         which format a file has, and how one is opened
+parquet_file.py    Parquet, column by column       needs pyarrow (the extra `arrow`)
+jsonl_file.py      a JSON object per line, as `barnabas consume --json` prints them
+csv_file.py        a table of texts
+text.py            bytes as text, without loss
+output.py          files in a directory, or one; a file has its name only when it is whole
+exporting.py       from a topic to files            importing.py      from files to a topic
+"""

@@ -8,12 +8,12 @@ import sys
 import time
 from contextlib import aclosing
 
-from barnabas.admin.offsets import EARLIEST, LATEST, list_offsets
+from barnabas.admin.offsets import LATEST, list_offsets
 from barnabas.cli.arguments import add_connection, count, index
 from barnabas.cli.fetcher import Delivery, Fetcher
 from barnabas.cli.group_reader import check, read_in_group
-from barnabas.cli.partitions import existing_partitions
-from barnabas.cli.position import Beginning, End, Offset, Position, parse_position
+from barnabas.cli.partitions import existing_partitions, offsets_at
+from barnabas.cli.position import Beginning, End, Position, parse_position
 from barnabas.cli.record_format import Formatter, compile_format, json_line, parse_format
 from barnabas.cli.session import run
 from barnabas.client.retry import Backoff
@@ -112,7 +112,7 @@ async def _print_records(
         ends = {partition: answer.offset for partition, answer in found.items()}
     fetcher = Fetcher(
         board,
-        await _starts(board, partitions, start, committed),
+        await offsets_at(board, partitions, start, committed),
         Backoff(random.random),
         ends=ends,
         committed=committed,
@@ -125,26 +125,6 @@ async def _print_records(
             left = _print(delivery, formatter, left)
             if left == 0:
                 return
-
-
-async def _starts(
-    board: Switchboard, partitions: list[TopicPartition], start: Position, committed: bool
-) -> dict[TopicPartition, int]:
-    """Return the offset at which each partition begins."""
-    if isinstance(start, Offset):
-        return dict.fromkeys(partitions, start.offset)
-    if isinstance(start, Beginning | End):
-        timestamp = EARLIEST if isinstance(start, Beginning) else LATEST
-    else:
-        timestamp = start.timestamp_ms
-    found = await list_offsets(board, dict.fromkeys(partitions, timestamp), committed=committed)
-    starts = {partition: answer.offset for partition, answer in found.items()}
-    # -1: no record is that young, so the partition begins at its end.
-    young = [partition for partition, offset in starts.items() if offset < 0]
-    if young:
-        ends = await list_offsets(board, dict.fromkeys(young, LATEST), committed=committed)
-        starts |= {partition: answer.offset for partition, answer in ends.items()}
-    return starts
 
 
 def _print(delivery: Delivery, formatter: Formatter, left: int | None) -> int | None:

@@ -1,8 +1,10 @@
-"""The partitions that a command is about, checked to exist before anything is done to them."""
+"""The partitions that a command is about, checked to exist, and places in them as offsets."""
 
 from __future__ import annotations
 
+from barnabas.admin.offsets import EARLIEST, LATEST, list_offsets
 from barnabas.admin.topics import describe_topics
+from barnabas.cli.position import Beginning, End, Offset, Position
 from barnabas.client.switchboard import Switchboard
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
@@ -27,3 +29,23 @@ async def existing_partitions(
             f"topic {topic!r} has partitions 0-{max(view.partitions)}, not {missing[0]}",
         )
     return [TopicPartition(topic, index) for index in sorted(wanted or view.partitions)]
+
+
+async def offsets_at(
+    board: Switchboard, partitions: list[TopicPartition], position: Position, committed: bool
+) -> dict[TopicPartition, int]:
+    """Return the offset that a position means in each partition."""
+    if isinstance(position, Offset):
+        return dict.fromkeys(partitions, position.offset)
+    if isinstance(position, Beginning | End):
+        timestamp = EARLIEST if isinstance(position, Beginning) else LATEST
+    else:
+        timestamp = position.timestamp_ms
+    found = await list_offsets(board, dict.fromkeys(partitions, timestamp), committed=committed)
+    offsets = {partition: answer.offset for partition, answer in found.items()}
+    # -1: no record is that young, so it means the end.
+    young = [partition for partition, offset in offsets.items() if offset < 0]
+    if young:
+        ends = await list_offsets(board, dict.fromkeys(young, LATEST), committed=committed)
+        offsets |= {partition: answer.offset for partition, answer in ends.items()}
+    return offsets

@@ -1,0 +1,104 @@
+"""`barnabas import`: send the records of files to a topic, all or nothing."""
+
+from __future__ import annotations
+
+import argparse
+import time
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from barnabas.cli.arguments import add_connection, count
+from barnabas.cli.output import print_json
+from barnabas.cli.partitions import existing_partitions
+from barnabas.cli.progress_line import ProgressLine
+from barnabas.cli.session import run
+from barnabas.client.switchboard import Switchboard
+from barnabas.model.errors import BarnabasError
+
+if TYPE_CHECKING:
+    from barnabas.archive.formats import Format
+
+EXAMPLES = """\
+examples:
+  barnabas import orders.parquet orders
+  barnabas import exported/ orders-again
+  barnabas import measurements.csv measurements --repartition
+  barnabas import huge.parquet orders --rows-per-transaction 1000000
+
+Files are those of `barnabas export`, or your own: a column (or field) value, and as wanted key,
+headers, timestamp and partition. Without --rows-per-transaction everything is one transaction:
+an import that fails leaves nothing that a reader of committed records would see.
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.epilog = EXAMPLES
+    parser.set_defaults(run=_import)
+    parser.add_argument("path", metavar="FILE_OR_DIR", type=Path)
+    parser.add_argument("topic", metavar="TOPIC")
+    parser.add_argument(
+        "--format",
+        choices=["parquet", "csv", "jsonl"],
+        help="of the files (default: as their names end)",
+    )
+    parser.add_argument(
+        "--repartition",
+        action="store_true",
+        help="choose partitions by keys (default: the partitions that the files say)",
+    )
+    parser.add_argument(
+        "--rows-per-transaction",
+        metavar="N",
+        type=count,
+        help="commit after about so many records (default: once, in the end)",
+    )
+    add_connection(parser)
+
+
+def _import(arguments: argparse.Namespace) -> None:
+    from barnabas.archive.formats import Format, files_of
+    from barnabas.archive.parquet_file import need_pyarrow
+
+    if not arguments.path.exists():
+        raise BarnabasError(f"{arguments.path}: there is no such file or directory")
+    files = files_of(arguments.path, Format(arguments.format) if arguments.format else None)
+    if any(format is Format.PARQUET for _, format in files):
+        need_pyarrow()
+    with ProgressLine(wanted=not arguments.json) as line:
+        run(arguments, lambda board: _send(board, arguments, files, line), busy=True)
+
+
+async def _send(
+    board: Switchboard,
+    arguments: argparse.Namespace,
+    files: list[tuple[Path, Format]],
+    line: ProgressLine,
+) -> None:
+    from barnabas.archive.importing import Import
+
+    partitions = await existing_partitions(board, arguments.topic, None)
+    began_s = time.monotonic()
+    work = Import(
+        arguments.topic,
+        len(partitions),
+        repartition=arguments.repartition,
+        rows_per_transaction=arguments.rows_per_transaction,
+    )
+
+    def show() -> None:
+        rate = work.records / max(time.monotonic() - began_s, 0.001)
+        line.show(f"{arguments.topic}: {work.records:,} records, {rate:,.0f}/s")
+
+    options = {
+        "bootstrap.servers": arguments.bootstrap,
+        "client.id": "barnabas-cli",
+        "transactional.id": f"barnabas-import-{uuid.uuid4()}",
+    }
+    await work.run(files, options, show)
+    took_s = max(time.monotonic() - began_s, 0.001)
+    if arguments.json:
+        print_json({"records": work.records, "files": len(files), "seconds": round(took_s, 3)})
+    else:
+        line.tell(f"{work.records:,} records of {len(files)} files, {work.records / took_s:,.0f}/s")
