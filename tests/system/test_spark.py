@@ -16,6 +16,7 @@ import pytest
 
 from barnabas import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from barnabas.admin import NewTopic
+from barnabas.spark import register
 
 pytest.importorskip("pyspark", reason="pip install 'barnabas[spark]'")
 
@@ -293,6 +294,15 @@ def test_a_function_of_the_user_makes_the_rows(
         **{"kafka.bootstrap.servers": bootstrap, "subscribe": topic, "transform": "users_own:sizes"}
     ).load()
     assert [(row.offset, row.size) for row in frame.collect()] == [(each, 1) for each in range(5)]
+
+
+def test_a_session_can_be_told_of_the_source_by_hand(
+    spark: SparkSession, bootstrap: str, producer: KafkaProducer, new_topic: Callable[..., str]
+) -> None:
+    topic = new_topic(1)
+    fill(producer, topic, range(3))
+    register(spark)
+    assert numbers(read(spark, bootstrap, subscribe=topic)) == [0, 1, 2]
 
 
 @pytest.mark.parametrize(
