@@ -12,16 +12,20 @@ import json
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
-from barnabas.admin.log_dirs import alter_replica_log_dirs
 from barnabas.admin.reassignments import (
     Reassignment,
     alter_partition_reassignments,
     list_partition_reassignments,
 )
 from barnabas.cli.arguments import add_action, count, seconds
-from barnabas.cli.output import print_json, print_table, size_text
+from barnabas.cli.directory_moves import (
+    DirectoryMove,
+    choose_directories,
+    look_at_directories,
+    wanted_directories,
+)
+from barnabas.cli.output import print_json, print_table
 from barnabas.cli.reassignment_file import (
     Target,
     plan_document,
@@ -36,13 +40,18 @@ from barnabas.cli.reassignment_progress import (
     look,
     progress_bar,
 )
+from barnabas.cli.reassignment_report import (
+    cost_document,
+    print_cost,
+    print_progress,
+    progress_document,
+)
 from barnabas.cli.session import run
 from barnabas.cli.throttles import clear_throttles, set_throttle
 from barnabas.client.switchboard import Switchboard
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import InvalidValueError, RequestError
 from barnabas.model.ids import TopicPartition
-from barnabas.structs import TopicPartitionReplica
 
 POLL_S = 0.5
 """How often `--wait` looks."""
@@ -137,10 +146,10 @@ def _generate(arguments: argparse.Namespace) -> None:
         return
     write_plan(arguments.output, plan)
     if arguments.json:
-        print_json(_cost_document(cost))
+        print_json(cost_document(cost))
     else:
         print(f"plan for {len(plan)} partitions: {arguments.output}")
-        _print_cost(cost)
+        print_cost(cost)
 
 
 async def _propose(
@@ -169,16 +178,19 @@ def _execute(arguments: argparse.Namespace) -> int:
     if arguments.save is not None:
         write_plan(arguments.save, before)
     if not arguments.json:
-        _print_cost(cost)
+        print_cost(cost)
+        for replica, directory in wanted_directories(plan).items():
+            name = f"{replica.topic}-{replica.partition}"
+            print(f"{name} on broker {replica.broker_id} goes to {directory}")
     if arguments.dry_run:
         if arguments.json:
-            print_json(_cost_document(cost))
+            print_json(cost_document(cost))
         return 0
     failures = run(arguments, lambda board: _start(board, plan, cost, arguments))
     if arguments.json:
         errors = {str(key): _error_document(error) for key, error in failures.items()}
         rollback = plan_document(before)
-        print_json({**_cost_document(cost), "failures": errors, "rollback": rollback})
+        print_json({**cost_document(cost), "failures": errors, "rollback": rollback})
     else:
         print(f"started: {len(plan) - len(failures)} of {len(plan)} partitions")
         if arguments.save is None:
@@ -219,38 +231,10 @@ async def _start(
         board, {key: target.replicas for key, target in plan.items()}
     )
     failures = {key: answer for key, answer in answers.items() if answer is not None}
-    directories = {
-        TopicPartitionReplica(key.topic, key.partition, broker): directory
-        for key, target in plan.items()
-        if key not in failures
-        for broker in target.replicas
-        if (directory := target.directory_on(broker)) is not None
-    }
-    for replica, failure in (await _choose_directories(board, directories, arguments)).items():
+    started = {key: target for key, target in plan.items() if key not in failures}
+    refused = await choose_directories(board, wanted_directories(started), arguments.timeout)
+    for replica, failure in refused.items():
         failures[TopicPartition(replica.topic, replica.partition)] = failure
-    return failures
-
-
-async def _choose_directories(
-    board: Switchboard,
-    directories: Mapping[TopicPartitionReplica, str],
-    arguments: argparse.Namespace,
-) -> dict[TopicPartitionReplica, RequestError]:
-    """Ask for directories; a replica that a broker does not have yet is asked for again."""
-    open_ = dict(directories)
-    failures: dict[TopicPartitionReplica, RequestError] = {}
-    loop = asyncio.get_running_loop()
-    deadline = loop.time() + arguments.timeout
-    while open_:
-        for replica, failure in (await alter_replica_log_dirs(board, open_)).items():
-            awaited = failure is not None and failure.code is ErrorCode.REPLICA_NOT_AVAILABLE
-            if awaited and loop.time() < deadline:
-                continue
-            del open_[replica]
-            if failure is not None:
-                failures[replica] = failure
-        if open_:
-            await asyncio.sleep(POLL_S)
     return failures
 
 
@@ -258,56 +242,44 @@ async def _choose_directories(
 
 
 def _verify(arguments: argparse.Namespace) -> int:
-    plan = {key: target.replicas for key, target in read_plan(arguments.plan).items()}
-    progress, lifted = run(arguments, lambda board: _watch(board, plan, arguments))
+    plan = read_plan(arguments.plan)
+    progress, directories, lifted = run(arguments, lambda board: _watch(board, plan, arguments))
     if arguments.json:
-        print_json(
-            {
-                "partitions": [_progress_document(each) for each in progress],
-                "throttles_lifted": lifted,
-            }
-        )
+        print_json({**progress_document(progress, directories), "throttles_lifted": lifted})
     else:
-        print_table(
-            ["partition", "state", "replicas", "wanted", "copied"],
-            [
-                [
-                    str(each.partition),
-                    each.state,
-                    ",".join(map(str, each.replicas)),
-                    ",".join(map(str, each.target)),
-                    each.share_text,
-                ]
-                for each in progress
-            ],
-        )
+        print_progress(progress, directories)
         if lifted:
             print("throttles are lifted")
-    return 0 if all(each.is_done for each in progress) else 1
+    done = [each.is_done for each in progress] + [each.is_done for each in directories]
+    return 0 if all(done) else 1
 
 
 async def _watch(
-    board: Switchboard,
-    plan: Mapping[TopicPartition, tuple[int, ...]],
-    arguments: argparse.Namespace,
-) -> tuple[list[Progress], bool]:
-    progress = await look(board, plan)
-    if arguments.wait:
+    board: Switchboard, plan: Mapping[TopicPartition, Target], arguments: argparse.Namespace
+) -> tuple[list[Progress], list[DirectoryMove], bool]:
+    replicas = {key: target.replicas for key, target in plan.items()}
+    wanted = wanted_directories(plan)
+
+    async def look_at_all() -> tuple[list[Progress], list[DirectoryMove], bool]:
+        progress = await look(board, replicas)
+        directories = await look_at_directories(board, wanted)
+        moving = [each.is_moving for each in progress] + [each.is_moving for each in directories]
+        return progress, directories, any(moving)
+
+    progress, directories, moving = await look_at_all()
+    if arguments.wait and moving:
         loop = asyncio.get_running_loop()
         limit = arguments.wait_timeout
         deadline = None if limit is None else loop.time() + limit
         with progress_bar() as show:
-            show(progress)
-            while any(each.is_moving for each in progress):
-                if deadline is not None and loop.time() > deadline:
-                    break
-                await asyncio.sleep(POLL_S)
-                progress = await look(board, plan)
+            while moving and (deadline is None or loop.time() < deadline):
                 show(progress)
+                await asyncio.sleep(POLL_S)
+                progress, directories, moving = await look_at_all()
     lifted = False
-    if not arguments.keep_throttles and not any(each.is_moving for each in progress):
+    if not arguments.keep_throttles and not moving:
         lifted = await clear_throttles(board, {key.topic for key in plan})
-    return progress, lifted
+    return progress, directories, lifted
 
 
 def _cancel(arguments: argparse.Namespace) -> int:
@@ -380,74 +352,7 @@ def _three(moving: Reassignment) -> tuple[tuple[int, ...], ...]:
     return moving.replicas, moving.adding, moving.removing
 
 
-# -- what is printed --------------------------------------------------------------------------
-
-
-def _print_cost(cost: Cost) -> None:
-    if not cost.moves:
-        print("nothing moves: every partition is where the plan wants it")
-        return
-    print_table(
-        ["partition", "now", "then", "copied to", "bytes"],
-        [
-            [
-                str(move.partition),
-                ",".join(map(str, move.before)),
-                ",".join(map(str, move.after)),
-                ",".join(map(str, move.adding)) or None,
-                size_text(move.bytes_to_copy) if move.size_bytes is not None else None,
-            ]
-            for move in cost.moves
-        ],
-        title=f"partitions that change: {len(cost.moves)}; "
-        f"to copy: {size_text(cost.bytes_to_copy)}",
-    )
-    print_table(
-        ["broker", "receives", "sends", "drops"],
-        [
-            [broker, *(size_text(size) for size in (total.receives, total.sends, total.drops))]
-            for broker, total in cost.brokers.items()
-        ],
-    )
-
-
-def _cost_document(cost: Cost) -> dict[str, Any]:
-    return {
-        "bytes_to_copy": cost.bytes_to_copy,
-        "moves": [
-            {
-                "topic": move.partition.topic,
-                "partition": move.partition.partition,
-                "replicas": list(move.before),
-                "target": list(move.after),
-                "adding": list(move.adding),
-                "removing": list(move.removing),
-                "size_bytes": move.size_bytes,
-            }
-            for move in cost.moves
-        ],
-        "brokers": [
-            {
-                "id": broker,
-                "receives_bytes": total.receives,
-                "sends_bytes": total.sends,
-                "drops_bytes": total.drops,
-            }
-            for broker, total in cost.brokers.items()
-        ],
-    }
-
-
-def _progress_document(progress: Progress) -> dict[str, Any]:
-    return {
-        "topic": progress.partition.topic,
-        "partition": progress.partition.partition,
-        "state": progress.state,
-        "replicas": list(progress.replicas),
-        "target": list(progress.target),
-        "copied_bytes": progress.copied_bytes,
-        "total_bytes": progress.total_bytes,
-    }
+# -- small words ------------------------------------------------------------------------------
 
 
 def _error_document(error: RequestError | None) -> dict[str, str]:

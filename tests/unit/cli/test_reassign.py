@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 
+from barnabas.cli.main import main
 from barnabas.testing import Cluster
 
 COUNT = 500
@@ -179,3 +180,43 @@ def test_too_few_brokers(trio: Any, moved: str) -> None:
         1,
         "barnabas reassign: --brokers names 1, and a topic has 2 replicas of each partition\n",
     )
+
+
+def test_a_replica_goes_to_the_directory_that_is_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths = [tmp_path / "one", tmp_path / "two"]
+    with Cluster(options={"log.dirs": ",".join(map(str, paths))}) as cluster:
+
+        def run(*words: str) -> tuple[int, str, str]:
+            code = main([*words, "--bootstrap", cluster.bootstrap])
+            return code, *capsys.readouterr()
+
+        assert run("topics", "create", "here")[0] == 0
+        [source] = [path for path in paths if (path / "here-0").is_dir()]
+        [target] = [path for path in paths if path != source]
+        entry = {"topic": "here", "partition": 0, "replicas": [0], "log_dirs": [str(target)]}
+        Path("plan").write_text(json.dumps({"partitions": [entry]}))
+        code, out, _ = run("reassign", "verify", "plan")
+        assert code == 1
+        assert out.splitlines()[-1].split() == [
+            "here-0",
+            "0",
+            "elsewhere",
+            str(source),
+            str(target),
+        ]
+        code, out, err = run("reassign", "execute", "plan")
+        assert (code, err) == (0, "")
+        assert f"here-0 on broker 0 goes to {target}" in out
+        code, out, _ = run("reassign", "verify", "plan", "--wait", "--json")
+        assert code == 0, out
+        [moved] = json.loads(out)["directories"]
+        assert (moved["state"], moved["directory"]) == ("done", str(target))
+        assert (target / "here-0").is_dir()
+        entry["log_dirs"] = ["/none/such"]
+        Path("plan").write_text(json.dumps({"partitions": [entry]}))
+        code, out, err = run("reassign", "execute", "plan")
+        assert code == 1
+        assert "LOG_DIR_NOT_FOUND" in err
+        assert len(err.splitlines()) == 1
