@@ -87,9 +87,12 @@ async def _send(
         rows_per_transaction=arguments.rows_per_transaction,
     )
 
+    total = _total(files) if line.is_drawn else None
+
     def show() -> None:
         rate = work.records / max(time.monotonic() - began_s, 0.001)
-        line.show(f"{arguments.topic}: {work.records:,} records, {rate:,.0f}/s")
+        done = "" if not total else f" {work.records / total:.0%},"
+        line.show(f"{arguments.topic}: {work.records:,} records,{done} {rate:,.0f}/s")
 
     options = {
         "bootstrap.servers": arguments.bootstrap,
@@ -102,3 +105,13 @@ async def _send(
         print_json({"records": work.records, "files": len(files), "seconds": round(took_s, 3)})
     else:
         line.tell(f"{work.records:,} records of {len(files)} files, {work.records / took_s:,.0f}/s")
+
+
+def _total(files: list[tuple[Path, Format]]) -> int | None:
+    """Return how many records there are, where the files tell it without being read."""
+    from barnabas.archive.formats import Format
+    from barnabas.archive.parquet_file import count_rows
+
+    if any(format is not Format.PARQUET for _, format in files):
+        return None
+    return sum(count_rows(path) for path, _ in files)

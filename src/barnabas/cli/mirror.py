@@ -169,12 +169,12 @@ def _name(text: str) -> str:
 
 
 def _sides(arguments: argparse.Namespace) -> tuple[Side, Side, Selection]:
-    from barnabas.mirror.clients import read_side
+    from barnabas.mirror.clients import read_source, read_target
     from barnabas.mirror.selection import Selection
 
     return (
-        read_side("--consumer.config", arguments.consumer_config, arguments.source, "--source"),
-        read_side("--producer.config", arguments.producer_config, arguments.target, "--target"),
+        read_source(arguments.consumer_config, arguments.source),
+        read_target(arguments.producer_config, arguments.target),
         Selection(arguments.topics, arguments.exclude, prefix=arguments.prefix),
     )
 
@@ -253,7 +253,7 @@ async def _reported(
             print(json.dumps(report.document()), flush=True)
         elif line.is_drawn:
             line.show(_text(report))
-        elif loop.time() - told_s >= PLAIN_REPORT_S and not arguments.json:
+        elif report.partitions and loop.time() - told_s >= PLAIN_REPORT_S and not arguments.json:
             told_s = loop.time()
             line.tell(f"barnabas mirror: {_text(report)}")
     if not copying.cancelled():

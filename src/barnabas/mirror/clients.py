@@ -13,6 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from barnabas.config.clients.admin import AdminOptions
+from barnabas.config.clients.consumer import ConsumerOptions
+from barnabas.config.clients.options import parse_client_options
+from barnabas.config.clients.producer import ProducerOptions
 from barnabas.config.properties import read_properties
 from barnabas.model.errors import ConfigError, InvalidValueError
 
@@ -78,8 +81,21 @@ class Side:
         return CONSUMER_DEFAULTS | self.admin | CONSUMER_SETTINGS
 
 
-def read_side(option: str, file: str | None, bootstrap: str | None, bootstrap_option: str) -> Side:
-    """Read a file of properties; an address on the command line replaces the file's."""
+def read_source(file: str | None, bootstrap: str | None) -> Side:
+    """Read the options of the source; an address on the command line replaces the file's."""
+    side = _read("--consumer.config", file, bootstrap, "--source")
+    parse_client_options(ConsumerOptions, side.consumer)  # a wrong one is told before any work
+    return side
+
+
+def read_target(file: str | None, bootstrap: str | None) -> Side:
+    """Read the options of the target; an address on the command line replaces the file's."""
+    side = _read("--producer.config", file, bootstrap, "--target")
+    parse_client_options(ProducerOptions, side.producer("checked"))
+    return side
+
+
+def _read(option: str, file: str | None, bootstrap: str | None, bootstrap_option: str) -> Side:
     options: dict[str, str] = {}
     if file is not None:
         try:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.mirror.clients import Side, read_side
+from barnabas.mirror.clients import Side, read_source, read_target
 from barnabas.model.errors import ConfigError, InvalidValueError
 
 
@@ -17,7 +17,7 @@ def test_a_file_as_mirror_maker_takes_it(tmp_path: Path) -> None:
         "key.deserializer=org.apache.kafka.common.serialization.ByteArrayDeserializer\n"
         "fetch.min.bytes=10\nauto.offset.reset=latest\n"
     )
-    side = read_side("--consumer.config", str(path), None, "--source")
+    side = read_source(str(path), None)
     consumer = side.consumer
     assert consumer["bootstrap.servers"] == "a:9092"
     assert consumer["fetch.min.bytes"] == "10"
@@ -32,7 +32,7 @@ def test_a_file_as_mirror_maker_takes_it(tmp_path: Path) -> None:
 def test_the_command_line_goes_before_the_file(tmp_path: Path) -> None:
     path = tmp_path / "source.properties"
     path.write_text("bootstrap.servers=a:9092\n")
-    side = read_side("--consumer.config", str(path), "b:9092", "--source")
+    side = read_source(str(path), "b:9092")
     assert side.options["bootstrap.servers"] == "b:9092"
 
 
@@ -48,12 +48,22 @@ def test_a_producer_is_always_transactional() -> None:
 
 def test_an_address_is_needed() -> None:
     with pytest.raises(InvalidValueError, match="--source HOST:PORT is needed"):
-        read_side("--consumer.config", None, None, "--source")
+        read_source(None, None)
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"--producer.config .*none: No such file"):
-        read_side("--producer.config", str(tmp_path / "none"), None, "--target")
+        read_target(str(tmp_path / "none"), None)
     (tmp_path / "bytes").write_bytes(b"\xff\xfe")
     with pytest.raises(ConfigError, match="not a text in UTF-8"):
-        read_side("--producer.config", str(tmp_path / "bytes"), None, "--target")
+        read_target(str(tmp_path / "bytes"), None)
+
+
+def test_a_wrong_option_is_told_before_any_work(tmp_path: Path) -> None:
+    path = tmp_path / "wrong.properties"
+    path.write_text("bootstrap.servers=a:1\nfetch.mim.bytes=1\n")
+    with pytest.raises(ConfigError, match=r"fetch\.mim\.bytes: no such option"):
+        read_source(str(path), None)
+    path.write_text("bootstrap.servers=a:1\nlinger.ms=soon\n")
+    with pytest.raises(ConfigError, match=r"linger\.ms"):
+        read_target(str(path), None)
