@@ -92,6 +92,7 @@ class _Fetch(DelayedOperation):
         "_follower",
         "_isolation",
         "_min_bytes",
+        "_rack",
         "_request",
         "_selects",
     )
@@ -108,6 +109,7 @@ class _Fetch(DelayedOperation):
         self._follower = state.replica_id if state is not None else body.replica_id
         self._selects = broker.options.replica_selector_class == RACK_AWARE
         """Consumers are sent to followers: those must hear of a higher watermark at once."""
+        self._rack = body.rack_id if self._selects and self._follower < 0 else ""
 
     def note_follower(self) -> None:
         """Note how far a follower is, before it gets more: others may wait for just that."""
@@ -163,7 +165,7 @@ class _Fetch(DelayedOperation):
                 end = log.log_end_offset
                 if self._selects and self._watermark_is_news(partition):
                     return True
-                if self._must_wait(partition):
+                if log.options.leader_replication_throttled_replicas and self._must_wait(partition):
                     continue
             else:
                 end = log.high_watermark if isolation == 0 else log.last_stable_offset
@@ -177,7 +179,7 @@ class _Fetch(DelayedOperation):
                     return True
             elif offset > end and offset > log.log_end_offset:
                 return True
-            if not is_follower and self._nearer(partition, offset) is not None:
+            if self._rack and self._nearer(partition, offset) is not None:
                 return True
         return False
 
@@ -209,11 +211,12 @@ class _Fetch(DelayedOperation):
 
     def _nearer(self, partition: Partition, offset: int) -> int | None:
         """Return a replica in the consumer's rack that can serve it instead of this leader."""
-        rack = self._request.body.rack_id
-        if not rack or not self._selects or not partition.is_leader:
+        if not partition.is_leader:
             return None
         broker = self._broker
-        return preferred_replica(partition, offset, rack, broker.broker_id, broker.cluster.brokers)
+        return preferred_replica(
+            partition, offset, self._rack, broker.broker_id, broker.cluster.brokers
+        )
 
     def on_complete(self) -> None:
         """Send what there is by now."""
@@ -311,12 +314,12 @@ class _Fetch(DelayedOperation):
             if diverging is not None:
                 result.diverging_epoch = diverging
                 return result
-        if self._follower < 0:
+        if self._rack:
             nearer = self._nearer(partition, offset)
             if nearer is not None:
                 result.preferred_read_replica = nearer
                 return result
-        elif self._selects:
+        elif self._selects and self._follower >= 0:
             follower = self._follower_of(partition)
             if follower is not None:
                 follower.high_watermark_sent = log.high_watermark
