@@ -119,6 +119,8 @@ def test_what_was_not_started_has_no_address() -> None:
         _ = Cluster().bootstrap
     with pytest.raises(InvalidValueError, match="brokers=0"):
         Cluster(brokers=0)
+    with pytest.raises(InvalidValueError, match="2 racks for 3 brokers"):
+        Cluster(brokers=3, racks=("red", "green"))
 
 
 def test_stopping_twice_is_stopping_once() -> None:
