@@ -4,8 +4,8 @@ key, value, topic, partition, offset, timestamp, timestampType and, where asked 
 `valueFormat`, `value` has the type of what was read, and `valueError` comes last. Spark refuses a
 batch whose schema differs from the declared one in order, type or nullability.
 
-A record without headers has an empty array, where Spark's connector has null: null arrays cost Spark
-time that is quadratic in the rows of a batch on the way to a Python sink.
+A record without headers has an empty array, where Spark's connector has null: null arrays cost
+Spark time that is quadratic in the rows of a batch on the way to a Python sink.
 """
 
 from __future__ import annotations

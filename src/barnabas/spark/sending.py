@@ -136,7 +136,13 @@ class Ending:
                         each.identity, commit, timeout_ms=self._options.max_block_ms
                     )
                 except RequestError as failure:
-                    if commit or failure.code not in ENDED_ALREADY:
+                    if failure.code not in ENDED_ALREADY:
+                        raise
+                    if commit:
+                        failure.add_note(
+                            f"the transaction of {each.transactional_id} is no longer open: its "
+                            "transaction.timeout.ms passed, or another run of the query took over"
+                        )
                         raise
         finally:
             await board.close()

@@ -99,8 +99,9 @@ def test_a_later_attempt_ends_what_an_earlier_one_left(
     again = task.write(0, "a")
     assert lost is not None
     assert again is not None
-    with pytest.raises((InvalidProducerEpochError, ProducerFencedError)):
+    with pytest.raises((InvalidProducerEpochError, ProducerFencedError)) as failure:
         task.ending.commit([lost])
+    assert "another run of the query took over" in failure.value.__notes__[0]
     task.ending.abort([lost])  # which leaves the second alone
     task.ending.commit([again])
     assert committed(bootstrap, topic) == [b"a"]
