@@ -111,7 +111,10 @@ class ReplicatedCluster:
 
     def create(self, topic: str, partitions: int) -> None:
         """Create a topic of three replicas, and wait until all are in sync."""
-        self.admin().create_topics([NewTopic(topic, partitions, BROKERS)])[topic].result(DEADLINE_S)
+        admin = self.admin()
+        admin.create_topics(
+            [NewTopic(topic, partitions, BROKERS)], operation_timeout=60, request_timeout=DEADLINE_S
+        )[topic].result(DEADLINE_S)
         self.wait_in_sync(topic, partitions)
 
     def wait_in_sync(self, topic: str, partitions: int) -> None:
@@ -262,7 +265,8 @@ def start_with_many(cluster: ReplicatedCluster, _: Load, scale: Scale, report: R
         cluster.wait_in_sync("many", count)
         took = time.monotonic() - began
         report.add(scenario, "s until in sync again", "lower", cluster.name, took)
-    cluster.admin().delete_topics(["many"])["many"].result(DEADLINE_S)
+    admin = cluster.admin()
+    admin.delete_topics(["many"], operation_timeout=60)["many"].result(DEADLINE_S)
 
 
 def controller_fail_over(cluster: ReplicatedCluster, _: Load, scale: Scale, report: Report) -> None:

