@@ -9,19 +9,16 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 
 import pytest
 
 pytest.importorskip("kazoo", reason="pip install 'barnabas[zookeeper]'")
 
 from tests.system.clusters import DEADLINE_S, SESSION_MS, WiredCluster, wait_for
+from tests.system.scenes import moved, roll, watched
 from tests.system.wires import ZOOKEEPER
-from tests.system.workload import Copy, Group, Load, check_topic, committed_of, read_all
 
 pytestmark = [pytest.mark.system, pytest.mark.xdist_group("cluster")]
-
-PARTITIONS = 3
 
 
 @pytest.fixture(scope="module")
@@ -45,67 +42,15 @@ def cluster(running: WiredCluster) -> Iterator[WiredCluster]:
     running.heal()
 
 
-@contextmanager
-def watched(cluster: WiredCluster, topic: str) -> Iterator[Load]:
-    """Run a load, a group and a transactional copy; check everything when the fault is over."""
-    copy = f"{topic}-copy"
-    cluster.create(topic, PARTITIONS)
-    cluster.create(copy, PARTITIONS)
-    with (
-        Copy(cluster, topic, copy, f"{topic}-copier") as copier,
-        Group(cluster, topic, f"{topic}-group") as one,
-        Group(cluster, topic, f"{topic}-group") as other,
-    ):
-        with Load(cluster, topic) as load:
-            load.more()
-            wait_for(lambda: copier.transactions and one.committed | other.committed, "all work")
-            yield load
-            cluster.heal()
-            load.more()
-            cluster.wait_in_sync(topic, copy)
-        values = check_topic(cluster, topic, load)
-        wait_for(
-            lambda: set(values) <= one.seen | other.seen,
-            lambda: f"{len(set(values) - one.seen - other.seen)} records reach the group",
-        )
-        wait_for(
-            lambda: len(read_all(cluster, copy)) >= len(values),
-            lambda: f"all {len(values)} are copied, not {len(read_all(cluster, copy))}",
-        )
-    copied = [value for _, _, value in read_all(cluster, copy)]
-    assert sorted(copied) == sorted(values), "each record is copied exactly once"
-    kept = committed_of(cluster, topic, f"{topic}-group", PARTITIONS)
-    for told in (one.committed, other.committed):
-        assert all(kept[number] >= offset for number, offset in told.items())
-    for name in (topic, copy, "__consumer_offsets", "__transaction_state"):
-        cluster.wait_replicas_equal(name, PARTITIONS)
-
-
-def moved(cluster: WiredCluster, topic: str, old: int) -> None:
-    """Wait until others lead what a broker led."""
-    began = time.monotonic()
-
-    def settled() -> bool:
-        partitions = cluster.admin.list_topics(topic, timeout=DEADLINE_S).topics[topic].partitions
-        return all(each.leader not in (-1, old) for each in partitions.values())
-
-    wait_for(settled, f"others lead instead of broker {old}")
-    print(f"new leaders of {topic} after {time.monotonic() - began:.2f} s")
-
-
 def a_leader(cluster: WiredCluster, topic: str) -> int:
     return cluster.leader_of(topic, 0)
-
-
-def a_follower(cluster: WiredCluster, topic: str) -> int:
-    return (cluster.leader_of(topic, 0) + 1) % 3
 
 
 def the_controller(cluster: WiredCluster, topic: str) -> int:
     return cluster.controller()
 
 
-@pytest.mark.parametrize("victim", [a_leader, a_follower, the_controller])
+@pytest.mark.parametrize("victim", [a_leader, the_controller])
 def test_a_broker_is_killed(
     cluster: WiredCluster, names: Iterator[str], victim: Callable[[WiredCluster, str], int]
 ) -> None:
@@ -141,12 +86,7 @@ def test_brokers_are_restarted_one_after_the_other(
 ) -> None:
     topic = next(names)
     with watched(cluster, topic) as load:
-        for _ in range(2):
-            for node in cluster.nodes:
-                cluster.stop(node.number)
-                cluster.start(node.number)
-                cluster.wait_in_sync(topic)
-            load.more()
+        roll(cluster, topic, load, times=2)
 
 
 def test_zookeeper_is_away_for_longer_than_the_session(
@@ -162,7 +102,7 @@ def test_zookeeper_is_away_for_longer_than_the_session(
         wait_for(lambda: cluster.controller() >= 0, "a controller")
 
 
-@pytest.mark.parametrize("ways", ["both", "out", "in"])
+@pytest.mark.parametrize("ways", ["both", "out"])
 def test_a_leader_is_cut_off(cluster: WiredCluster, names: Iterator[str], ways: str) -> None:
     """From the other brokers and from ZooKeeper; one way is as bad as both."""
     topic = next(names)
@@ -170,30 +110,18 @@ def test_a_leader_is_cut_off(cluster: WiredCluster, names: Iterator[str], ways: 
         leader = a_leader(cluster, topic)
         others = [ZOOKEEPER, *(node.number for node in cluster.nodes if node.number != leader)]
         for other in others:
-            if ways != "in":
-                cluster.wires.cut(leader, other)
-            if ways != "out":
+            cluster.wires.cut(leader, other)
+            if ways == "both":
                 cluster.wires.cut(other, leader)
-        time_out_s = SESSION_MS / 1000
-        wait_for(lambda: leader_for_others(cluster, topic, leader), "another leader", 60)
-        print(f"session {time_out_s} s")
+        wait_for(lambda: leader_for_others(cluster, topic, leader), "another leader")
         load.more()
 
 
 def leader_for_others(cluster: WiredCluster, topic: str, old: int) -> bool:
     """Tell whether brokers other than the old leader know a new one."""
-    from confluent_kafka.admin import AdminClient
-
-    for node in cluster.nodes:
-        if node.number == old:
-            continue
-        admin = AdminClient({"bootstrap.servers": f"127.0.0.1:{node.client_port}"})
-        if admin.list_topics(topic, timeout=DEADLINE_S).topics[topic].partitions[0].leader in (
-            -1,
-            old,
-        ):
-            return False
-    return True
+    admins = [cluster.admin_of(node) for node in cluster.nodes if node.number != old]
+    topics = [admin.list_topics(topic, timeout=DEADLINE_S).topics for admin in admins]
+    return all(each[topic].partitions[0].leader not in (-1, old) for each in topics)
 
 
 def test_two_brokers_are_cut_from_each_other(cluster: WiredCluster, names: Iterator[str]) -> None:
