@@ -115,10 +115,25 @@ def parse_json(texts: list[bytes], kind: pa.StructType) -> pa.StructArray:
         pa.BufferReader(data),
         read_options=json.ReadOptions(use_threads=False, block_size=len(data) + 1),
         parse_options=json.ParseOptions(
-            explicit_schema=pa.schema(list(kind)), unexpected_field_behavior="ignore"
+            explicit_schema=pa.schema(list(_readable(kind))), unexpected_field_behavior="ignore"
         ),
     )
-    return _struct(table, kind)
+    found = _struct(table, _readable(kind))
+    return found if found.type == kind else found.cast(kind)
+
+
+def _readable(kind: Any) -> Any:
+    """Return a type with times in the place of dates, which Arrow reads from numbers alone."""
+    import pyarrow as pa
+    from pyarrow import types
+
+    if types.is_date32(kind):
+        return pa.timestamp("s")
+    if types.is_struct(kind):
+        return pa.struct([field.with_type(_readable(field.type)) for field in kind])
+    if types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_readable(kind.value_type)))
+    return kind
 
 
 def parse_csv(texts: list[bytes], kind: pa.StructType) -> pa.StructArray:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+import decimal
 import json
 
 import pytest
@@ -67,3 +69,21 @@ def test_text_must_be_utf8() -> None:
     assert found == ["a", None, None]
     assert errors == [None, "not UTF-8: invalid start byte at byte 0", None]
     assert read(["ä".encode()], "string", pa.string()) == (["ä"], [None])
+
+
+def test_dates_and_times_are_read_from_texts() -> None:
+    kind = pa.struct(
+        [
+            ("day", pa.date32()),
+            ("at", pa.timestamp("us", tz="UTC")),
+            ("days", pa.list_(pa.struct([("day", pa.date32())]))),
+        ]
+    )
+    day, at = datetime.date(2026, 1, 2), datetime.datetime(2026, 1, 2, 3, tzinfo=datetime.UTC)
+    text = b'{"day": "2026-01-02", "at": "2026-01-02T03:00:00Z", "days": [{"day": "2026-01-02"}]}'
+    expected = {"day": day, "at": at, "days": [{"day": day}]}
+    assert read([text, b'{"day": "soon"}'], "json", kind)[0] == [expected, None]
+    line = pa.struct([("day", pa.date32()), ("price", pa.decimal128(6, 2))])
+    assert read([b"2026-01-02,1.25"], "csv", line)[0] == [
+        {"day": day, "price": decimal.Decimal("1.25")}
+    ]
