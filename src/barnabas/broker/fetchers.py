@@ -260,8 +260,7 @@ class _Fetcher:
                 try:
                     step = self._pull.take(key, data, now_ms, wall_ms)
                 except StorageError as failure:
-                    broker.storage_failed(partition, failure)
-                    self.forget(key)
+                    self._refused(partition, failure)
                     continue
                 except (RequestError, CorruptRecordError) as failure:
                     logger.error("%s cannot follow broker %d: %s", key, self._source, failure)
@@ -312,10 +311,19 @@ class _Fetcher:
                 log.truncate_to(step.offset, broker.now_ms())
             await broker.logs.write_checkpoints()
         except StorageError as failure:
-            broker.storage_failed(partition, failure)
-            self.forget(key)
+            self._refused(partition, failure)
             return
         self.resume(key)
+
+    def _refused(self, partition: Partition, failure: StorageError) -> None:
+        """The disk refused: a full one may have room again later, a lost one is not followed."""
+        key = partition.topic_partition
+        self._broker.storage_failed(partition, failure)
+        if self._broker.partitions.get(key) is partition:
+            self._pull.resume(key, self._now_ms(), after_pause=True)
+            self._wake.set()
+        else:
+            self.forget(key)
 
     async def _find_bounds(self, partition: Partition) -> None:
         """Ask the leader where its log begins and ends, and come back into it."""
