@@ -47,7 +47,7 @@ def sections(command: Command) -> Iterator[str]:
     top = parser(command)
     yield f"\n## barnabas {command.name}\n\n{sentence(command.summary)}\n"
     actions = [action for action in top._actions if isinstance(action, argparse._SubParsersAction)]
-    if not actions:
+    if not actions or top.get_default("run") is not None:
         yield description(top)
     for action in actions:
         for name, sub in action.choices.items():

@@ -144,9 +144,10 @@ def _add_clusters(parser: argparse.ArgumentParser) -> None:
         help="options of producers to the target, as Kafka's MirrorMaker takes them",
     )
     parser.add_argument(
-        "--topics",
         "--include",
         "--whitelist",
+        "--topics",
+        dest="topics",
         metavar="REGEX",
         action="append",
         default=[],

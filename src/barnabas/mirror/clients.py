@@ -61,7 +61,9 @@ class Side:
     @property
     def admin(self) -> dict[str, Any]:
         """Return those of an admin client."""
-        return {name: value for name, value in self.options.items() if name in AdminOptions.options}
+        known = AdminOptions.options
+        own = {name: value for name, value in self.options.items() if name in known}
+        return COMMON_DEFAULTS | own
 
     @property
     def consumer(self) -> dict[str, Any]:
