@@ -50,11 +50,13 @@ format: $(STAMP)  ## format the tree
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(STAMP) deps  ## our broker beside Apache Kafka, ratios and CPU seconds
+bench: $(STAMP) deps  ## ours beside Apache Kafka and the other clients, ratios and CPU seconds
 	$(BIN)/python -m bench.broker
 	$(BIN)/python -m bench.storage
 	$(BIN)/python -m bench.groups
 	$(BIN)/python -m bench.transactions
+	$(BIN)/python -m bench.clients
+	$(BIN)/python -m bench.replication
 
 interop: $(STAMP) deps  ## Apache Kafka's own tools, from Maven, against our broker
 	$(BIN)/python -m pytest -m interop tests/interop
