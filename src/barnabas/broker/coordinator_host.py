@@ -187,6 +187,15 @@ class CoordinatorHost(ABC, Generic[M]):
         self._loads.add(task)
         task.add_done_callback(self._loads.discard)
 
+    def is_current(self, shard: Shard[M]) -> bool:
+        """Tell whether a shard is the one that coordinates its partition now."""
+        return self.shards.get(shard.partition.topic_partition.partition) is shard
+
+    def load_again(self, shard: Shard[M]) -> None:
+        """Begin anew from the log, which has records that the machine has taken back."""
+        self._lead(shard.partition)
+        self._broker.produce_purgatory.check(shard.partition.topic_partition)
+
     def resign(self, number: int) -> None:
         """Stop coordinating a partition."""
         shard = self.shards.pop(number, None)
@@ -224,7 +233,7 @@ class CoordinatorHost(ABC, Generic[M]):
         except BarnabasError:
             logger.exception("cannot load %s; it is unavailable", shard.partition.topic_partition)
             return
-        if self.shards.get(shard.partition.topic_partition.partition) is shard:
+        if self.is_current(shard):
             # What was loaded may not have reached the followers: nobody is told of it before.
             shard.required = end
             self._finish_loading(shard)
@@ -251,7 +260,10 @@ class CoordinatorHost(ABC, Generic[M]):
     # applying
 
     def apply(self, shard: Shard[M], outcome: Outcome) -> None:
-        """Do what a machine asked for."""
+        """Do what a machine asked for, unless another has taken its place meanwhile."""
+        if not self.is_current(shard):
+            self.fail(outcome, ErrorCode.NOT_COORDINATOR)
+            return
         for change in outcome.timers:
             self._set_timer(shard, change.key, change.deadline_ms)
         try:
@@ -343,17 +355,24 @@ class _Commit(DelayedOperation):
 
     def try_complete(self) -> bool:
         partition = self._shard.partition
-        return not partition.is_leader or partition.log.high_watermark >= self._required
+        return (
+            partition.log.high_watermark >= self._required
+            or not partition.is_leader
+            or not self._host.is_current(self._shard)
+        )
 
     def on_expire(self) -> None:
         self._timed_out = True
 
     def on_complete(self) -> None:
-        if not self._shard.partition.is_leader:
-            code = ErrorCode.NOT_LEADER_OR_FOLLOWER
+        host, shard, outcome = self._host, self._shard, self._outcome
+        if not shard.partition.is_leader:
+            host.fail(outcome, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        elif not host.is_current(shard):
+            host.fail(outcome, ErrorCode.NOT_COORDINATOR)
         elif self._timed_out:
-            code = ErrorCode.REQUEST_TIMED_OUT
+            host.fail(outcome, ErrorCode.REQUEST_TIMED_OUT)
+            if outcome.records:
+                host.load_again(shard)  # they are in the log all the same, and may become safe
         else:
-            self._host.finish(self._shard, self._outcome)
-            return
-        self._host.fail(self._outcome, code)
+            host.finish(shard, outcome)

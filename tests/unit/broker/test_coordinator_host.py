@@ -195,6 +195,9 @@ def test_a_wait_that_takes_too_long_is_undone(tmp_path: Path) -> None:
             (described,) = wire.ask(DescribeGroupsRequest(groups=["g"]), 5).groups
             assert ErrorCode.of(described.error_code).retriable
             assert ErrorCode.of(wire.ask(ListGroupsRequest(), 4).error_code).retriable
+        # The record was in the log all the while: now that it is safe, it holds.
+        serving.wait_inside(lambda: not serving.broker.groups.is_loading, "groups are loaded")
+        assert fetch_offsets(wire, "g", [("t", 0)]) == [2]
 
 
 def test_resigning_answers_who_waits(tmp_path: Path) -> None:
