@@ -249,3 +249,95 @@ def test_a_second_mirror_of_a_name_shuts_the_first_out(
     assert "another mirror of this name has started" in said.read_text()
     mirror(source, target, "--topics", "fenced", "--name", "fenced")
     assert len(read(target, "fenced", 0).shapes) == 10
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_a_broker_that_is_killed_meanwhile_changes_nothing(tmp_path: Path, side: str) -> None:
+    random = Random(7)
+    sent = {index: some_shapes(random, RECORDS) for index in range(PARTITIONS)}
+    said = tmp_path / "said"
+    with Cluster(process=True) as source, Cluster(process=True) as target:
+        create(source.bootstrap, "shaken", PARTITIONS)
+        for index, shapes in sent.items():
+            send(source.bootstrap, "shaken", index, shapes[: RECORDS // 2])
+        words = command(source.bootstrap, target.bootstrap, "--topics", "shaken")
+        with running([*words, "--commit-interval", "0.05"], said) as process:
+            _until_written(target.bootstrap, "shaken", 1, process, said)
+            shaken = source if side == "source" else target
+            shaken.kill()
+            shaken.start()
+            for index, shapes in sent.items():
+                send(source.bootstrap, "shaken", index, shapes[RECORDS // 2 :])
+            for index in sent:
+                _until_copied(target.bootstrap, "shaken", index, RECORDS, process, said)
+        source_id = cluster_id(source.bootstrap)
+        for index, shapes in sent.items():
+            copied = read(target.bootstrap, "shaken", index, source_id)
+            assert copied.origins == list(range(RECORDS))
+            assert copied.shapes == shapes
+
+
+def test_a_record_that_the_target_does_not_take_is_told(clusters: tuple[str, str]) -> None:
+    source, target = clusters
+    create(source, "large", 1)
+    create(target, "large", 1, max_message_bytes="2000")
+    with closing(KafkaProducer(bootstrap_servers=source)) as producer:
+        producer.send("large", os.urandom(5000), partition=0).get(timeout=DEADLINE_S)
+    done = subprocess.run(
+        command(source, target, "--topics", "large", "--name", "large", "--until-caught-up"),
+        capture_output=True,
+        timeout=DEADLINE_S,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "MESSAGE_TOO_LARGE" in done.stderr.decode()
+    assert read(target, "large", 0).shapes == []
+
+
+def test_what_the_source_has_deleted_is_told_and_passed(clusters: tuple[str, str]) -> None:
+    source, target = clusters
+    create(source, "deleted", 1)
+    shapes = some_shapes(Random(9), 30)
+    place = TopicPartition("deleted", 0)
+    words = ("--topics", "deleted", "--name", "deleted")
+    send(source, "deleted", 0, shapes[:10])
+    mirror(source, target, *words)
+    send(source, "deleted", 0, shapes[10:])
+    with closing(KafkaAdminClient(bootstrap_servers=source)) as admin:
+        admin.delete_records({place: 20})
+    done = subprocess.run(
+        command(source, target, *words, "--until-caught-up"),
+        capture_output=True,
+        timeout=DEADLINE_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    assert "has deleted 10 offsets" in done.stderr.decode()
+    assert read(target, "deleted", 0).shapes == shapes[:10] + shapes[20:]
+
+
+def test_a_source_that_ends_before_what_was_copied_is_refused(
+    clusters: tuple[str, str], tmp_path: Path
+) -> None:
+    _, target = clusters
+    with Cluster() as source:
+        create(source.bootstrap, "cut", 1)
+        send(source.bootstrap, "cut", 0, some_shapes(Random(1), 10))
+        mirror(source.bootstrap, target, "--topics", "cut", "--name", "cut")
+        # As after an unclean election: the same topic, with fewer records.
+        with closing(KafkaConsumer(bootstrap_servers=target)) as consumer:
+            place = TopicPartition("barnabas-mirror.cut", 0)
+            consumer.assign([place])
+            consumer.seek_to_beginning(place)
+            [*_, last] = consumer.poll(DEADLINE_S * 1000)[place]
+        further = json.dumps(json.loads(last.value) | {"next": 50}).encode()
+        with closing(KafkaProducer(bootstrap_servers=target)) as producer:
+            producer.send(place.topic, further, last.key, partition=0).get(timeout=DEADLINE_S)
+        done = subprocess.run(
+            command(source.bootstrap, target, "--topics", "cut", "--name", "cut"),
+            capture_output=True,
+            timeout=DEADLINE_S,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert "was copied up to offset 50, and ends at 10" in done.stderr.decode()
