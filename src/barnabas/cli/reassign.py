@@ -182,7 +182,8 @@ def _execute(arguments: argparse.Namespace) -> int:
         for replica, directory in wanted_directories(plan).items():
             name = f"{replica.topic}-{replica.partition}"
             print(f"{name} on broker {replica.broker_id} goes to {directory}")
-    if arguments.dry_run:
+    nothing = not cost.moves and not wanted_directories(plan)
+    if arguments.dry_run or nothing:
         if arguments.json:
             print_json(cost_document(cost))
         return 0

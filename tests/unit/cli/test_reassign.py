@@ -89,6 +89,17 @@ def test_a_proposal_goes_through_a_pipe(trio: Any, moved: str) -> None:
     assert all(len(entry["replicas"]) == 2 for entry in document["partitions"])
 
 
+def test_a_plan_that_is_fulfilled_starts_nothing(trio: Any, moved: str) -> None:
+    entry = {"topic": moved, "partition": 0, "replicas": [0, 1]}
+    Path("plan").write_text(json.dumps({"partitions": [entry]}))
+    run = trio("reassign", "execute", "plan", "--throttle", "1000")
+    assert run.code == 0
+    assert run.out == "nothing moves: every partition is where the plan wants it\n"
+    assert "throttled" not in trio("configs", "describe", "--broker", "0").out
+    document = json.loads(trio("reassign", "execute", "plan", "--json").out)
+    assert document == {"bytes_to_copy": 0, "moves": [], "brokers": []}
+
+
 def test_throttles_are_set_and_lifted(trio: Any, moved: str) -> None:
     entry = {"topic": moved, "partition": 0, "replicas": [2, 0]}
     Path("plan").write_text(json.dumps({"partitions": [entry]}))
