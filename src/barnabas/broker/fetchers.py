@@ -278,9 +278,9 @@ class _Fetcher:
             self._broker.followed(partition)
             self._hold_until_flushed(partition)
         elif step.action in (Action.TRUNCATE, Action.RESTART):
-            self._spawn(self._cut(partition, step))
+            self._spawn(self._cut(partition, step, partition.leader_epoch))
         elif step.action is Action.FIND_BOUNDS:
-            self._spawn(self._find_bounds(partition))
+            self._spawn(self._find_bounds(partition, partition.leader_epoch))
         else:
             logger.info("%s on broker %d: %s", key, self._source, step.code.name)
 
@@ -296,11 +296,18 @@ class _Fetcher:
         self._steps.add(task)
         task.add_done_callback(self._steps.discard)
 
-    async def _cut(self, partition: Partition, step: Step) -> None:
+    def _follows(self, partition: Partition, epoch: int) -> bool:
+        """Tell whether a step is still to be taken: what one leader says is not the next one's."""
+        return (
+            self._partitions.get(partition.topic_partition) is partition
+            and partition.leader_epoch == epoch
+        )
+
+    async def _cut(self, partition: Partition, step: Step, epoch: int) -> None:
         """Cut a log back; compaction must not look at what goes."""
         broker, key = self._broker, partition.topic_partition
         await broker.cleaning.stop_for(key)
-        if self._partitions.get(key) is not partition:
+        if not self._follows(partition, epoch):
             return
         log = partition.log
         logger.info("%s is cut from %d to %d", key, log.log_end_offset, step.offset)
@@ -313,7 +320,8 @@ class _Fetcher:
         except StorageError as failure:
             self._refused(partition, failure)
             return
-        self.resume(key)
+        if self._follows(partition, epoch):
+            self.resume(key)
 
     def _refused(self, partition: Partition, failure: StorageError) -> None:
         """The disk refused: a full one may have room again later, a lost one is not followed."""
@@ -325,7 +333,7 @@ class _Fetcher:
         else:
             self.forget(key)
 
-    async def _find_bounds(self, partition: Partition) -> None:
+    async def _find_bounds(self, partition: Partition, epoch: int) -> None:
         """Ask the leader where its log begins and ends, and come back into it."""
         key = partition.topic_partition
         try:
@@ -334,14 +342,17 @@ class _Fetcher:
             end = await self._offset(connection, partition, LATEST)
         except BarnabasError as failure:
             logger.info("the bounds of %s are not known: %s", key, failure)
-            self._pull.resume(key, self._now_ms(), after_pause=True)
-            self._wake.set()
+            if self._follows(partition, epoch):
+                self._pull.resume(key, self._now_ms(), after_pause=True)
+                self._wake.set()
+            return
+        if not self._follows(partition, epoch):
             return
         step = self._pull.bounds_found(key, start, end)
         if step.action is Action.NOTHING:
             self._wake.set()
         else:
-            await self._cut(partition, step)
+            await self._cut(partition, step, epoch)
 
     async def _offset(self, connection: Connection, partition: Partition, which: int) -> int:
         key = partition.topic_partition
