@@ -37,6 +37,8 @@ class ClusterSession:
         self._give_up = give_up
         self._renewal: asyncio.Task[None] | None = None
         coordination.add_session_listener(self._hear)
+        # It may have ended while the broker was starting, when nobody listened.
+        self._hear(coordination.state)
 
     def stop(self) -> None:
         """Care no longer."""

@@ -68,6 +68,23 @@ def test_a_new_session_is_opened_and_entered() -> None:
     asyncio.run(story())
 
 
+def test_a_session_that_ended_during_the_start_is_noticed() -> None:
+    """Nobody listened then; the broker would serve on and never be in the cluster again."""
+
+    async def story() -> None:
+        late = Story()
+        await late.tree.start()
+        late.store.expire(late.tree.session_id)
+        await asyncio.sleep(0)
+        assert late.tree.state is SessionState.EXPIRED
+        late.keeper = ClusterSession(late.tree, late._enter, late._give_up)
+        async with asyncio.timeout(10):
+            await late.done.wait()
+        assert (late.entered, late.tree.state) == (1, SessionState.CONNECTED)
+
+    asyncio.run(story())
+
+
 def test_who_cannot_enter_gives_up() -> None:
     """Another broker has the id by now: the reason is told, once."""
 
