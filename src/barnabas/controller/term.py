@@ -94,6 +94,9 @@ class Term:
         knowledge.brokers = await self._read_brokers()
         names = await self._tree.children(nodes.TOPICS, self._watch(self.topics_changed))
         await self._learn(names)
+        # Before anybody is elected: what a deletion has half removed must not be made again.
+        going = await self._tree.children(nodes.DELETE_TOPICS)
+        knowledge.deleting.update(name for name in going if name in knowledge.topics)
         self.outbox.tell(knowledge.brokers)
         keys = list(knowledge.all_partitions)
         self._replicas.load(keys)
@@ -104,7 +107,7 @@ class Term:
             (key, broker)
             for key in keys
             for broker in knowledge.replicas(key)
-            if knowledge.serves(broker, key)
+            if knowledge.serves(broker, key) and key.topic not in knowledge.deleting
         )
         await self._partitions.account_for_lives()
         await self._partitions.elect_missing()

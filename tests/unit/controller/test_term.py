@@ -174,6 +174,22 @@ async def test_when_all_have_restarted_they_stay_in_sync_in_a_new_epoch() -> Non
 
 
 @runs
+async def test_a_deletion_that_was_cut_short_makes_nothing_again() -> None:
+    """The states of partitions went first: a successor must not take the rest for a new topic."""
+    office = await Office().open(0, 1)
+    await office.create("t", (0, 1))
+    epochs = {number: list(broker.epochs[T0]) for number, broker in office.brokers.items()}
+    await office.tree.create(f"{nodes.DELETE_TOPICS}/t")
+    await office.tree.delete(nodes.state_path("t", 0))
+    office.letters.clear()
+    await office.take_office()
+    assert not await office.exists(nodes.topic_path("t"))
+    roles = [x.request for x in office.letters if isinstance(x.request, LeaderAndIsrRequest)]
+    assert not any(request.topic_states for request in roles), "nobody was told to lead or follow"
+    assert epochs == {0: [0], 1: [0]}
+
+
+@runs
 async def test_a_topic_is_deleted_when_all_its_brokers_live() -> None:
     office = await Office().open(0, 1)
     await office.create("t", (0, 1), (1, 0))
