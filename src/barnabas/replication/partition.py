@@ -260,6 +260,12 @@ class Partition:
                 ErrorCode.UNKNOWN_LEADER_EPOCH,
                 f"broker {broker_id} is not a follower of {self.topic_partition}",
             )
+        if broker_epoch < follower.broker_epoch:
+            raise RequestError(
+                ErrorCode.STALE_BROKER_EPOCH,
+                f"broker {broker_id} has restarted since it sent this fetch of "
+                f"{self.topic_partition}",
+            )
         now_ms = self._neighbours.clock_ms()
         follower.fetched(offset, log_start_offset, broker_epoch, self.log.log_end_offset, now_ms)
         return self.advance_high_watermark()

@@ -307,3 +307,16 @@ def test_a_new_leader_knows_its_end_once_its_followers_have_fetched(
     assert not partition.knows_its_end
     fetch(partition, 1, 3)
     assert partition.knows_its_end
+
+
+def test_a_fetch_of_an_older_life_is_not_believed(make: Callable[..., Partition]) -> None:
+    """It comes late, over a connection of its own, and tells of records that may be lost since."""
+    partition = make()
+    append(partition, 5)
+    fetch(partition, 1, 2)
+    with pytest.raises(RequestError) as refused:
+        partition.follower_fetched(1, 6, 5, 0)
+    assert refused.value.code is ErrorCode.STALE_BROKER_EPOCH
+    assert [follower.end_offset for follower in partition.followers if follower.broker_id == 1] == [
+        2
+    ]
