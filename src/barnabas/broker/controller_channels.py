@@ -18,7 +18,7 @@ from barnabas.client.connection import Connection
 from barnabas.controller.outbox import Letter
 from barnabas.controller.term import Event, Term
 from barnabas.model.error_codes import ErrorCode
-from barnabas.model.errors import BarnabasError
+from barnabas.model.errors import BarnabasError, RequestError
 from barnabas.model.ids import TopicPartition
 from barnabas.wire.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrResponse
 from barnabas.wire.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
@@ -107,7 +107,9 @@ class ControllerChannels:
                 connection.close()
 
     async def _open(self, broker_id: int) -> Connection:
-        view = self._term.knowledge.brokers[broker_id]
+        view = self._term.knowledge.brokers.get(broker_id)
+        if view is None:  # it is gone, and so is this line when the event that says so has ended
+            raise RequestError(ErrorCode.BROKER_NOT_AVAILABLE, f"broker {broker_id} is gone")
         options = self._broker.options
         listener = options.endpoints.inter_broker
         host, port = view.endpoints[listener]

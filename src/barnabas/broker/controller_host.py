@@ -21,6 +21,7 @@ from barnabas.controller.term import Event, Term
 from barnabas.coordination.contract import (
     BadVersion,
     Coordination,
+    CoordinationError,
     Create,
     NodeExists,
     NoNode,
@@ -91,8 +92,8 @@ class ControllerHost:
         async def event() -> None:
             try:
                 result = await work(term)
-            except ControllerMoved:
-                _fail(outcome, RequestError(ErrorCode.NOT_CONTROLLER))
+            except (ControllerMoved, SessionExpired):
+                _fail(outcome, RequestError(ErrorCode.NOT_CONTROLLER, "the term has ended"))
                 raise
             except BarnabasError as failure:
                 _fail(outcome, failure)
@@ -117,10 +118,17 @@ class ControllerHost:
         task.add_done_callback(self._looks.discard)
 
     async def _look_again(self) -> None:
-        try:
-            await self._look()
-        except SessionExpired:
-            return  # the broker starts a new session, and looks again
+        while True:
+            try:
+                await self._look()
+            except SessionExpired:
+                return  # the broker starts a new session, and looks again
+            except CoordinationError as failure:
+                # The watch is spent: without another look nobody here would ever run for office.
+                logger.warning("who is the controller cannot be told: %s", failure)
+                await asyncio.sleep(RETRY_S)
+            else:
+                return
 
     async def _look(self) -> None:
         while True:
