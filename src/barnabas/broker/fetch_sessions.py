@@ -180,6 +180,7 @@ class FetchSessions:
                 known.max_bytes = fresh.max_bytes
                 known.current_leader_epoch = fresh.current_leader_epoch
                 known.last_fetched_epoch = fresh.last_fetched_epoch
+                known.log_start_offset = fresh.log_start_offset
         for forgotten in request.forgotten_topics_data:
             for partition in forgotten.partitions:
                 name = forgotten.topic_id if uses_ids else forgotten.topic

@@ -20,11 +20,13 @@ from barnabas.model.errors import BarnabasError, CorruptRecordError, RequestErro
 from barnabas.model.ids import TopicPartition
 from barnabas.replication.partition import Partition
 from barnabas.replication.pull import Action, Pull, Step, Wanted
+from barnabas.replication.pull_session import PullSession
 from barnabas.wire.messages.fetch import (
     FetchPartition,
     FetchRequest,
     FetchResponse,
     FetchTopic,
+    ForgottenTopic,
     ReplicaState,
 )
 from barnabas.wire.messages.list_offsets import (
@@ -43,6 +45,14 @@ FIRST_VERSION = 12
 """The first in which a leader says by itself where logs have parted."""
 
 LATEST, EARLIEST = -1, -2
+
+SESSION_ENDS = frozenset(
+    {
+        ErrorCode.FETCH_SESSION_ID_NOT_FOUND,
+        ErrorCode.INVALID_FETCH_SESSION_EPOCH,
+        ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR,
+    }
+)
 
 
 class Fetchers:
@@ -105,6 +115,7 @@ class _Fetcher:
         self._broker = broker
         self._source = source
         self._pull = Pull(broker.options.replica_fetch_backoff_ms)
+        self._session = PullSession()
         self._partitions: dict[TopicPartition, Partition] = {}
         self._wake = asyncio.Event()
         self._connection: Connection | None = None
@@ -163,6 +174,9 @@ class _Fetcher:
                 connection = await self._connected()
                 response = await self._fetch(connection, wanted)
             except BarnabasError as failure:
+                self._session.end()
+                if isinstance(failure, RequestError) and failure.code in SESSION_ENDS:
+                    continue  # the leader has dropped it, to make room or in a new life
                 logger.info("cannot fetch from broker %d: %s", self._source, failure)
                 self._pull.back_off(self._now_ms())
                 continue
@@ -196,6 +210,7 @@ class _Fetcher:
             return self._connection
         broker = self._broker
         options = broker.options
+        self._session.end()
         self._connection = await Connection.open(
             broker.peers.address_of(self._source),
             client_id=f"broker-{broker.broker_id}-fetcher",
@@ -206,8 +221,9 @@ class _Fetcher:
 
     async def _fetch(self, connection: Connection, wanted: list[Wanted]) -> FetchResponse:
         options = self._broker.options
+        asked = self._session.ask(wanted)
         topics: dict[str, FetchTopic] = {}
-        for each in wanted:
+        for each in asked.changed:
             topic = topics.get(each.key.topic)
             if topic is None:
                 topic = topics[each.key.topic] = FetchTopic(
@@ -223,12 +239,21 @@ class _Fetcher:
                     partition_max_bytes=options.replica_fetch_max_bytes,
                 )
             )
+        forgotten = [
+            ForgottenTopic(
+                topic=each.key.topic, topic_id=each.topic_id, partitions=[each.key.partition]
+            )
+            for each in asked.forgotten
+        ]
         version = connection.version_of(FetchRequest, at_least=FIRST_VERSION)
         request = FetchRequest(
             max_wait_ms=options.replica_fetch_wait_max_ms,
             min_bytes=options.replica_fetch_min_bytes,
             max_bytes=options.replica_fetch_response_max_bytes,
+            session_id=asked.session_id,
+            session_epoch=asked.epoch,
             topics=list(topics.values()),
+            forgotten_topics_data=forgotten,
         )
         if version >= 15:
             request.replica_state = ReplicaState(
@@ -239,6 +264,7 @@ class _Fetcher:
         response: FetchResponse = await connection.send(request, version=version)
         if response.error_code:
             raise RequestError(ErrorCode.of(response.error_code))
+        self._session.answered(response.session_id)
         return response
 
     def _take(self, response: FetchResponse) -> None:

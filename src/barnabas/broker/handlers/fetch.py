@@ -48,7 +48,13 @@ def handle(broker: Broker, request: Request[FetchRequest]) -> FetchResponse | No
     """Read each partition; answer when there is enough, an error, or no more time."""
     body = request.body
     now_ms = broker.alarm.now_ms()
-    fetching = broker.fetch_sessions.resolve(body, request.version, now_ms, broker.topic_name)
+    fetching = broker.fetch_sessions.resolve(
+        body,
+        request.version,
+        now_ms,
+        broker.topic_name,
+        privileged=_follower(body) >= 0,
+    )
     if fetching.error:
         return FetchResponse(error_code=fetching.error)
     fetch = _Fetch(broker, request, fetching)
@@ -83,6 +89,12 @@ def refuse(request: FetchRequest, code: ErrorCode, message: str | None) -> Fetch
     )
 
 
+def _follower(request: FetchRequest) -> int:
+    """Return the broker that asks, -1 for a consumer."""
+    state = request.replica_state
+    return state.replica_id if state is not None else request.replica_id
+
+
 class _Fetch(DelayedOperation):
     """One fetch, from its first look at the partitions to its answer."""
 
@@ -105,8 +117,7 @@ class _Fetch(DelayedOperation):
         body = request.body
         self._isolation = body.isolation_level
         self._min_bytes = body.min_bytes
-        state = body.replica_state
-        self._follower = state.replica_id if state is not None else body.replica_id
+        self._follower = _follower(body)
         self._selects = broker.options.replica_selector_class == RACK_AWARE
         """Consumers are sent to followers: those must hear of a higher watermark at once."""
         self._rack = body.rack_id if self._selects and self._follower < 0 else ""
