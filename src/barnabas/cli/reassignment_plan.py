@@ -146,11 +146,11 @@ def _uneven(brokers: Mapping[int, str | None], before: Counter[int], more: Count
 def _copied(
     partitions: Mapping[int, Holding], spread: Mapping[int, tuple[int, ...]]
 ) -> tuple[int, int, int]:
-    """Return bytes and replicas that would be copied, and changes of order alone."""
+    """Return bytes and replicas that would be copied, and how many places in lists change."""
     size = copies = changes = 0
     for number, held in partitions.items():
         fresh = len(set(spread[number]) - set(held.replicas))
         size += fresh * (held.size_bytes or 0)
         copies += fresh
-        changes += spread[number] != held.replicas
+        changes += sum(a != b for a, b in zip(spread[number], held.replicas, strict=True))
     return size, copies, changes

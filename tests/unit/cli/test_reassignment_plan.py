@@ -52,6 +52,17 @@ def test_what_is_even_stays() -> None:
     }
 
 
+def test_a_broker_takes_the_place_of_another() -> None:
+    """Leaders that can stay do; only the new broker appears where the old one was."""
+    present = {
+        T0: Holding((2, 3, 1), 2, 9),
+        T1: Holding((3, 1, 2), 3, 9),
+        T2: Holding((1, 2, 3), 1, 9),
+    }
+    racks: dict[int, str | None] = {1: "rack-1", 3: "rack-3", 4: "rack-2"}
+    assert propose(present, racks) == {T0: (4, 3, 1), T1: (3, 1, 4), T2: (1, 4, 3)}
+
+
 def test_many_small_topics_do_not_pile_up() -> None:
     present = {TopicPartition(f"t{n}", 0): Holding((0,), 0, 1) for n in range(9)}
     proposed = propose(present, dict.fromkeys(range(3)))
