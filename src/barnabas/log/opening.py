@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from barnabas.config.topic import TopicOptions
 from barnabas.log import partition_metadata
 from barnabas.log.file_pool import FilePool
 from barnabas.log.recovery import Found, Recovery
 from barnabas.model.ids import Uuid
+
+
+class Opened(NamedTuple):
+    """A log as its directory and the checkpoints tell of it."""
+
+    found: Found
+    topic_id: Uuid | None
+    created: bool
+    settled: bool  # whether all that was found is surely flushed
+    recovery_point: int  # as checkpointed
+    cleaned_offset: int
 
 
 def find(
@@ -20,8 +33,8 @@ def find(
     log_start_offset: int,
     cleaned_offset: int,
     topic_id: Uuid | None,
-) -> tuple[Found, Uuid | None, bool]:
-    """Return the log in a directory, the id of its topic, and whether it is new."""
+) -> Opened:
+    """Return the log in a directory, a new one where none is."""
     files = pool.files
     created = not files.is_dir(directory)
     if created:
@@ -44,4 +57,6 @@ def find(
     found = recovery.create(preallocate) if created else recovery.load()
     for segment in found.segments:
         segment.adopt(pool)
-    return found, known_id, created
+    # What another life left behind may be as unflushed as what is new.
+    settled = clean and not created
+    return Opened(found, known_id, created, settled, recovery_point, cleaned_offset)

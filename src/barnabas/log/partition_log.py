@@ -30,9 +30,10 @@ from barnabas.log import (
 from barnabas.log.file_pool import FilePool
 from barnabas.log.flush import Flush
 from barnabas.log.leader_epochs import LeaderEpochs
+from barnabas.log.opening import Opened
 from barnabas.log.producer_snapshot import write_snapshot
 from barnabas.log.producer_state import ProducerStates
-from barnabas.log.recovery import EPOCH_FILE, Found
+from barnabas.log.recovery import EPOCH_FILE
 from barnabas.log.replay import apply_batch, marker_of
 from barnabas.log.rolling import Rolling
 from barnabas.log.scan import check_batches
@@ -68,24 +69,20 @@ class PartitionLog:
         directory: str,
         topic_partition: TopicPartition,
         options: TopicOptions,
-        found: Found,
-        *,
-        recovery_point: int,
-        cleaned_offset: int,
-        topic_id: Uuid | None,
-        settled: bool,
+        opened: Opened,
         now_ms: int,
         random: Callable[[], float],
     ) -> None:
+        found = opened.found
         self.topic_partition = topic_partition
         self.directory = directory
-        self.topic_id = topic_id
+        self.topic_id = opened.topic_id
         self.log_start_offset = found.log_start_offset
         self.log_end_offset = found.log_end_offset
         self.recovery_point = found.recovery_point
         # What the checkpoint files on disk are known to say; below it nothing is walked again.
-        self.checkpointed_recovery_point = min(found.recovery_point, recovery_point)
-        self.cleaned_offset = min(cleaned_offset, found.log_end_offset)
+        self.checkpointed_recovery_point = min(found.recovery_point, opened.recovery_point)
+        self.cleaned_offset = min(opened.cleaned_offset, found.log_end_offset)
         self.compacting = False
         self._removing = False
         self.high_watermark = found.log_start_offset
@@ -96,7 +93,7 @@ class PartitionLog:
         self._files = pool.files
         self._random = random
         self._segments = Segments(found.segments)
-        self._unflushed = Unflushed(pool.files, directory, settled=settled)
+        self._unflushed = Unflushed(pool.files, directory, settled=opened.settled)
         self._truncations = 0
         self.configure(options)
         self._segments.active.jitter_ms = self._rolling.draw_jitter_ms()
@@ -121,7 +118,7 @@ class PartitionLog:
 
         `topic_id` names a new log; of an existing one its own is kept, for the caller to compare.
         """
-        found, known_id, created = opening.find(
+        opened = opening.find(
             pool,
             directory,
             options,
@@ -132,24 +129,12 @@ class PartitionLog:
             cleaned_offset=cleaned_offset,
             topic_id=topic_id,
         )
-        log = cls(
-            pool,
-            directory,
-            topic_partition,
-            options,
-            found,
-            recovery_point=recovery_point,
-            cleaned_offset=cleaned_offset,
-            topic_id=known_id,
-            # What another life left behind may be as unflushed as what is new.
-            settled=clean and not created,
-            now_ms=now_ms,
-            random=random,
-        )
-        if not created and known_id is None and topic_id is not None:
-            log.set_topic_id(topic_id)
-        if not created and pool.files.links(log._segments.active.file.path) > 1:
-            log.roll(now_ms)  # a file that another log has too is not written to
+        log = cls(pool, directory, topic_partition, options, opened, now_ms, random)
+        if not opened.created:
+            if opened.topic_id is None and topic_id is not None:
+                log.set_topic_id(topic_id)
+            if pool.files.links(log._segments.active.file.path) > 1:
+                log.roll(now_ms)  # a file that another log has too is not written to
         return log
 
     def configure(self, options: TopicOptions) -> None:

@@ -155,4 +155,5 @@ def test_the_rate_is_kept(tmp_path: Path) -> None:
             return loop.time() - started
 
         took = asyncio.run_coroutine_threadsafe(pay(), serving.broker.loop).result(10)
-        assert took >= 0.05
+        # The clock may count whole milliseconds, and their difference be a rounding error short.
+        assert round(took, 9) >= 0.05
