@@ -33,10 +33,21 @@ class Shape(NamedTuple):
 
 def some_shapes(random: Random, count: int) -> list[Shape]:
     """Return records with and without keys, values and headers, at all kinds of times."""
+
+    def some_bytes(size_max: int) -> bytes:
+        return random.randbytes(random.randrange(size_max))
+
     return [
         Shape(
-            random.choice([None, b"", random.randbytes(random.randrange(1, 20))]),
-            random.choice([None, b"", random.randbytes(random.randrange(1, 200))]),
+            *random.choices(
+                [
+                    (some_bytes(20), some_bytes(200)),
+                    (None, some_bytes(200)),
+                    (some_bytes(20), None),
+                    (None, None),
+                ],
+                [60, 20, 19, 1],
+            )[0],
             tuple(
                 (f"h{number}", random.choice([None, b"", random.randbytes(5)]))
                 for number in range(random.choice([0, 0, 0, 1, 3]))
