@@ -5,8 +5,10 @@
      "begun": {"orders": {"0": 20, "1": 0}}}
 
 `begun` has the first offsets of partitions that the offset before this one did not have: all of
-them in the first batch, new ones later. With `tasks` it makes a batch a function of two stored
-offsets. A topic's id tells a topic that was deleted and created again from the one that was read.
+them in the first batch, new ones later. With `tasks` and `maxRecords` (of one task, where options
+limit it) it makes a batch and its tasks a function of two stored offsets, whatever the options say
+when it is replayed. A topic's id tells a topic that was deleted and created again from the one that
+was read.
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ class Positions:
     topic_ids: Mapping[str, str]
     tasks: int
     begun: Mapping[TopicPartition, int] = field(default_factory=dict)
+    records_max: int | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return what the checkpoint keeps."""
@@ -48,6 +51,8 @@ class Positions:
             for place in sorted(self.begun):
                 begun.setdefault(place.topic, {})[str(place.partition)] = self.begun[place]
             stored["begun"] = begun
+        if self.records_max is not None:
+            stored["maxRecords"] = self.records_max
         return stored
 
 
@@ -75,6 +80,7 @@ def parse_positions(stored: Mapping[str, Any]) -> Positions | None:
                 for topic, numbers in stored.get("begun", {}).items()
                 for number, offset in numbers.items()
             },
+            int(stored["maxRecords"]) if "maxRecords" in stored else None,
         )
     except (KeyError, TypeError, ValueError, AttributeError) as failure:
         raise CheckpointError(

@@ -81,6 +81,7 @@ class Progress:
             _ids(view),
             self._tasks(current),
             begun,
+            self._options.records_per_partition_max,
         )
 
     def still_there(self, ranges: Iterable[Range], end: Positions, view: View) -> list[Range]:

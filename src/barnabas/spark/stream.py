@@ -96,7 +96,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return []
         ranges = ranges_between(parse_positions(start), until)
         ranges = self._progress.still_there(ranges, until, self._view or self._look())
-        tasks = plan(ranges, until.tasks, self._options.records_per_partition_max)
+        tasks = plan(ranges, until.tasks, until.records_max)
         return [RangesPartition(task) for task in tasks]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

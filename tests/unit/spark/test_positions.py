@@ -15,7 +15,7 @@ A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b",
 
 
 def test_positions_survive_the_checkpoint() -> None:
-    positions = Positions({A0: 5, A1: 0, B0: 7}, {"a": "idA", "b": ""}, 2, {A1: 0})
+    positions = Positions({A0: 5, A1: 0, B0: 7}, {"a": "idA", "b": ""}, 2, {A1: 0}, 50)
     stored = json.loads(json.dumps(positions.to_json()))
     assert parse_positions(stored) == positions
     assert parse_positions(stored).to_json() == stored  # type: ignore[union-attr]

@@ -113,6 +113,23 @@ def test_a_first_batch_that_failed_reads_the_same_again(
     assert again.values(pinned, end) == list(range(10, 20))
 
 
+def test_a_replay_has_the_tasks_of_then_whatever_the_options_say_now(
+    run: Callable[..., Run], producer: KafkaProducer, new_topic: Callable[[int], str]
+) -> None:
+    topic = new_topic(2)
+    fill(producer, topic, range(20))
+    stream = run(subscribe=topic, minPartitions="4", maxRecordsPerPartition="3")
+    initial = stream.reader.initialOffset()
+    end = stream.latest(initial)
+
+    def tasks(reader: StreamReader) -> list[Any]:
+        return [task.value for task in reader.partitions(initial, end)]
+
+    planned = tasks(stream.reader)
+    assert len(planned) >= 7  # of three offsets each
+    assert tasks(run(subscribe=topic).reader) == planned
+
+
 def test_offsets_are_committed_for_the_group_once_spark_is_done_with_them(
     run: Callable[..., Run],
     producer: KafkaProducer,
