@@ -5,6 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
+from barnabas.coordination.contract import CoordinationError
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import RequestError
+
 
 class ProducerIds:
     """The block of ids that this broker holds."""
@@ -18,7 +22,14 @@ class ProducerIds:
         """Return an id that nobody had before."""
         async with self._lock:
             if not self._block:
-                self._block = await self._allocate()
+                try:
+                    self._block = await self._allocate()
+                except CoordinationError as failure:
+                    # Which every producer understands as: again, later, perhaps elsewhere.
+                    raise RequestError(
+                        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+                        f"no block of producer ids can be reserved now: {failure}",
+                    ) from failure
             producer_id = self._block[0]
             self._block = self._block[1:]
             return producer_id

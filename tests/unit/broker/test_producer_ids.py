@@ -7,6 +7,9 @@ import asyncio
 import pytest
 
 from barnabas.broker.producer_ids import ProducerIds
+from barnabas.coordination.contract import SessionExpired
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import RequestError
 
 
 def test_ids_are_handed_out_once() -> None:
@@ -42,5 +45,18 @@ def test_a_failure_is_not_remembered() -> None:
         with pytest.raises(OSError, match="no tree"):
             await ids.next_id()
         assert await ids.next_id() == 5
+
+    asyncio.run(story())
+
+
+def test_a_broker_without_a_session_says_try_again() -> None:
+    async def story() -> None:
+        async def allocate() -> range:
+            raise SessionExpired(7)
+
+        with pytest.raises(RequestError) as refused:
+            await ProducerIds(allocate).next_id()
+        assert refused.value.code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        assert refused.value.code.retriable
 
     asyncio.run(story())
