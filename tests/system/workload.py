@@ -28,6 +28,7 @@ from barnabas.model.errors import BarnabasError
 from barnabas.structs import OffsetAndMetadata
 
 Record = tuple[int, int, bytes]
+PER_SECOND = 500
 
 
 def clients(cluster: WiredCluster) -> dict[str, str | int]:
@@ -77,12 +78,13 @@ class Worker:
 class Load(Worker):
     """An idempotent producer with acks=all; numbers are its records."""
 
-    def __init__(self, cluster: WiredCluster, topic: str, per_second: int = 500) -> None:
+    def __init__(self, cluster: WiredCluster, topic: str, name: str = "") -> None:
+        """Describe a load of 500 records a second; `name` tells its records from another's."""
         super().__init__()
+        self._name = name.encode()
         self.acknowledged: list[Record] = []
         self.failed: list[KafkaError] = []
         self._topic = topic
-        self._per_second = per_second
         self._producer = Producer(
             {
                 **clients(cluster),
@@ -97,8 +99,8 @@ class Load(Worker):
     def run(self) -> None:
         number, began = 0, time.monotonic()
         while not self.ending.is_set():
-            while number < (time.monotonic() - began) * self._per_second:
-                value = b"%d" % number
+            while number < (time.monotonic() - began) * PER_SECOND:
+                value = b"%s%d" % (self._name, number)
                 self._producer.produce(self._topic, value, value, on_delivery=self._told)
                 number += 1
             self._producer.poll(0.005)
@@ -118,6 +120,11 @@ class Load(Worker):
             "more acknowledgements",
         )
         assert not self.failed, self.failed[0]
+
+    def more_or_failed(self) -> None:
+        """Wait until some more are safe, or were refused since their topic is gone."""
+        seen = len(self.acknowledged) + len(self.failed)
+        wait_for(lambda: len(self.acknowledged) + len(self.failed) > seen + 100, "any answers")
 
 
 class Group(Worker):
