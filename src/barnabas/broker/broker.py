@@ -202,7 +202,14 @@ class Broker:
     async def ask_controller(self, request: Message, timeout_ms: int) -> Message:
         """Ask the controller, which may be here."""
         if self.controller.term is not None:
-            return await answer_here(self, request)
+            try:
+                async with asyncio.timeout(timeout_ms / 1000):
+                    return await answer_here(self, request)
+            except TimeoutError:  # it waits for the coordination service, which may be away
+                raise RequestError(
+                    ErrorCode.REQUEST_TIMED_OUT,
+                    f"the controller, which is here, was not done within {timeout_ms} ms",
+                ) from None
         controller = self.cluster.controller_id
         answer: Message = await self.peers.ask(controller, request, timeout_ms)
         return answer
