@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -89,6 +90,34 @@ def test_kills_neither_lose_nor_repeat_a_record(
         copied = read(target, topic, index, source_id)
         assert copied.origins == list(range(RECORDS))
         assert copied.shapes == shapes
+
+
+def test_a_death_before_any_step_of_a_transaction_neither_loses_nor_repeats(
+    clusters: tuple[str, str],
+) -> None:
+    source, target = clusters
+    create(source, "dying", 1)
+    shapes = some_shapes(Random(3), 900)
+    words = ["--topics", "dying", "--name", "dying"]
+    deaths = 0
+    for number, step in enumerate([1, 2, 3, 4, 5, 6, 3, 4, 5]):
+        send(source, "dying", 0, shapes[100 * number : 100 * number + 100])
+        program = [sys.executable, str(Path(__file__).with_name("dying.py")), str(step)]
+        # Transactions end as soon as possible, so that a run has several.
+        line = [*command(source, target, *words)[3:], "--commit-interval", "0.001"]
+        done = subprocess.run(
+            [*program, *line, "--until-caught-up"],
+            capture_output=True,
+            timeout=DEADLINE_S,
+            check=False,
+        )
+        assert done.returncode in (0, -signal.SIGKILL), done.stderr.decode()
+        deaths += done.returncode != 0
+    assert deaths >= 6
+    mirror(source, target, *words)
+    copied = read(target, "dying", 0, cluster_id(source))
+    assert copied.origins == list(range(900))
+    assert copied.shapes == shapes
 
 
 def _until_written(
