@@ -61,12 +61,14 @@ bench: $(STAMP) deps  ## ours beside Apache Kafka and the other clients, ratios 
 interop: $(STAMP) deps  ## Apache Kafka's own tools, from Maven, against our broker
 	$(BIN)/python -m pytest -m interop tests/interop
 
-chaos: $(STAMP)  ## long seeded runs with crashes
+chaos: $(STAMP) deps  ## long seeded runs with crashes
 	BARNABAS_CHAOS_SEEDS=$${BARNABAS_CHAOS_SEEDS:-2000} $(BIN)/python -m pytest tests/simulation -n $(PYTEST_WORKERS)
 	BARNABAS_COMPACTION_HISTORIES=$${BARNABAS_COMPACTION_HISTORIES:-3000} \
 	  $(BIN)/python -m pytest tests/unit/log/test_compaction.py -k histories
 	BARNABAS_CHAOS_SECONDS=$${BARNABAS_CHAOS_SECONDS:-60} \
 	  $(BIN)/python -m pytest tests/compat/test_transactions_killed_producers.py
+	BARNABAS_CHAOS_SECONDS=$${BARNABAS_CHAOS_SECONDS:-300} \
+	  $(BIN)/python -m pytest tests/system/test_cluster_chaos.py -n0 -s
 
 docs: $(STAMP)  ## write the generated pages and files anew
 	$(BIN)/python tools/check_generated.py --write
