@@ -372,7 +372,9 @@ class _Commit(DelayedOperation):
             host.fail(outcome, ErrorCode.NOT_COORDINATOR)
         elif self._timed_out:
             host.fail(outcome, ErrorCode.REQUEST_TIMED_OUT)
-            if outcome.records:
-                host.load_again(shard)  # they are in the log all the same, and may become safe
+            # Records are in the log all the same, and may become safe. And what nobody waits for,
+            # such as the markers that are due after loading, nobody would ask for again.
+            if outcome.records or not outcome.replies:
+                host.load_again(shard)
         else:
             host.finish(shard, outcome)
