@@ -67,9 +67,14 @@ def create(cluster: Cluster, *replicas: int) -> str:
 
 
 def view(cluster: Cluster, topic: str) -> PartitionView:
-    [found] = ask(cluster, lambda board: describe_topics(board, [topic]))
-    partition: PartitionView = found.partitions[0]
-    return partition
+    """Return what a broker knows of a new topic; only the controller's knows it at once."""
+    deadline = time.monotonic() + 30
+    while True:
+        [found] = ask(cluster, lambda board: describe_topics(board, [topic]))
+        if 0 in found.partitions:
+            partition: PartitionView = found.partitions[0]
+            return partition
+        assert time.monotonic() < deadline, f"{topic} is not known everywhere"
 
 
 def until(condition: Callable[[], object], within_s: float = 30) -> None:
