@@ -26,6 +26,10 @@ from tests.compat.samples import until_deadline
 
 pytestmark = pytest.mark.compat
 
+STALE_MEMBER_EPOCH = 113
+"""Says in the consumer protocol what REBALANCE_IN_PROGRESS says in the classic one: the member's
+epoch has risen while its commit was on its way. confluent-kafka has no name for it."""
+
 REFUSED_WHILE_REBALANCING = {
     KafkaError.ILLEGAL_GENERATION,
     KafkaError.REBALANCE_IN_PROGRESS,
@@ -33,6 +37,7 @@ REFUSED_WHILE_REBALANCING = {
     KafkaError.FENCED_INSTANCE_ID,
     KafkaError._STATE,
     KafkaError._NO_OFFSET,
+    STALE_MEMBER_EPOCH,
 }
 
 
