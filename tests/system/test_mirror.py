@@ -57,9 +57,7 @@ def test_kills_neither_lose_nor_repeat_a_record(
     topic = f"killed-{seed}"
     create(source, topic, PARTITIONS)
     sent = {index: some_shapes(random, RECORDS) for index in range(PARTITIONS)}
-    half = RECORDS // 2
-    for index, shapes in sent.items():
-        send(source, topic, index, shapes[:half])
+    part = RECORDS // KILLS
     words = command(
         source,
         target,
@@ -68,6 +66,9 @@ def test_kills_neither_lose_nor_repeat_a_record(
     said = tmp_path / "said"
     interrupted = 0
     for number in range(KILLS):
+        # Each life finds something to copy, however quick the one before it was.
+        for index, shapes in sent.items():
+            send(source, topic, index, shapes[number * part : (number + 1) * part])
         before = written(target, topic, PARTITIONS)
         with running(words, said) as process:
             # The first kills come wherever the program is, the others while it writes.
@@ -78,9 +79,6 @@ def test_kills_neither_lose_nor_repeat_a_record(
                 time.sleep(random.uniform(0, 0.1))
             assert process.poll() is None, said.read_text()
             process.kill()
-        if number == 1:
-            for index, shapes in sent.items():
-                send(source, topic, index, shapes[half:])
         interrupted += before < written(target, topic, PARTITIONS)
     report = mirror(source, target, "--topics", topic, "--name", topic)
     assert report["lag"] == 0

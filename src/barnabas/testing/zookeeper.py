@@ -12,6 +12,7 @@ killed or stopped can be started again on the same port, with its data.
 from __future__ import annotations
 
 import contextlib
+import random
 import shutil
 import signal
 import socket
@@ -41,6 +42,7 @@ _JAVA_OPTIONS = (
     "-Dzookeeper.forceSync=no",
 )
 _DEADLINE_S = 30.0
+_PORTS = random.SystemRandom()
 
 
 class ZooKeeperFailed(BarnabasError):
@@ -242,8 +244,13 @@ class ZooKeeperEnsemble:
 
 
 def free_port() -> int:
-    """Return a TCP port of the loopback interface that is free now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """Return a TCP port of the loopback interface that is free now, and likely to stay so.
+
+    It is below the range from which the system takes the ports of outgoing connections: one of
+    these could otherwise take it before whoever asked has bound it.
+    """
+    while True:
+        port = _PORTS.randrange(20_000, 32_000)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
