@@ -214,6 +214,8 @@ class Session:
                 await self._transaction(runs)
             self._progress.lag = self._lag()
             if not runs and await self._caught_up():
+                if self._progress.lag is None:
+                    self._progress.lag = 0  # nothing was fetched because nothing was left
                 return
 
     async def _transaction(self, runs: dict[TopicPartition, list[ConsumerRecord]]) -> None:
