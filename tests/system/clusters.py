@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 
 from confluent_kafka import KafkaError, KafkaException
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient, ClusterMetadata, NewTopic
 from kazoo.client import KazooClient
 from tests.system.wires import ZOOKEEPER, Wires
 from tools.processes import free_port
@@ -49,6 +49,20 @@ def wait_for(
         told = what if isinstance(what, str) else what()
         assert time.monotonic() < deadline, f"in vain: {told}"
         time.sleep(0.05)
+
+
+def metadata(admin: AdminClient, topic: str | None = None) -> ClusterMetadata:
+    """Ask for the metadata, again and again: the broker that is asked first may be frozen."""
+    deadline = time.monotonic() + DEADLINE_S
+    while True:
+        try:
+            return admin.list_topics(topic, timeout=1) if topic else admin.list_topics(timeout=1)
+        except KafkaException as failure:
+            code = failure.args[0].code()
+            if code not in (KafkaError._TIMED_OUT, KafkaError._TRANSPORT):
+                raise
+            if time.monotonic() > deadline:
+                raise
 
 
 class Node:
@@ -209,13 +223,13 @@ class WiredCluster:
             # The client asks who knew the controller last, and does not look again by itself.
             if failure.args[0].code() != KafkaError.NOT_CONTROLLER:
                 raise
-            self.admin.list_topics(timeout=DEADLINE_S)
+            metadata(self.admin)
             return False
         return True
 
     def _has_leaders(self, node: Node, topic: str) -> bool:
         admin = self.admin_of(node)
-        found = admin.list_topics(topic, timeout=DEADLINE_S).topics[topic].partitions
+        found = metadata(admin, topic).topics[topic].partitions
         return bool(found) and all(each.leader >= 0 for each in found.values())
 
     def controller(self) -> int:
@@ -233,7 +247,7 @@ class WiredCluster:
 
     def leader_of(self, topic: str, partition: int = 0) -> int:
         """Return who leads a partition, or -1."""
-        topics = self.admin.list_topics(topic, timeout=DEADLINE_S).topics
+        topics = metadata(self.admin, topic).topics
         number: int = topics[topic].partitions[partition].leader
         return number
 
@@ -270,12 +284,12 @@ class WiredCluster:
 
 
 def _in_sync(admin: AdminClient, topic: str) -> bool:
-    found = admin.list_topics(topic, timeout=DEADLINE_S).topics[topic].partitions
+    found = metadata(admin, topic).topics[topic].partitions
     return bool(found) and all(
         each.leader >= 0 and len(each.isrs) == len(each.replicas) for each in found.values()
     )
 
 
 def _described(admin: AdminClient, topic: str) -> str:
-    found = admin.list_topics(topic, timeout=DEADLINE_S).topics[topic].partitions
+    found = metadata(admin, topic).topics[topic].partitions
     return str([(each.id, each.leader, each.isrs) for each in found.values()])

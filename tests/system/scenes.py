@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tests.system.clusters import DEADLINE_S, WiredCluster, wait_for
+from tests.system.clusters import WiredCluster, metadata, wait_for
 from tests.system.workload import Copy, Group, Load, check_topic, committed_of, read_all
 
 PARTITIONS = 3
@@ -53,7 +53,7 @@ def moved(cluster: WiredCluster, topic: str, old: int) -> None:
     began = time.monotonic()
 
     def settled() -> bool:
-        partitions = cluster.admin.list_topics(topic, timeout=DEADLINE_S).topics[topic].partitions
+        partitions = metadata(cluster.admin, topic).topics[topic].partitions
         return all(each.leader not in (-1, old) for each in partitions.values())
 
     wait_for(settled, f"others lead instead of broker {old}")

@@ -14,7 +14,7 @@ import pytest
 
 pytest.importorskip("kazoo", reason="pip install 'barnabas[zookeeper]'")
 
-from tests.system.clusters import DEADLINE_S, SESSION_MS, WiredCluster, wait_for
+from tests.system.clusters import SESSION_MS, WiredCluster, metadata, wait_for
 from tests.system.scenes import moved, roll, watched
 from tests.system.wires import ZOOKEEPER
 
@@ -120,7 +120,7 @@ def test_a_leader_is_cut_off(cluster: WiredCluster, names: Iterator[str], ways: 
 def leader_for_others(cluster: WiredCluster, topic: str, old: int) -> bool:
     """Tell whether brokers other than the old leader know a new one."""
     admins = [cluster.admin_of(node) for node in cluster.nodes if node.number != old]
-    topics = [admin.list_topics(topic, timeout=DEADLINE_S).topics for admin in admins]
+    topics = [metadata(admin, topic).topics for admin in admins]
     return all(each[topic].partitions[0].leader not in (-1, old) for each in topics)
 
 
@@ -133,13 +133,7 @@ def test_two_brokers_are_cut_from_each_other(cluster: WiredCluster, names: Itera
         cluster.wires.part([leader], [follower])
         load.more()
         wait_for(
-            lambda: (
-                follower
-                not in cluster.admin.list_topics(topic, timeout=DEADLINE_S)
-                .topics[topic]
-                .partitions[0]
-                .isrs
-            ),
+            lambda: follower not in metadata(cluster.admin, topic).topics[topic].partitions[0].isrs,
             "the follower is out of sync",
         )
         load.more()

@@ -17,7 +17,7 @@ pytest.importorskip("kazoo", reason="pip install 'barnabas[zookeeper]'")
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import NewTopic
 from kazoo.exceptions import NodeExistsError, NoNodeError
-from tests.system.clusters import DEADLINE_S, WiredCluster, wait_for
+from tests.system.clusters import DEADLINE_S, WiredCluster, metadata, wait_for
 from tests.system.workload import Load, check_topic
 
 from barnabas.testing.process import NotReadyError, ProcessRunner
@@ -57,7 +57,7 @@ def refusal(cluster: WiredCluster, topic: NewTopic) -> KafkaError:
         return error
 
     while (error := refused()).code() == KafkaError.NOT_CONTROLLER:
-        cluster.admin.list_topics(timeout=DEADLINE_S)
+        metadata(cluster.admin)
     return error
 
 

@@ -19,7 +19,7 @@ import pytest
 
 pytest.importorskip("kazoo", reason="pip install 'barnabas[zookeeper]'")
 
-from tests.system.clusters import DEADLINE_S, SESSION_MS, WiredCluster, wait_for
+from tests.system.clusters import DEADLINE_S, SESSION_MS, WiredCluster, metadata, wait_for
 from tests.system.scenes import moved, roll, watched
 from tests.system.wires import ZOOKEEPER
 from tests.system.workload import Load, check_topic, read_all
@@ -172,9 +172,7 @@ def test_the_disk_of_a_follower_is_full(zookeeper_classpath: str, tmp_path: Path
                 wait_for(
                     lambda: any(
                         2 not in each.isrs
-                        for each in cluster.admin.list_topics("t", timeout=DEADLINE_S)
-                        .topics["t"]
-                        .partitions.values()
+                        for each in metadata(cluster.admin, "t").topics["t"].partitions.values()
                     ),
                     "the full one is out of sync",
                 )
@@ -199,9 +197,7 @@ def test_fifty_partitions_move_while_everybody_dies(
             load.more(2000)
             held = {
                 number: each.replicas
-                for number, each in cluster.admin.list_topics("t", timeout=DEADLINE_S)
-                .topics["t"]
-                .partitions.items()
+                for number, each in metadata(cluster.admin, "t").topics["t"].partitions.items()
             }
             wanted = {
                 number: [(replica + 1) % 4 for replica in replicas]
@@ -224,9 +220,7 @@ def test_fifty_partitions_move_while_everybody_dies(
                 lambda: all(
                     sorted(each.replicas) == sorted(wanted[number])
                     and sorted(each.isrs) == sorted(wanted[number])
-                    for number, each in cluster.admin.list_topics("t", timeout=DEADLINE_S)
-                    .topics["t"]
-                    .partitions.items()
+                    for number, each in metadata(cluster.admin, "t").topics["t"].partitions.items()
                 ),
                 "all have moved",
                 180,
