@@ -41,7 +41,11 @@ class NativeStrategy:
     def assign(self, cluster: ClusterView, members: Sequence[Member]) -> dict[str, Share]:
         """Decide for all members."""
         topics = {topic for member in members for topic in member.topics}
-        assignment = self._assignor.assign(partition_counts(cluster, topics), members)
+        counts = partition_counts(cluster, topics)
+        if isinstance(self._assignor, RangeAssignor):
+            assignment = self._assignor.assign(counts, members, replica_racks(cluster, counts))
+        else:
+            assignment = self._assignor.assign(counts, members)
         return {name: Share(partitions) for name, partitions in assignment.items()}
 
     def on_assignment(self, share: Share, generation: int) -> None:
@@ -59,6 +63,18 @@ def partition_counts(cluster: ClusterView, topics: Iterable[str]) -> dict[str, i
         if view is not None and view.partitions:
             counts[topic] = len(view.partitions)
     return counts
+
+
+def replica_racks(cluster: ClusterView, topics: Iterable[str]) -> dict[TopicPartition, set[str]]:
+    """Return the racks on which each partition has a replica, where brokers name their racks."""
+    racks = {node_id: broker.rack for node_id, broker in cluster.brokers.items() if broker.rack}
+    if not racks:
+        return {}
+    return {
+        TopicPartition(topic, number): {racks[each] for each in view.replicas if each in racks}
+        for topic in topics
+        for number, view in cluster.topics[topic].partitions.items()
+    }
 
 
 def strategies(given: object, choose: Callable[[int], int]) -> dict[str, Strategy]:

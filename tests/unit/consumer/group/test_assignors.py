@@ -16,6 +16,7 @@ from barnabas.model.errors import ConfigError
 from barnabas.model.ids import TopicPartition
 from barnabas.wire.messages.metadata import (
     MetadataResponse,
+    MetadataResponseBroker,
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
@@ -94,6 +95,35 @@ def test_every_strategy_deals_all_partitions(name: str) -> None:
     assert set(shares) == {"m1", "m2"}
     dealt = [each for share in shares.values() for each in share.partitions]
     assert sorted(dealt) == [TopicPartition("t", number) for number in range(5)]
+
+
+def test_range_gives_members_what_is_on_their_racks() -> None:
+    """Brokers and members name their racks: each member reads nearby."""
+    view = ClusterView()
+    view.apply(
+        MetadataResponse(
+            brokers=[
+                MetadataResponseBroker(node_id=1, host="h", port=1, rack="a"),
+                MetadataResponseBroker(node_id=2, host="h", port=2, rack="b"),
+            ],
+            topics=[
+                MetadataResponseTopic(
+                    name="t",
+                    partitions=[
+                        MetadataResponsePartition(
+                            partition_index=number, leader_id=leader, replica_nodes=[leader]
+                        )
+                        for number, leader in enumerate([1, 2, 1, 2])
+                    ],
+                )
+            ],
+        ),
+        0,
+    )
+    members = [Member("m1", ["t"], rack_id="b"), Member("m2", ["t"], rack_id="a")]
+    shares = strategies("range", never)["range"].assign(view, members)
+    assert shares["m1"].partitions == [TopicPartition("t", 1), TopicPartition("t", 3)]
+    assert shares["m2"].partitions == [TopicPartition("t", 0), TopicPartition("t", 2)]
 
 
 class Everything:
