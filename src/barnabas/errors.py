@@ -12,6 +12,7 @@ from barnabas.client.errors import (
     Cancelled,
     ClientForkedError,
     CommitFailedError,
+    ConcurrentUseError,
     ConnectError,
     ConnectionLostError,
     ConsumerStoppedError,
@@ -32,6 +33,7 @@ from barnabas.client.errors import (
     TransactionAbortedError,
     UnsupportedApiError,
     UnsupportedCodecError,
+    WakeupError,
 )
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import (
@@ -269,6 +271,7 @@ __all__ = [
     "CommitFailedError",
     "ConcurrentTransactions",
     "ConcurrentTransactionsError",
+    "ConcurrentUseError",
     "ConfigError",
     "ConnectError",
     "ConnectionLostError",
@@ -479,6 +482,7 @@ __all__ = [
     "UnsupportedSaslMechanismError",
     "UnsupportedVersionError",
     "VoterNotFoundError",
+    "WakeupError",
     "for_code",
     "request_error",
 ]

@@ -32,13 +32,12 @@ from barnabas.consumer.arguments import (
 )
 from barnabas.consumer.arrow import schema, to_record_batch
 from barnabas.consumer.core import ConsumerCore
-from barnabas.consumer.errors import ConcurrentUseError, WakeupError
 from barnabas.consumer.group.contract import ConsumerGroupMetadata, ConsumerRebalanceListener
 from barnabas.consumer.interceptors import Interceptors
 from barnabas.consumer.reset import ResetPolicy, parse_reset
 from barnabas.consumer.shelf import Run
 from barnabas.consumer.subscription import Mode, Subscription
-from barnabas.errors import IllegalStateError
+from barnabas.errors import ConcurrentUseError, IllegalStateError, WakeupError
 from barnabas.kernels import ColumnStore, ConsumerRecord
 from barnabas.model.ids import TopicPartition
 from barnabas.structs import OffsetAndMetadata, OffsetAndTimestamp

@@ -79,6 +79,14 @@ class ConsumerStoppedError(IllegalStateError):
     """The consumer was closed, or not started yet."""
 
 
+class WakeupError(BarnabasError):
+    """Another thread called `wakeup` while this one polled."""
+
+
+class ConcurrentUseError(IllegalStateError):
+    """Two threads called one consumer at the same time."""
+
+
 class ClientForkedError(IllegalStateError):
     """The client belongs to the parent of this process."""
 

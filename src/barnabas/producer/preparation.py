@@ -12,7 +12,7 @@ from typing import Any
 
 from barnabas.client.cluster import ClusterView
 from barnabas.config.clients.producer import ProducerOptions
-from barnabas.kernels import RecordFuture
+from barnabas.kernels import RecordFuture, Segment
 from barnabas.producer.partitioner import partitioner_of
 from barnabas.structs import RecordMetadata
 
@@ -110,6 +110,13 @@ class Preparation:
         if self._interceptors:
             future.add_callback(self._acknowledged)
             future.add_errback(self._failed)
+
+    def follow_many(self, segments: Iterable[Segment]) -> None:
+        """Let interceptors hear of the outcome of each record that came with others."""
+        if self._interceptors:
+            for segment in segments:
+                for index in range(segment.first, segment.first + segment.count):
+                    self.follow(segment.batch.future(index))
 
     def refused(self, failure: BaseException) -> None:
         """Tell interceptors of a record that could not even be queued."""

@@ -12,13 +12,14 @@ import pytest
 from tests.unit.consumer.logs import T0, create, delete_before, numbered, write
 
 from barnabas.blocking.consumer import KafkaConsumer
-from barnabas.consumer.errors import ConcurrentUseError, WakeupError
 from barnabas.errors import (
+    ConcurrentUseError,
     IllegalStateError,
     KafkaTimeoutError,
     NoBrokersAvailable,
     NoOffsetForPartitionError,
     OffsetOutOfRangeError,
+    WakeupError,
 )
 from barnabas.model.errors import ConfigError
 from barnabas.model.ids import TopicPartition

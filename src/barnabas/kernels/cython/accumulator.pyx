@@ -313,11 +313,12 @@ cdef class PendingBatch:
         cdef PendingBatch batch = find(self, &index)
         return batch, index
 
-    def future(self):
-        """Return a future of the batch's first record, for a batch that was built elsewhere."""
+    def future(self, int64_t index=0):
+        """Return a future of one record that was not appended by itself."""
         cdef RecordFuture future = RecordFuture.__new__(RecordFuture)
         future.batch = self
-        future.timestamp = self.base_timestamp
+        future.index = index
+        future.timestamp = self.base_timestamp if index == 0 else -1
         future.key_size = future.value_size = future.header_size = -1
         return future
 

@@ -267,9 +267,9 @@ class PendingBatch:
         for part in self._parts:
             part._parent = self
 
-    def future(self) -> RecordFuture:
-        """Return a future of the batch's first record, for a batch that was built elsewhere."""
-        return RecordFuture(self, 0, self.base_timestamp, -1, -1, -1)
+    def future(self, index: int = 0) -> RecordFuture:
+        """Return a future of one record that was not appended by itself."""
+        return RecordFuture(self, index, self.base_timestamp if index == 0 else -1, -1, -1, -1)
 
     def watch(self, callback: Callable[[], object]) -> None:
         """Call when the batch is done, or now if it is."""
