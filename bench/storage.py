@@ -6,11 +6,13 @@ reached the active segment, a start from the process's beginning to the first ac
 The rate of a compaction counts the records before compression, so that codecs can be compared.
 
     python -m bench.storage [--quick] [--markdown] [--repetitions N] [--only barnabas|apache]
+                            [--scenario latency]
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import shutil
 import signal
@@ -19,7 +21,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
@@ -48,6 +49,7 @@ from tools.processes import RunningBroker, free_port
 RESULTS = Path(__file__).resolve().parent / "results"
 MEGABYTE = 1_000_000
 RATE = 1000
+SCENARIOS = ("recovery", "many", "compaction", "latency", "lookups")
 OPTIONS = {
     # Look for work soon, and write down soon what is flushed: waiting is not what is measured.
     "log.cleaner.backoff.ms": "20",
@@ -139,31 +141,29 @@ class Bench:
             delete(broker, topic)
 
     def latency(self, broker: RunningBroker) -> None:
-        """Latency of another topic, in peace and while a compaction runs as fast as it can."""
+        """Latency of another topic beside a large dirty one, before and while that is compacted."""
+        count = self.scale.busy_partitions
+        dirty = self._dirty_topic(broker, "none", count)
+        ends = self._settled(broker, dirty, count)
+        os.sync()  # the kernel has written out what was filled in, for both measurements
         for busy in (False, True):
-            count = self.scale.busy_partitions if busy else 0
-            dirty = self._dirty_topic(broker, "none", count) if busy else ""
-            ends = self._settled(broker, dirty, count)
             topic = self._new_topic(broker, 1, {})
-            with ThreadPoolExecutor(1) as executor:
-                if busy:
-                    configure(broker, dirty, COMPACT)
-                act = executor.submit(
-                    self.load.run, "latency", broker.bootstrap, topic, RATE,
-                    self.scale.latency_s, 100, acks="all", linger_ms=0,
-                )  # fmt: skip
-                seen = act.result()
+            if busy:
+                configure(broker, dirty, COMPACT)
+            seen = self.load.run(
+                "latency", broker.bootstrap, topic, RATE,
+                self.scale.latency_s, 100, acks="all", linger_ms=0,
+            )  # fmt: skip
             when = "while a compaction runs" if busy else "without compaction"
             scenario = f"produce at {RATE:,} records/s, {when}"
             for name in ("p50", "p99"):
                 value = seen[f"ack_{name}_ms"]
                 self.report.add(scenario, f"acknowledged {name} ms", "lower", broker.name, value)
-            if busy:
-                if compacted(broker, dirty, ends):
-                    say(f"{broker.name}: the compaction ended before the measurement did")
-                wait_until(lambda: compacted(broker, dirty, ends), "compaction", 300)  # noqa: B023
-                delete(broker, dirty)
             delete(broker, topic)
+        if compacted(broker, dirty, ends):
+            say(f"{broker.name}: the compaction ended before the measurement did")
+        wait_until(lambda: compacted(broker, dirty, ends), "compaction", 300)
+        delete(broker, dirty)
 
     def _dirty_topic(self, broker: RunningBroker, codec: str, partitions: int) -> str:
         """Make a topic in which every key is written over many times, not compacted yet."""
@@ -372,9 +372,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--markdown", action="store_true", help="print Markdown, not a table")
     parser.add_argument("--repetitions", type=int, help="how often each scenario is measured")
     parser.add_argument("--only", choices=["barnabas", "apache"], help="measure one broker alone")
+    parser.add_argument(
+        "--scenario", choices=SCENARIOS, action="append", help="measure this; may come again"
+    )
     args = parser.parse_args(arguments)
     scale = Scale.quick() if args.quick else Scale.full()
     scale = replace(scale, repetitions=args.repetitions or scale.repetitions)
+    chosen = args.scenario or SCENARIOS
     found, missing = starters(args.only)
     report = Report(
         [
@@ -390,20 +394,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
     directory = Path(tempfile.mkdtemp(prefix="barnabas-bench-"))
     brokers: list[RunningBroker] = []
     try:
-        for _ in range(scale.repetitions):
+        for _ in range(scale.repetitions if "recovery" in chosen else 0):
             for name, start in found.items():
                 say(f"recovery, {name}")
                 bench.recovery(start, directory / name)
-        for name, start in found.items():
+        for name, start in found.items() if "many" in chosen else ():
             say(f"start with many partitions, {name}")
             bench.many(start, directory / name)
         for name, start in found.items():
             brokers.append(start(directory / f"{name}-run", port=free_port(), options=OPTIONS))
         for turn in range(1 + scale.repetitions):
             bench.report = report if turn else Report([])
-            for scenario in (bench.compaction, bench.latency, bench.lookups):
+            for wanted in chosen:
+                if wanted in ("recovery", "many"):
+                    continue  # measured above
+                scenario = getattr(bench, wanted)
                 for broker in brokers if turn % 2 == 0 else brokers[::-1]:
-                    say(f"turn {turn}: {scenario.__name__}, {broker.name}")
+                    say(f"turn {turn}: {wanted}, {broker.name}")
                     scenario(broker)
     finally:
         for broker in brokers:
