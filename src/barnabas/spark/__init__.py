@@ -8,8 +8,11 @@ objects that know neither Spark nor a broker; `cluster` asks brokers for the dri
 `sending` move records in tasks, `datasource` is what Spark sees. Parts to come (pipelines,
 mirroring, SQL) build on `format("barnabas")` and on `plan` + `reading`, which need no Spark.
 
-Spark finds the source by itself through the module `pyspark_barnabas`; where it cannot (a package
-that reaches executors by `addPyFile`), `register` does the same by hand.
+`format("barnabas-log")` reads the files of a broker without one; all of it is in `log_*`.
+
+Spark finds the sources by itself through the modules `pyspark_barnabas` and `pyspark_barnabas_log`
+(it looks for one source in a module); where it cannot (a package that reaches executors by
+`addPyFile`), `register` does the same by hand.
 """
 
 from __future__ import annotations
@@ -21,7 +24,9 @@ if TYPE_CHECKING:
 
 
 def register(spark: SparkSession) -> None:
-    """Make `format("barnabas")` known to a session."""
+    """Make `format("barnabas")` and `format("barnabas-log")` known to a session."""
     from barnabas.spark.datasource import BarnabasSource
+    from barnabas.spark.log_source import BarnabasLogSource
 
     spark.dataSource.register(BarnabasSource)
+    spark.dataSource.register(BarnabasLogSource)

@@ -1,0 +1,209 @@
+"""Walks over the entries of a segment file, past whatever is damaged in between.
+
+An entry is a batch of magic 2, or a message (or a wrapper of messages) of magic 0 or 1; all of
+them begin with offset int64 and size int32, and have their magic at byte 16. Files are only read:
+a broker may be writing them.
+
+After damage the walk goes on at the next entry whose checksum is right. Zeros up to the end are
+no damage: a file may be given its size before it is filled.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from barnabas.kernels import check_batch, scan_batch
+from barnabas.kernels.contract import HEADER_SIZE, PREFIX_SIZE, HeaderFields
+from barnabas.model.errors import CorruptRecordError
+
+CHUNK_BYTES = 4 * 1024 * 1024
+_MAGIC_AT = 16
+_START = _MAGIC_AT + 1
+_MESSAGE_MIN = 26  # offset, size, crc, magic, attributes and two lengths
+_SEARCH_BYTES = 1024 * 1024
+_WINDOW = 16 * 1024
+_PREVIEW = 128  # of records after a header: enough for a transaction marker
+
+
+class Entry(NamedTuple):
+    """A whole entry with a good checksum: `buffer[at : at + size]`, at `position` of its file."""
+
+    buffer: bytes
+    at: int
+    size: int
+    position: int
+    fields: HeaderFields | None  # None: a message of magic 0 or 1
+
+
+@dataclass(frozen=True, slots=True)
+class Flaw:
+    """Bytes that are no entry; `unfinished` ones are the start of one, at the end of the file."""
+
+    position: int
+    size: int
+    what: str
+    unfinished: bool = False
+
+
+class LogFile:
+    """An open segment file, as long as it was when it was opened."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        status = os.fstat(self._descriptor)
+        self.size = status.st_size
+        self.inode = status.st_ino
+
+    def read(self, size: int, position: int) -> bytes:
+        """Return that many bytes, fewer only where the file ends."""
+        data = os.pread(self._descriptor, size, position)
+        while len(data) < size and (
+            more := os.pread(self._descriptor, size - len(data), position + len(data))
+        ):
+            data += more
+        return data
+
+    def close(self) -> None:
+        """Close it."""
+        os.close(self._descriptor)
+
+    def __enter__(self) -> LogFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def walk(file: LogFile, position: int, end: int, base_offset: int) -> Iterator[Entry | Flaw]:
+    """Yield what is between two positions; the first is where an entry begins."""
+    data, start = b"", position
+    while position < end:
+        at = position - start
+        left = len(data) - at
+        if left < _START and position + left < end:
+            data, start = file.read(min(CHUNK_BYTES, end - position), position), position
+            if len(data) < min(_START, end - position):
+                return  # the file was cut since it was opened
+            continue
+        size = _size(data, at) if left >= _START else None
+        if size is not None and left < size <= end - position:
+            data, start = file.read(max(size, min(CHUNK_BYTES, end - position)), position), position
+            if len(data) < size:
+                return
+            continue
+        if size is None:
+            what = f"{min(left, _START)} bytes that begin no batch: {data[at : at + _START].hex()}"
+        elif size > end - position:
+            what = f"a batch says {size} bytes, only {end - position} are there"
+        else:
+            try:
+                fields = _check(data, at, size)
+            except CorruptRecordError as failure:
+                what = str(failure)
+            else:
+                yield Entry(data, at, size, position, fields)
+                position += size
+                continue
+        if _is_zero(file, position, end):
+            return
+        after = _next_entry(file, position, end, base_offset, size)
+        cut = left < _START or (size is not None and size > end - position)
+        yield Flaw(position, after - position, what, unfinished=cut and after == end)
+        position = after
+
+
+def walk_headers(file: LogFile, base_offset: int) -> Iterator[Entry]:
+    """Yield batches of magic 2 without looking at their records, which are not read.
+
+    An entry's buffer holds its header and up to a few KiB after it.
+    """
+    position, end = 0, file.size
+    data, start = b"", 0
+    while end - position >= _START:
+        at = position - start
+        if len(data) - at < HEADER_SIZE + _PREVIEW and start + len(data) < end:
+            data, start = file.read(min(_WINDOW, end - position), position), position
+            at = 0
+        size = _size(data, at) if len(data) - at >= _START else None
+        if size is None or size > end - position:
+            position = _next_entry(file, position, end, base_offset, None)
+            continue
+        if data[at + _MAGIC_AT] == 2:
+            yield Entry(data, at, size, position, scan_batch(data, at))
+        position += size
+
+
+def entry_at(file: LogFile, position: int, end: int) -> Entry | None:
+    """Return the entry at a position; None if there is no whole one with a good checksum."""
+    head = file.read(_START, position)
+    size = _size(head, 0) if len(head) == _START else None
+    if size is None or size > end - position:
+        return None
+    data = file.read(size, position)
+    try:
+        return Entry(data, 0, size, position, _check(data, 0, size))
+    except CorruptRecordError:
+        return None
+
+
+def _size(data: bytes, at: int) -> int | None:
+    """Return how many bytes the entry at a place takes; None if there can be none."""
+    magic = data[at + _MAGIC_AT]
+    size = int.from_bytes(data[at + 8 : at + PREFIX_SIZE], "big", signed=True) + PREFIX_SIZE
+    if magic > 2 or size < (HEADER_SIZE if magic == 2 else _MESSAGE_MIN):
+        return None
+    return size
+
+
+def _check(data: bytes, at: int, size: int) -> HeaderFields | None:
+    """Return the header fields of an entry that is all there; raise if its checksum is wrong."""
+    if data[at + _MAGIC_AT] == 2:
+        return check_batch(data, at, at + size)
+    stored = int.from_bytes(data[at + PREFIX_SIZE : at + _MAGIC_AT], "big")
+    computed = zlib.crc32(memoryview(data)[at + _MAGIC_AT : at + size])
+    if stored != computed:
+        raise CorruptRecordError(
+            f"the message says CRC {stored:#010x}, its bytes have {computed:#010x}"
+        )
+    return None
+
+
+def _is_zero(file: LogFile, position: int, end: int) -> bool:
+    """Tell whether only zeros follow."""
+    while position < end:
+        data = file.read(min(_SEARCH_BYTES, end - position), position)
+        if not data or data.strip(b"\0"):
+            return False
+        position += len(data)
+    return True
+
+
+def _next_entry(file: LogFile, position: int, end: int, base_offset: int, size: int | None) -> int:
+    """Return where the next good entry after a damaged one begins, or the end."""
+    if size is not None:
+        # Only the contents are damaged, if the size leads to another entry.
+        after = position + size
+        if after == end or (after < end and entry_at(file, after, end)):
+            return after
+    high = base_offset >> 32
+    prefixes = b"|".join(re.escape(each.to_bytes(4, "big")) for each in (high, high + 1))
+    # Offset, a size that is not 0, four bytes, a magic; found at overlapping places too.
+    pattern = re.compile(
+        rb"(?=(?:" + prefixes + rb").{4}(?!\0{4})[\0-\x3f].{3}.{4}[\0-\x02])", re.DOTALL
+    )
+    place = position + 1
+    while end - place >= _START:
+        data = file.read(min(_SEARCH_BYTES, end - place), place)
+        if len(data) < _START:
+            break
+        for found in pattern.finditer(data):
+            if entry_at(file, place + found.start(), end):
+                return place + found.start()
+        place += len(data) - _START + 1
+    return end
