@@ -29,6 +29,7 @@ _HOMES = {
     "Serializer": "barnabas.model.serializer",
     "TopicPartition": "barnabas.model.ids",
     "TopicPartitionReplica": "barnabas.structs",
+    "TransactionHandle": "barnabas.producer.handle",
 }
 """Where each name lives; types are in the stub beside this file."""
 

@@ -16,6 +16,7 @@ from barnabas.model.serializer import DefaultSerializer as DefaultSerializer
 from barnabas.model.serializer import Deserializer as Deserializer
 from barnabas.model.serializer import JsonSerializer as JsonSerializer
 from barnabas.model.serializer import Serializer as Serializer
+from barnabas.producer.handle import TransactionHandle as TransactionHandle
 from barnabas.structs import OffsetAndMetadata as OffsetAndMetadata
 from barnabas.structs import OffsetAndTimestamp as OffsetAndTimestamp
 from barnabas.structs import TopicPartitionReplica as TopicPartitionReplica
@@ -40,5 +41,6 @@ __all__ = [
     "Serializer",
     "TopicPartition",
     "TopicPartitionReplica",
+    "TransactionHandle",
     "__version__",
 ]

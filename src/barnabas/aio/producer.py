@@ -25,6 +25,7 @@ from barnabas.model.group_metadata import ConsumerGroupMetadata
 from barnabas.model.ids import TopicPartition
 from barnabas.producer.builder import BatchBuilder
 from barnabas.producer.core import ProducerCore
+from barnabas.producer.handle import TransactionHandle
 from barnabas.producer.many import Append, ManyFuture, rows_appender, table_appenders
 from barnabas.producer.preparation import Arguments
 from barnabas.producer.refusals import memory_error, refusal_error
@@ -223,6 +224,17 @@ class AIOKafkaProducer:
             group_id,
             self._options.max_block_ms,
         )
+
+    async def hand_over(self) -> TransactionHandle | None:
+        """Deliver what was sent, and leave the transaction open: the handle's owner ends it.
+
+        The producer can only be stopped then. None if nothing was sent.
+        """
+        return await self._transactions().hand_over(self._options.max_block_ms)
+
+    async def complete_transaction(self, handle: TransactionHandle, *, commit: bool) -> None:
+        """End a transaction that another producer has handed over; the same again is nothing."""
+        await self._running().complete(handle, commit)
 
     def transaction(self) -> TransactionContext:
         """Return a context that commits at its end, and aborts when it is left by an exception."""

@@ -30,6 +30,7 @@ from barnabas.model.errors import InvalidValueError, RequestError
 from barnabas.model.group_metadata import ConsumerGroupMetadata
 from barnabas.model.ids import TopicPartition
 from barnabas.producer.core import ProducerCore
+from barnabas.producer.handle import TransactionHandle
 from barnabas.producer.many import Append, ManyFuture, rows_appender, table_appenders
 from barnabas.producer.preparation import Arguments
 from barnabas.producer.refusals import memory_error, refusal_error
@@ -218,6 +219,28 @@ class KafkaProducer:
         """Give up what was not yet delivered, then abort."""
         transacting = self._transactions("abort_transaction")
         self._thread.call(transacting.abort(self._options.max_block_ms))
+
+    def hand_over(self) -> TransactionHandle | None:
+        """Deliver what was sent, and leave the transaction open: the handle's owner ends it.
+
+        The producer can only be closed then. None if nothing was sent, as there is nothing to end.
+        The broker aborts the transaction after transaction_timeout_ms, and when another producer
+        of this transactional_id starts.
+
+            handle = producer.hand_over()                             # in one process
+            other_producer.complete_transaction(handle, commit=True)   # in another
+        """
+        transacting = self._transactions("hand_over")
+        return self._thread.call(transacting.hand_over(self._options.max_block_ms))
+
+    def complete_transaction(self, handle: TransactionHandle, *, commit: bool) -> None:
+        """End a transaction that another producer has handed over; any producer can.
+
+        The same again is nothing. Raises ProducerFencedError, InvalidProducerEpochError or
+        InvalidTxnStateError if the transaction is no longer open, or was ended the other way.
+        """
+        self._check_open()
+        self._thread.call(self._core.complete(handle, commit))
 
     # The end.
 

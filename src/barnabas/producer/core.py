@@ -32,7 +32,8 @@ from barnabas.model.ids import TopicPartition
 from barnabas.producer.batch import SendingBatch
 from barnabas.producer.coordinator import Coordinator
 from barnabas.producer.delivery import Delivery
-from barnabas.producer.identity import NOBODY
+from barnabas.producer.handle import TransactionHandle
+from barnabas.producer.identity import NOBODY, Identity
 from barnabas.producer.partitioner import StickyChoice
 from barnabas.producer.preparation import Arguments, Preparation
 from barnabas.producer.sender import NEVER_MS, Rules, Sender
@@ -75,9 +76,8 @@ class ProducerCore:
             initial_ms=options.retry_backoff_ms,
             max_ms=max(options.retry_backoff_ms, options.retry_backoff_max_ms),
         )
-        self.coordinator = Coordinator(
-            self.switchboard, backoff, options.transactional_id, options.transaction_timeout_ms
-        )
+        self._backoff = backoff
+        self.coordinator = self._coordinator(options.transactional_id)
         choice = StickyChoice(
             cluster,
             random,
@@ -315,6 +315,22 @@ class ProducerCore:
             raise KafkaTimeoutError(
                 f"{left} of {len(batches)} batches have no outcome after {timeout_ms:g} ms"
             ) from None
+
+    async def complete(self, handle: TransactionHandle, commit: bool) -> None:
+        """End a transaction that another producer has handed over; the same again is nothing."""
+        await self._coordinator(handle.transactional_id).end(
+            Identity(handle.producer_id, handle.epoch),
+            commit,
+            timeout_ms=self.options.max_block_ms,
+        )
+
+    def _coordinator(self, transactional_id: str | None) -> Coordinator:
+        return Coordinator(
+            self.switchboard,
+            self._backoff,
+            transactional_id,
+            self.options.transaction_timeout_ms,
+        )
 
     async def close(self, timeout_ms: float | None = None) -> None:
         """Take no more records, send what waits within the time, and close the connections."""

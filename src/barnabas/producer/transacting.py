@@ -9,6 +9,7 @@ from barnabas.client.errors import IllegalStateError, KafkaTimeoutError, Transac
 from barnabas.model.errors import BarnabasError, InvalidValueError
 from barnabas.model.group_metadata import ConsumerGroupMetadata
 from barnabas.model.ids import TopicPartition
+from barnabas.producer.handle import TransactionHandle
 from barnabas.producer.transaction import State, Transaction
 from barnabas.structs import OffsetAndMetadata
 
@@ -74,12 +75,7 @@ class Transacting:
     async def commit(self, timeout_ms: float) -> None:
         """Deliver everything, then commit; may be called again when its time was too short."""
         transaction = self.transaction
-        if transaction.state is not State.COMMITTING:
-            transaction.check_usable("commit the transaction")
-            transaction.become(State.COMMITTING)
-        await self._core.flush(timeout_ms)
-        if transaction.error is not None:
-            raise transaction.error
+        await self._deliver("commit the transaction", timeout_ms)
         if transaction.begun:
             try:
                 await self._core.coordinator.end(
@@ -91,6 +87,27 @@ class Transacting:
                 transaction.fail(failure)
                 raise
         transaction.ended()
+
+    async def hand_over(self, timeout_ms: float) -> TransactionHandle | None:
+        """Deliver everything, then leave the transaction to whoever gets the handle.
+
+        None if nothing was sent: then there is nothing to end. May be called again, too.
+        """
+        transaction = self.transaction
+        await self._deliver("hand the transaction over", timeout_ms)
+        begun = transaction.begun
+        transaction.become(State.HANDED_OVER)
+        identity = self._core.sender.identity
+        return TransactionHandle(transaction.transactional_id, *identity) if begun else None
+
+    async def _deliver(self, wish: str, timeout_ms: float) -> None:
+        transaction = self.transaction
+        if transaction.state is not State.COMMITTING:
+            transaction.check_usable(wish)
+            transaction.become(State.COMMITTING)
+        await self._core.flush(timeout_ms)
+        if transaction.error is not None:
+            raise transaction.error
 
     async def abort(self, timeout_ms: float) -> None:
         """Give up what was not delivered, then abort; may be called again, too."""

@@ -7,6 +7,7 @@
                                         │ failed            ▲
                                         ▼                   │ abort alone
                                   ABORTABLE_ERROR ──────────┘
+    COMMITTING ──▶ HANDED_OVER  (somebody else ends the transaction: this producer is done)
     any ──▶ FATAL_ERROR  (another producer took over, or what was asked is not allowed)
 
 A plain object; `coordinator.py` does the talking.
@@ -32,6 +33,7 @@ class State(Enum):
     READY = "outside of a transaction: call begin_transaction() first"
     IN_TRANSACTION = "in a transaction"
     COMMITTING = "committing"
+    HANDED_OVER = "done, as its transaction was handed over: close it"
     ABORTING = "aborting"
     ABORTABLE_ERROR = "in a transaction that failed: call abort_transaction()"
     FATAL_ERROR = "of no use any more: close it"
@@ -42,7 +44,8 @@ _NEXT = {
     State.INITIALIZING: (State.READY, State.UNINITIALIZED),
     State.READY: (State.IN_TRANSACTION,),
     State.IN_TRANSACTION: (State.COMMITTING, State.ABORTING, State.ABORTABLE_ERROR),
-    State.COMMITTING: (State.READY, State.ABORTABLE_ERROR),
+    State.COMMITTING: (State.READY, State.ABORTABLE_ERROR, State.HANDED_OVER),
+    State.HANDED_OVER: (),
     State.ABORTING: (State.READY,),
     State.ABORTABLE_ERROR: (State.ABORTING, State.ABORTABLE_ERROR),
     State.FATAL_ERROR: (State.FATAL_ERROR,),

@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Iterable, Mapping
-from contextlib import closing
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
-from barnabas.admin.group_offsets import group_offsets
+from barnabas.admin.group_offsets import list_group_offsets
+from barnabas.admin.settling import settled_or_raise
 from barnabas.blocking.loop_thread import LoopThread
 from barnabas.blocking.producer import KafkaProducer
-from barnabas.client.retry import Backoff
 from barnabas.client.switchboard import Switchboard
 from barnabas.config.clients.options import parse_client_options
 from barnabas.config.clients.producer import ProducerOptions
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import TopicPartition
-from barnabas.producer.coordinator import Coordinator
-from barnabas.producer.identity import Identity
+from barnabas.producer.handle import TransactionHandle
 from barnabas.producer.many import ManyFuture
-from barnabas.producer.transaction import State
 from barnabas.spark.outgoing import Outgoing
-from barnabas.spark.transactions import ENDED_ALREADY, TIMEOUT_MS, Open, TaskName, was_written
+from barnabas.spark.transactions import ENDED_ALREADY, TIMEOUT_MS, TaskName, was_written
 from barnabas.structs import OffsetAndMetadata
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-Result = TypeVar("Result")
 
 _BATCH_BYTES = 512 * 1024
 """Of a producer's batch, unless options say else: tasks send much at once."""
@@ -46,7 +41,7 @@ def send_transaction(
     batches: Iterable[pa.RecordBatch],
     name: TaskName,
     batch: int,
-) -> tuple[int, Open | None]:
+) -> tuple[int, TransactionHandle | None]:
     """Send rows in a transaction and leave it open; return how many there were, and which it is.
 
     A batch that the task has committed before is not sent again: then there is none.
@@ -57,9 +52,9 @@ def send_transaction(
         **client,
         "transactional.id": name.transactional_id,
     }
-    with closing(HandingProducer(**options)) as producer:
+    with KafkaProducer(**options) as producer:
         producer.init_transactions()
-        if was_written(producer.markers(name.transactional_id), batch):
+        if was_written(markers(client, name.transactional_id), batch):
             return 0, None
         producer.begin_transaction()
         rows, topic = _send(producer, outgoing, batches)
@@ -67,7 +62,7 @@ def send_transaction(
             return 0, None
         marker = {TopicPartition(topic, 0): OffsetAndMetadata(batch + 1, "", -1)}
         producer.send_offsets_to_transaction(marker, name.transactional_id)
-        return rows, Open(name.transactional_id, producer.hand_over())
+        return rows, producer.hand_over()
 
 
 def _send(
@@ -90,71 +85,55 @@ def _send(
     return rows, first
 
 
-class HandingProducer(KafkaProducer):
-    """A producer whose transaction somebody else ends."""
+def markers(client: Mapping[str, str], group: str) -> list[int]:
+    """Return the offsets that a group has committed.
 
-    def markers(self, group: str) -> list[int]:
-        """Return the offsets that a group has committed."""
-        found = self._thread.call(group_offsets(self._core.switchboard, group))
-        return [each.offset for each in found.values()]
+    One that a transaction is about to commit is waited for: its end is decided already.
+    """
+    options = parse_client_options(ProducerOptions, client)
 
-    def hand_over(self) -> Identity:
-        """Forget the transaction without ending it; return whose it is."""
+    async def ask() -> list[int]:
+        async with Switchboard.from_options(options) as board:
+            await board.retrying(board.refresh, timeout_ms=options.bootstrap_timeout_ms)
+            found = await list_group_offsets(
+                board, {group: None}, require_stable=True, timeout_ms=options.max_block_ms
+            )
+            committed = settled_or_raise(settled_or_raise(found)[group])
+            return [each.offset for each in committed.values()]
 
-        async def forget() -> Identity:
-            transaction = self._transactions("hand_over").transaction
-            transaction.check_usable("hand the transaction over")
-            transaction.become(State.COMMITTING)
-            transaction.ended()
-            return self._core.sender.identity
-
-        return self._thread.call(forget())
+    thread = LoopThread("barnabas-spark-markers")
+    try:
+        return thread.call(ask())
+    finally:
+        thread.stop()
 
 
 class Ending:
     """Ends transactions that tasks left open; for the driver."""
 
     def __init__(self, client: Mapping[str, str]) -> None:
-        self._options = parse_client_options(ProducerOptions, client)
+        self._client = client
 
-    def commit(self, transactions: Iterable[Open]) -> None:
+    def commit(self, transactions: Iterable[TransactionHandle]) -> None:
         """Commit; again is nothing."""
-        self._run(self._end(list(transactions), commit=True))
-
-    def abort(self, transactions: Iterable[Open]) -> None:
-        """Abort what is still open."""
-        self._run(self._end(list(transactions), commit=False))
-
-    async def _end(self, transactions: list[Open], *, commit: bool) -> None:
-        board = Switchboard.from_options(self._options)
-        try:
-            await board.retrying(board.refresh, timeout_ms=self._options.bootstrap_timeout_ms)
+        with KafkaProducer(**self._client) as producer:
             for each in transactions:
-                coordinator = Coordinator(board, Backoff(_even), each.transactional_id, TIMEOUT_MS)
                 try:
-                    await coordinator.end(
-                        each.identity, commit, timeout_ms=self._options.max_block_ms
-                    )
+                    producer.complete_transaction(each, commit=True)
                 except RequestError as failure:
-                    if failure.code not in ENDED_ALREADY:
-                        raise
-                    if commit:
+                    if failure.code in ENDED_ALREADY:
                         failure.add_note(
                             f"the transaction of {each.transactional_id} is no longer open: its "
                             "transaction.timeout.ms passed, or another run of the query took over"
                         )
+                    raise
+
+    def abort(self, transactions: Iterable[TransactionHandle]) -> None:
+        """Abort what is still open."""
+        with KafkaProducer(**self._client) as producer:
+            for each in transactions:
+                try:
+                    producer.complete_transaction(each, commit=False)
+                except RequestError as failure:
+                    if failure.code not in ENDED_ALREADY:
                         raise
-        finally:
-            await board.close()
-
-    def _run(self, work: Coroutine[Any, Any, Result]) -> Result:
-        thread = LoopThread("barnabas-spark-sink")
-        try:
-            return thread.call(work)
-        finally:
-            thread.stop()
-
-
-def _even() -> float:
-    """Stand in for a random number: one driver has nobody to keep out of step with."""
-    return 0.5

@@ -17,7 +17,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from barnabas.model.error_codes import ErrorCode
-from barnabas.producer.identity import Identity
 
 TIMEOUT_MS = 900_000
 """How long a transaction may stay open, unless options say else: the most that brokers allow."""
@@ -48,14 +47,6 @@ class TaskName:
     def transactional_id(self) -> str:
         """The name of its transactions, and of the group that has its marker."""
         return f"{self.prefix}-{self.query}-{self.task}"
-
-
-@dataclass(frozen=True, slots=True)
-class Open:
-    """A transaction that waits for its end."""
-
-    transactional_id: str
-    identity: Identity
 
 
 def was_written(markers: Iterable[int], batch: int) -> bool:

@@ -19,10 +19,11 @@ from pyspark.sql.datasource import (
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from barnabas.model.errors import BarnabasError
+from barnabas.producer.handle import TransactionHandle
 from barnabas.spark.options import SinkOptions
 from barnabas.spark.outgoing import Outgoing
 from barnabas.spark.sending import Ending, send_rows, send_transaction
-from barnabas.spark.transactions import Open, TaskName
+from barnabas.spark.transactions import TaskName
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,7 +35,7 @@ class Written(WriterCommitMessage):
     """What a task has written, and the transaction that waits for its end."""
 
     rows: int
-    transaction: Open | None = None
+    transaction: TransactionHandle | None = None
 
 
 class BatchWriter(DataSourceArrowWriter):
@@ -86,7 +87,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
         return name, int(batch)
 
 
-def _open(messages: Sequence[WriterCommitMessage | None]) -> list[Open]:
+def _open(messages: Sequence[WriterCommitMessage | None]) -> list[TransactionHandle]:
     return [
         message.transaction
         for message in messages

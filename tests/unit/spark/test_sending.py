@@ -9,12 +9,12 @@ import pytest
 
 pa = pytest.importorskip("pyarrow", reason="pip install 'barnabas[arrow]'")
 
-from barnabas import KafkaConsumer, TopicPartition  # noqa: E402
+from barnabas import KafkaConsumer, TopicPartition, TransactionHandle  # noqa: E402
 from barnabas.errors import InvalidProducerEpochError, ProducerFencedError  # noqa: E402
 from barnabas.model.errors import InvalidValueError  # noqa: E402
 from barnabas.spark.outgoing import Outgoing  # noqa: E402
 from barnabas.spark.sending import Ending, send_rows, send_transaction  # noqa: E402
-from barnabas.spark.transactions import Open, TaskName, was_written  # noqa: E402
+from barnabas.spark.transactions import TaskName, was_written  # noqa: E402
 
 VALUES = pa.schema([("value", pa.string())])
 
@@ -45,7 +45,7 @@ class Task:
         self.outgoing = Outgoing(VALUES, topic)
         self.ending = Ending(self.client)
 
-    def write(self, batch: int, *values: str) -> Open | None:
+    def write(self, batch: int, *values: str) -> TransactionHandle | None:
         data = rows(*values) if values else []
         return send_transaction(self.client, self.outgoing, data, self.name, batch)[1]
 
