@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from barnabas.aio import AIOKafkaProducer
@@ -18,7 +19,8 @@ from barnabas.cli.main import main
 STEPS = ("begin_transaction", "send_many", "commit_transaction")
 
 
-def die_before(step: int) -> None:
+def die_before(step: int, steps: Sequence[str] = STEPS) -> None:
+    """Count calls of the producer's methods `steps`, and die before the one of this number."""
     left = step
 
     def counted(method: Any) -> Any:
@@ -31,7 +33,7 @@ def die_before(step: int) -> None:
 
         return call
 
-    for name in STEPS:
+    for name in steps:
         setattr(AIOKafkaProducer, name, counted(getattr(AIOKafkaProducer, name)))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
 import time
@@ -122,6 +123,18 @@ def cluster_id(bootstrap: str) -> str:
     with closing(KafkaAdminClient(bootstrap_servers=bootstrap)) as admin:
         found: str = admin.describe_cluster()["cluster_id"]
         return found
+
+
+def own_option(bootstrap: str, topic: str, option: str) -> str | None:
+    """Return what an option of a topic was set to."""
+    told = subprocess.run(
+        [sys.executable, *f"-m barnabas.cli configs describe --topic {topic} --json".split()],
+        env={**os.environ, "BARNABAS_BOOTSTRAP": bootstrap},
+        capture_output=True,
+        check=True,
+    )
+    found = json.loads(told.stdout)
+    return next((each["value"] for each in found if each["name"] == option), None)
 
 
 def command(source: str, target: str, *words: str) -> list[str]:

@@ -23,6 +23,7 @@ from tests.system.mirroring import (
     command,
     create,
     mirror,
+    own_option,
     read,
     running,
     send,
@@ -191,7 +192,7 @@ def test_new_topics_partitions_and_options_are_followed_while_it_runs(
         assert consumer.partitions_for_topic("grows-a") == {0, 1, 2}
         assert consumer.partitions_for_topic("grows-b") == {0, 1}
         assert "grows-not" not in consumer.topics()
-    assert _own_option(target, "grows-a", "retention.bytes") == "1000000"
+    assert own_option(target, "grows-a", "retention.bytes") == "1000000"
 
 
 def _until_copied(
@@ -213,17 +214,6 @@ def _until_copied(
             if partition in (consumer.partitions_for_topic(topic) or ()):
                 [copied] = consumer.end_offsets([TopicPartition(topic, partition)]).values()
     assert len(read(target, topic, partition).shapes) == count
-
-
-def _own_option(bootstrap: str, topic: str, option: str) -> str | None:
-    told = subprocess.run(
-        [sys.executable, *f"-m barnabas.cli configs describe --topic {topic} --json".split()],
-        env={**os.environ, "BARNABAS_BOOTSTRAP": bootstrap},
-        capture_output=True,
-        check=True,
-    )
-    found = json.loads(told.stdout)
-    return next((each["value"] for each in found if each["name"] == option), None)
 
 
 def test_a_groups_offsets_become_those_of_the_same_records(clusters: tuple[str, str]) -> None:

@@ -8,6 +8,8 @@ import json
 import random
 import re
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from barnabas.cli.arguments import count, seconds
@@ -17,10 +19,10 @@ from barnabas.cli.session import NO_BROKER, on_loop
 
 if TYPE_CHECKING:
     from barnabas.mirror.clients import Side
+    from barnabas.mirror.ground import Engine, MirrorOptions
     from barnabas.mirror.mirror import Mirror
     from barnabas.mirror.progress import Report
     from barnabas.mirror.selection import Selection
-    from barnabas.mirror.session import MirrorOptions
 
 EXAMPLES = """\
 examples:
@@ -29,6 +31,7 @@ examples:
   barnabas mirror --source a:9092 --target b:9092 --topics orders --until-caught-up --json
   barnabas mirror --consumer.config source.properties --producer.config target.properties \\
       --include '.*'
+  barnabas mirror --source a:9092 --target b:9092 --topics '.*' --master spark://head:7077
   barnabas mirror offsets --source old:9092 --target new:9092 --topics '.*' --dry-run
 
 Records keep their partitions, keys, headers and timestamps. Each gets one header more, which says
@@ -54,7 +57,23 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_mirror)
     _add_clusters(parser)
     parser.add_argument(
-        "--engine", choices=["local"], default="local", help="what copies (default: this process)"
+        "--engine",
+        choices=["local", "spark"],
+        help="what copies: this process, or tasks of Spark (default: local, or spark if --master "
+        "is given)",
+    )
+    parser.add_argument(
+        "--master",
+        metavar="URL",
+        help="of Spark: local[N], spark://HOST:PORT, yarn, k8s://... (default: local[*])",
+    )
+    parser.add_argument(
+        "--conf",
+        metavar="NAME=VALUE",
+        type=_setting,
+        action="append",
+        default=[],
+        help="an option of Spark; may be repeated",
     )
     parser.add_argument(
         "--until-caught-up",
@@ -169,6 +188,13 @@ def _name(text: str) -> str:
     return text
 
 
+def _setting(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise argparse.ArgumentTypeError(f"{text!r} is not an option of Spark: NAME=VALUE")
+    return name, value
+
+
 def _sides(arguments: argparse.Namespace) -> tuple[Side, Side, Selection]:
     from barnabas.mirror.clients import read_source, read_target
     from barnabas.mirror.selection import Selection
@@ -184,8 +210,11 @@ def _sides(arguments: argparse.Namespace) -> tuple[Side, Side, Selection]:
 
 
 def _mirror(arguments: argparse.Namespace) -> None:
-    from barnabas.mirror.session import MirrorOptions
+    from barnabas.mirror.ground import MirrorOptions
+    from barnabas.model.errors import InvalidValueError
 
+    if arguments.engine == "local" and (arguments.master or arguments.conf):
+        raise InvalidValueError("--engine local: --master and --conf are for --engine spark")
     source, target, selection = _sides(arguments)
     start = arguments.start
     if start is None:
@@ -202,11 +231,33 @@ def _mirror(arguments: argparse.Namespace) -> None:
         replication_factor=arguments.replication_factor,
         from_end=start == "end",
     )
-    with ProgressLine(wanted=not arguments.json) as line:
-        on_loop(_run(arguments, options, line), busy=True)
+    with ProgressLine(wanted=not arguments.json) as line, _engine(arguments) as engine:
+        on_loop(_run(arguments, options, engine, line), busy=True)
 
 
-async def _run(arguments: argparse.Namespace, options: MirrorOptions, line: ProgressLine) -> None:
+@contextmanager
+def _engine(arguments: argparse.Namespace) -> Iterator[Engine]:
+    """Start what copies, and end it."""
+    if arguments.engine == "local" or not (arguments.engine or arguments.master or arguments.conf):
+        from barnabas.mirror.in_process import LOCAL
+
+        yield LOCAL
+        return
+    from barnabas.spark.mirroring import open_session, spark_engine
+
+    interrupt = signal.getsignal(signal.SIGINT)
+    spark = open_session(arguments.master or "local[*]", dict(arguments.conf))
+    # PySpark has taken Ctrl-C to itself, and would break off what is to end in order.
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield spark_engine(spark)
+    finally:
+        spark.stop()
+
+
+async def _run(
+    arguments: argparse.Namespace, options: MirrorOptions, engine: Engine, line: ProgressLine
+) -> None:
     from barnabas.client.errors import NoBrokersAvailable
     from barnabas.client.retry import Backoff
     from barnabas.mirror.mirror import Mirror
@@ -214,6 +265,7 @@ async def _run(arguments: argparse.Namespace, options: MirrorOptions, line: Prog
     loop = asyncio.get_running_loop()
     mirror = Mirror(
         options,
+        engine,
         backoff=Backoff(random.random, initial_ms=200, max_ms=10_000),
         patience_ms=arguments.timeout * 1000,
         tell=lambda text: line.tell(f"barnabas mirror: {text}"),

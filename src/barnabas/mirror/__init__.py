@@ -10,6 +10,9 @@ leaves records and positions that agree, and its successor goes on from there.
     topic_plan.py     what the target's topics need to be like the source's
     progress.py       rates and lag
     translation.py    which offset of the target stands for one of the source
-    session.py        copying, from a start to a failure    mirror.py    sessions, one after another
+    mirror.py         sessions, one after another    session.py   one, from a start to a failure
+    copying.py        records and positions in one transaction after another
+    in_process.py     … in this process              rounds.py    … in others, by errands
+    lanes.py          what those share out           marks.py     what keeps them apart
     group_offsets.py  groups' offsets, from one cluster to the other
 """

@@ -16,9 +16,10 @@ from barnabas.admin.topics import describe_topics
 from barnabas.aio import AIOKafkaAdminClient, AIOKafkaConsumer
 from barnabas.client.switchboard import Switchboard
 from barnabas.mirror.clients import Side
+from barnabas.mirror.opening import cluster_ids, started
+from barnabas.mirror.positions import TOPIC_PREFIX
 from barnabas.mirror.provenance import origin_offset
 from barnabas.mirror.selection import Selection
-from barnabas.mirror.session import cluster_ids, started
 from barnabas.mirror.translation import Probe, Search
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import TopicPartition
@@ -73,6 +74,7 @@ async def translate_groups(
             group.name
             for group in await list_groups(source.board)
             if any(pattern.fullmatch(group.name) for pattern in patterns)
+            and not group.name.startswith(TOPIC_PREFIX)  # marks of a mirror, not of a reader
         ]
         places = [
             GroupPlace(name, partition, committed.offset)

@@ -5,32 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from barnabas.client.errors import TransactionAbortedError
 from barnabas.client.retry import Backoff
+from barnabas.mirror.failures import is_fenced, is_passing
+from barnabas.mirror.ground import Engine, MirrorOptions
 from barnabas.mirror.progress import Progress
-from barnabas.mirror.session import MirrorOptions, Session
-from barnabas.model.error_codes import ErrorCode
-from barnabas.model.errors import BarnabasError, RequestError
-
-FENCED = frozenset({ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH})
-
-LOST_TRANSACTION = frozenset(
-    {
-        ErrorCode.UNKNOWN_PRODUCER_ID,
-        ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
-        ErrorCode.INVALID_PRODUCER_ID_MAPPING,
-        ErrorCode.INVALID_TXN_STATE,
-        ErrorCode.TRANSACTION_ABORTABLE,
-    }
-)
-"""What ends a transaction and not the mirror: the next session begins with a new producer."""
-
-
-def is_passing(failure: BarnabasError) -> bool:
-    """Tell whether another session may do better."""
-    if isinstance(failure, RequestError):
-        return failure.retriable or failure.code in LOST_TRANSACTION
-    return failure.retriable or isinstance(failure, TransactionAbortedError)
+from barnabas.mirror.session import Session
+from barnabas.model.errors import BarnabasError
 
 
 class Mirror:
@@ -39,6 +19,7 @@ class Mirror:
     def __init__(
         self,
         options: MirrorOptions,
+        engine: Engine,
         *,
         backoff: Backoff,
         patience_ms: float,
@@ -47,6 +28,7 @@ class Mirror:
     ) -> None:
         self.progress = Progress(now_ms)
         self._options = options
+        self._engine = engine
         self._backoff = backoff
         self._patience_ms = patience_ms
         self._tell = tell
@@ -57,12 +39,12 @@ class Mirror:
         failures, since_s, before = 0, 0.0, 0
         began = False
         while True:
-            session = Session(self._options, self.progress, self._tell)
+            session = Session(self._options, self._engine, self.progress, self._tell)
             try:
                 await session.run()
                 return
             except BarnabasError as failure:
-                if isinstance(failure, RequestError) and failure.code in FENCED:
+                if is_fenced(failure):
                     failure.add_note(
                         "another mirror of this name has started, or this one was stopped for "
                         "longer than transaction.timeout.ms; two mirrors need two --name"

@@ -11,6 +11,7 @@ tells a topic that was deleted and made anew, whose offsets begin again.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from barnabas.model.errors import BarnabasError
@@ -47,6 +48,19 @@ class Positions:
         """Whether there is something to write down."""
         return bool(self._changed)
 
+    @property
+    def known(self) -> Mapping[TopicPartition, Position]:
+        """All that was read."""
+        return self._known
+
+    def unwritten(self) -> dict[TopicPartition, Position]:
+        """Return what is to be written down."""
+        return {each: self._known[each] for each in self._changed}
+
+    def learn(self, positions: Mapping[TopicPartition, Position]) -> None:
+        """Take over what somebody else has written down."""
+        self._known.update(positions)
+
     def load(self, key: bytes | None, value: bytes | None) -> None:
         """Take over a record of the positions topic; a later one replaces an earlier."""
         try:
@@ -77,8 +91,7 @@ class Positions:
     def rows(self) -> list[tuple[bytes, bytes]]:
         """Return keys and values of the records to write."""
         rows = []
-        for partition in self._changed:
-            position = self._known[partition]
+        for partition, position in self.unwritten().items():
             value = {"next": position.next_offset, "topic_id": position.topic_id}
             rows.append((json.dumps(list(partition)).encode(), json.dumps(value).encode()))
         return rows

@@ -45,11 +45,13 @@ class Progress:
         self._started_ms = now_ms
         self._marks = deque([(now_ms, 0)])
 
-    def committed(self, records: int, skipped: int, now_ms: float) -> None:
-        """Count a transaction."""
+    def committed(
+        self, records: int, skipped: int, now_ms: float, *, transactions: int = 1
+    ) -> None:
+        """Count a transaction, or several that are heard of together."""
         self.records += records
         self.skipped += skipped
-        self.transactions += 1
+        self.transactions += transactions
         self._marks.append((now_ms, self.records))
 
     def report(self, now_ms: float, *, total: bool = False) -> Report:

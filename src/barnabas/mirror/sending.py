@@ -7,6 +7,7 @@ filled by hand.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Any
@@ -39,7 +40,12 @@ async def _send_empty(
     for key, value, headers, timestamp in rows:
         fields = {"key": key, "value": value, "headers": headers, "timestamp": timestamp}
         if batch.append(**fields) is None:  # it is full
-            await producer.send_batch(batch, topic, partition=partition)
+            _leave(await producer.send_batch(batch, topic, partition=partition))
             batch = producer.create_batch()
             batch.append(**fields)
-    await producer.send_batch(batch, topic, partition=partition)
+    _leave(await producer.send_batch(batch, topic, partition=partition))
+
+
+def _leave(sent: asyncio.Future[Any]) -> None:
+    """Let a failure be told by the transaction alone, and not by the loop as well."""
+    sent.add_done_callback(lambda done: done.cancelled() or done.exception())
