@@ -50,6 +50,7 @@ from barnabas.broker.session import Session
 from barnabas.broker.topics import Topics
 from barnabas.broker.transaction_host import TransactionHost
 from barnabas.broker.tree_offsets import TreeOffsets
+from barnabas.broker.tree_refusals import refused_as
 from barnabas.config.broker import BrokerOptions
 from barnabas.config.listeners import Endpoint
 from barnabas.config.sources import BrokerSources
@@ -196,7 +197,8 @@ class Broker:
 
     async def store_configs(self, entity_type: str, name: str, values: Mapping[str, str]) -> None:
         """Make configs durable and let them act."""
-        await self.config_store.set(entity_type, name, values)
+        with refused_as():
+            await self.config_store.set(entity_type, name, values)
         self.configs_changed(entity_type, name, values)
 
     async def ask_controller(self, request: Message, timeout_ms: int) -> Message:
@@ -466,7 +468,9 @@ class Broker:
         self.housekeeping = Housekeeping(self)
         self.housekeeping.start()
         self.cleaning.start()
-        self.cluster_session = ClusterSession(self.tree, self._enter_cluster, self.give_up)
+        self.cluster_session = ClusterSession(
+            self.tree, self.controller.resign, self._enter_cluster, self.give_up
+        )
         await self._accept()
 
     async def _until_informed(self) -> None:

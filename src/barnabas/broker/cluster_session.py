@@ -28,11 +28,16 @@ class ClusterSession:
     def __init__(
         self,
         coordination: Coordination,
+        leave: Callable[[], Awaitable[None]],
         enter: Callable[[], Awaitable[None]],
         give_up: Callable[[str], Awaitable[None]],
     ) -> None:
-        """Call `enter` in each new session, `give_up` with the reason if that is refused."""
+        """Call `leave` when a session has ended, before another is sought; `enter` in each new one.
+
+        `give_up` is called with the reason if entering is refused.
+        """
         self._coordination = coordination
+        self._leave = leave
         self._enter = enter
         self._give_up = give_up
         self._renewal: asyncio.Task[None] | None = None
@@ -56,6 +61,7 @@ class ClusterSession:
     async def _renew(self) -> None:
         while True:
             try:
+                await self._leave()
                 await self._coordination.start()
                 await self._enter()
             except SessionExpired:

@@ -18,6 +18,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from barnabas.broker.request import Request
+from barnabas.broker.tree_refusals import refusal_of
 from barnabas.broker.zero_copy import BYTES
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import (
@@ -151,8 +152,9 @@ class Router:
 
     def _fail(self, served: Served, request: Request[Any], failure: Exception) -> None:
         """Turn an exception into the protocol's answer; a bug is logged with its trace."""
-        if isinstance(failure, RequestError):
-            code, message = failure.code, failure.message
+        refusal = failure if isinstance(failure, RequestError) else refusal_of(failure)
+        if refusal is not None:
+            code, message = refusal.code, refusal.message
         else:
             code, message = ErrorCode.UNKNOWN_SERVER_ERROR, None
             if isinstance(failure, BarnabasError):

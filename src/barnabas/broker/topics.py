@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from barnabas.broker.tree_refusals import refused_as
 from barnabas.controller.cluster import TopicView
 from barnabas.controller.topic_store import NewTopic, TopicStore
 from barnabas.controller.topics import check_name
@@ -63,12 +64,14 @@ class Topics:
         """Create a topic with the broker's defaults; one that exists by now is fine."""
         factor = min(self._default_replication_factor, len(self._broker.cluster.brokers))
         topic = NewTopic(name, self._default_partitions, factor)
-        await self._create_unless_there(topic, check=True)
+        with refused_as(ErrorCode.LEADER_NOT_AVAILABLE):
+            await self._create_unless_there(topic, check=True)
 
     async def create_internal(self, topic: NewTopic) -> None:
         """Create a topic of the broker's own, with no more replicas than brokers are alive."""
         factor = min(topic.replication_factor, len(self._broker.cluster.brokers))
-        await self._create_unless_there(replace(topic, replication_factor=factor), check=False)
+        with refused_as(ErrorCode.COORDINATOR_NOT_AVAILABLE):
+            await self._create_unless_there(replace(topic, replication_factor=factor), check=False)
 
     async def _create_unless_there(self, topic: NewTopic, *, check: bool) -> None:
         async with self._lock:
@@ -113,7 +116,8 @@ class Topics:
             if prepare is not None and not dry_run:
                 good = [ready for each in good if (ready := await _ready(each, prepare, outcomes))]
             if good and not dry_run:
-                await self._store.create(good)
+                with refused_as():
+                    await self._store.create(good)
         if good and not dry_run:
             await self._until_led(good, timeout_ms)
             for topic in good:
@@ -132,7 +136,8 @@ class Topics:
             topic = self._broker.cluster.topic(name)
             present = len(topic.partitions) if topic is not None else 0
             assignment = {present + number: each for number, each in enumerate(assignments)}
-            await self._store.extend(name, count, assignment, dry_run=dry_run)
+            with refused_as():
+                await self._store.extend(name, count, assignment, dry_run=dry_run)
         if not dry_run:
             grown = NewTopic(name, count, 1)
             await self._until_led([grown], self._broker.options.request_timeout_ms)
@@ -145,14 +150,21 @@ class Topics:
                 raise RequestError(
                     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {name!r} does not exist"
                 )
-            await self._store.request_deletion(name)
-        term = broker.controller.term
-        if term is not None and not await broker.controller.decided.until(
-            lambda: name not in term.knowledge.topics, timeout_ms
+            with refused_as():
+                await self._store.request_deletion(name)
+        controller = broker.controller
+        term = controller.term
+        if term is not None and not await controller.decided.until(
+            lambda: controller.term is not term or name not in term.knowledge.topics, timeout_ms
         ):
             raise RequestError(
                 ErrorCode.REQUEST_TIMED_OUT,
                 f"topic {name!r} is marked for deletion, and goes when all its brokers are back",
+            )
+        if term is None or name in term.knowledge.topics:
+            raise RequestError(
+                ErrorCode.NOT_CONTROLLER,
+                f"topic {name!r} is marked for deletion, and the next controller sees to it",
             )
 
     async def is_gone(self, name: str) -> bool:

@@ -4,6 +4,7 @@ v0).
 
 from __future__ import annotations
 
+from barnabas.broker.tree_refusals import refused_as
 from barnabas.controller.nodes import consumer_offset_path
 from barnabas.coordination.contract import Coordination, NodeExists, NoNode
 from barnabas.model.error_codes import ErrorCode
@@ -20,20 +21,22 @@ class TreeOffsets:
         """Remember an offset; raise INVALID_GROUP_ID if the group's name cannot be a node's."""
         path = consumer_offset_path(group, topic, partition)
         data = str(offset).encode()
-        try:
-            await self._tree.set(path, data)
-        except InvalidValueError as failure:
-            raise RequestError(ErrorCode.INVALID_GROUP_ID, str(failure)) from failure
-        except NoNode:
+        with refused_as(ErrorCode.COORDINATOR_NOT_AVAILABLE):
             try:
-                await self._tree.create(path, data, make_parents=True)
-            except NodeExists:
                 await self._tree.set(path, data)
+            except InvalidValueError as failure:
+                raise RequestError(ErrorCode.INVALID_GROUP_ID, str(failure)) from failure
+            except NoNode:
+                try:
+                    await self._tree.create(path, data, make_parents=True)
+                except NodeExists:
+                    await self._tree.set(path, data)
 
     async def fetch(self, group: str, topic: str, partition: int) -> int | None:
         """Return the offset, or None where there is none."""
-        try:
-            data, _ = await self._tree.get(consumer_offset_path(group, topic, partition))
-            return int(data)
-        except (NoNode, InvalidValueError, ValueError):
-            return None
+        with refused_as(ErrorCode.COORDINATOR_NOT_AVAILABLE):
+            try:
+                data, _ = await self._tree.get(consumer_offset_path(group, topic, partition))
+                return int(data)
+            except (NoNode, InvalidValueError, ValueError):
+                return None

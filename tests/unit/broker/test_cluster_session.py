@@ -18,12 +18,16 @@ class Story:
         self.tree = MemoryCoordination(self.store)
         self.failures = list(failures)
         self.entered = 0
+        self.left: list[SessionState] = []
         self.given_up: list[str] = []
         self.done = asyncio.Event()
 
     async def begin(self) -> ClusterSession:
         await self.tree.start()
-        return ClusterSession(self.tree, self._enter, self._give_up)
+        return ClusterSession(self.tree, self._leave, self._enter, self._give_up)
+
+    async def _leave(self) -> None:
+        self.left.append(self.tree.state)
 
     async def _enter(self) -> None:
         self.entered += 1
@@ -54,6 +58,7 @@ def test_a_new_session_is_opened_and_entered() -> None:
         plain = Story()
         await plain.expire()
         assert (plain.entered, plain.tree.state) == (1, SessionState.CONNECTED)
+        assert plain.left == [SessionState.EXPIRED], "it holds no office while it has no session"
         unlucky = Story(ServiceUnavailable("away"), SessionExpired(1))
         await unlucky.expire()
         assert unlucky.given_up == []
@@ -77,7 +82,7 @@ def test_a_session_that_ended_during_the_start_is_noticed() -> None:
         late.store.expire(late.tree.session_id)
         await asyncio.sleep(0)
         assert late.tree.state is SessionState.EXPIRED
-        late.keeper = ClusterSession(late.tree, late._enter, late._give_up)
+        late.keeper = ClusterSession(late.tree, late._leave, late._enter, late._give_up)
         async with asyncio.timeout(10):
             await late.done.wait()
         assert (late.entered, late.tree.state) == (1, SessionState.CONNECTED)

@@ -11,6 +11,7 @@ import pytest
 from tests.unit.broker.serving import Serving
 
 from barnabas.broker.router import Served
+from barnabas.coordination.contract import SessionExpired
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError, StorageError
 from barnabas.wire.messages.describe_cluster import (
@@ -89,6 +90,20 @@ def test_failures_that_we_know(serving: Serving, broken: Any) -> None:
         response = wire.ask(DescribeClusterRequest(), 1)
     assert (response.error_code, response.error_message) == (-1, "the disk is on fire")
     serving.expect_line("DescribeCluster v1")
+
+
+def test_a_session_that_has_ended(serving: Serving, broken: Any) -> None:
+    """Wherever a request finds that out, it is no bug: the client asks the next controller."""
+
+    def handle(broker: object, request: object) -> Any:
+        raise SessionExpired(7)
+
+    broken(handle)
+    with serving.connect() as wire:
+        response = wire.ask(DescribeClusterRequest(), 1)
+    assert response.error_code == ErrorCode.NOT_CONTROLLER
+    assert "session 7 has ended" in response.error_message
+    serving.expect_no_lines()
 
 
 def test_answers_that_cannot_be_written(serving: Serving, broken: Any) -> None:
