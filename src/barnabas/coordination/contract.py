@@ -31,6 +31,7 @@ nothing: the session is SUSPENDED, its calls wait for contact to come back, and 
 
 from __future__ import annotations
 
+import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -178,6 +179,8 @@ class Check:
 
 Operation: TypeAlias = Create | Set | Delete | Check
 Result: TypeAlias = str | Stat | None
+Found: TypeAlias = tuple[bytes, Stat]
+"""A node's data, and all else about it."""
 
 
 class Coordination(ABC):
@@ -232,8 +235,17 @@ class Coordination(ABC):
         """
 
     @abstractmethod
-    async def get(self, path: str, watch: Watch | None = None) -> tuple[bytes, Stat]:
+    async def get(self, path: str, watch: Watch | None = None) -> Found:
         """Return data and Stat; raises NoNode, and then leaves no watch."""
+
+    @abstractmethod
+    async def get_many(
+        self, paths: Sequence[str], watch: Watch | None = None
+    ) -> list[Found | None]:
+        """Return data and Stat of each node, None (and leave no watch) where there is none.
+
+        Each is read as by `get`, but no read waits for the answer to another.
+        """
 
     @abstractmethod
     async def set(self, path: str, data: bytes, version: int = ANY_VERSION) -> Stat:
@@ -257,6 +269,26 @@ class Coordination(ABC):
 
         Raises the error of the first operation that cannot be done.
         """
+
+    async def multi_each(
+        self, batches: Sequence[Sequence[Operation]]
+    ) -> list[list[Result] | CoordinationError]:
+        """Do each of several `multi`s whole or not; return its results, or what speaks against it.
+
+        None waits for the answer to another, so none may depend on another. Raises SessionExpired.
+        """
+        outcomes = await asyncio.gather(
+            *(self.multi(batch) for batch in batches), return_exceptions=True
+        )
+        answers: list[list[Result] | CoordinationError] = []
+        for outcome in outcomes:
+            if isinstance(outcome, list) or (
+                isinstance(outcome, CoordinationError) and not isinstance(outcome, SessionExpired)
+            ):
+                answers.append(outcome)
+            else:
+                raise outcome
+        return answers
 
 
 def check_path(path: str) -> str:

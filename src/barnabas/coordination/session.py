@@ -19,6 +19,8 @@ from barnabas.coordination.contract import (
     Create,
     Delete,
     Event,
+    Found,
+    NoNode,
     Operation,
     Result,
     SessionExpired,
@@ -133,9 +135,22 @@ class StoreSession(Coordination):
         )
         return cast(str, results[0])
 
-    async def get(self, path: str, watch: Watch | None = None) -> tuple[bytes, Stat]:
+    async def get(self, path: str, watch: Watch | None = None) -> Found:
         session_id = self._session_id
         return await self._ask(lambda: (self._store.tree.get(path, session_id, watch), None))
+
+    async def get_many(
+        self, paths: Sequence[str], watch: Watch | None = None
+    ) -> list[Found | None]:
+        session_id = self._session_id
+
+        def found(path: str) -> Found | None:
+            try:
+                return self._store.tree.get(path, session_id, watch)
+            except NoNode:
+                return None
+
+        return await self._ask(lambda: ([found(path) for path in paths], None))
 
     async def set(self, path: str, data: bytes, version: int = ANY_VERSION) -> Stat:
         results = await self.multi([Set(path, data, version)])

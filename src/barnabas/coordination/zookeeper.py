@@ -3,7 +3,8 @@
     settings = ZooKeeperSettings(("zk1:2181", "zk2:2181"), "/barnabas")
     tree = ZooKeeperCoordination(settings)
 
-Calls are pipelined, at most `in_flight_max` at a time, and answered in order. While contact is
+Calls are pipelined, at most `in_flight_max` at a time, and answered in order; reads of many nodes
+travel together, where the server can do that (3.6 and later). While contact is
 lost the session is SUSPENDED: calls wait, those whose answer was lost are asked again, and a
 write is first looked for in the tree (`zookeeper_evidence`), so that it is not done twice and a
 node that we did create is not taken for another's. When contact is back all watches are armed
@@ -18,9 +19,9 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 from barnabas.coordination.contract import (
     ANY_VERSION,
@@ -30,6 +31,7 @@ from barnabas.coordination.contract import (
     Create,
     Delete,
     Event,
+    Found,
     NodeExists,
     NoNode,
     NoPermission,
@@ -58,17 +60,22 @@ from barnabas.coordination.zookeeper_link import (
     node_mark,
     stat_of,
 )
-from barnabas.coordination.zookeeper_refusals import first_failure, refusal
+from barnabas.coordination.zookeeper_refusals import Unimplemented, first_failure, refusal
 from barnabas.coordination.zookeeper_settings import ZooKeeperSettings
 from barnabas.coordination.zookeeper_watches import Kind, Watches
 from barnabas.model.errors import InvalidValueError
 
 logger = logging.getLogger("barnabas.zookeeper")
 
+T = TypeVar("T")
+
 _Ask: TypeAlias = Callable[[Link, Answered], object]
 
 # After a lost answer: kazoo may still be busy failing what it had queued.
 _RETRY_PAUSE_S = 0.01
+
+READS_PER_REQUEST = 500
+"""A request is bounded by the server at a mebibyte; its answer is not, but it holds up others."""
 
 _OPEN_STATES = (SessionState.CONNECTED, SessionState.SUSPENDED)
 
@@ -94,6 +101,8 @@ class ZooKeeperCoordination(Coordination):
         self._connections = 0
         self._opened: asyncio.Future[None] | None = None
         self._ending: asyncio.Task[None] | None = None
+        # Until a server says that it cannot.
+        self._reads_together = True
 
     # The session
 
@@ -150,7 +159,7 @@ class ZooKeeperCoordination(Coordination):
 
     # Reads
 
-    async def get(self, path: str, watch: Watch | None = None) -> tuple[bytes, Stat]:
+    async def get(self, path: str, watch: Watch | None = None) -> Found:
         check_path(path)
 
         def arrived(value: tuple[bytes, Any]) -> None:
@@ -161,6 +170,48 @@ class ZooKeeperCoordination(Coordination):
             path, lambda link, then: link.get(path, watch is not None, then), arrived
         )
         return data or b"", stat_of(stat)
+
+    async def get_many(
+        self, paths: Sequence[str], watch: Watch | None = None
+    ) -> list[Found | None]:
+        for path in paths:
+            check_path(path)
+        if watch is None and self._reads_together:
+            pieces = [
+                self._get_together(paths[start : start + READS_PER_REQUEST])
+                for start in range(0, len(paths), READS_PER_REQUEST)
+            ]
+            return [found for piece in await _all(pieces) for found in piece]
+        found: list[Found | None] = []
+        for start in range(0, len(paths), READS_PER_REQUEST):
+            piece = paths[start : start + READS_PER_REQUEST]
+            found += await _all([self._get_if_there(path, watch) for path in piece])
+        return found
+
+    async def _get_together(self, paths: Sequence[str]) -> list[Found | None]:
+        """Read nodes by one request; a watch cannot be left by it."""
+        try:
+            answers = await self._read(
+                paths[0], lambda link, then: link.get_many(paths, then), lambda _: None
+            )
+        except Unimplemented:
+            self._reads_together = False
+            return await self.get_many(paths)
+        found: list[Found | None] = []
+        for path, answer in zip(paths, answers, strict=True):
+            if isinstance(answer, errors.NoNodeError):
+                found.append(None)
+            elif isinstance(answer, Exception):
+                raise refusal(answer, path)
+            else:
+                found.append((answer[0] or b"", stat_of(answer[1])))
+        return found
+
+    async def _get_if_there(self, path: str, watch: Watch | None) -> Found | None:
+        try:
+            return await self.get(path, watch)
+        except NoNode:
+            return None
 
     async def exists(self, path: str, watch: Watch | None = None) -> Stat | None:
         check_path(path)
@@ -449,6 +500,17 @@ def _result(value: Any) -> Result:
     if value is None or value is True:
         return None
     return value if isinstance(value, str | Stat) else stat_of(value)
+
+
+async def _all(calls: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
+    """Make calls side by side; where one fails, leave none behind."""
+    answers = await asyncio.gather(*calls, return_exceptions=True)
+    results: list[T] = []
+    for answer in answers:
+        if isinstance(answer, BaseException):
+            raise answer
+        results.append(answer)
+    return results
 
 
 def _settle(reply: asyncio.Future[Exception | None], _: object, failure: Exception | None) -> None:

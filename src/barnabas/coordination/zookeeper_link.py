@@ -1,4 +1,4 @@
-"""One KazooClient on an event loop: the only module that touches the library.
+"""One KazooClient on an event loop: the only module that talks to the library.
 
 kazoo reads its socket on a thread of its own. Everything that it has to tell (answers, watch
 events, changes of state) is put on the loop from that one thread, in the order in which it
@@ -43,6 +43,8 @@ try:
     from kazoo.handlers.threading import AsyncResult, KazooTimeoutError
     from kazoo.protocol.states import KazooState, KeeperState
     from kazoo.security import CREATOR_ALL_ACL, OPEN_ACL_UNSAFE, READ_ACL_UNSAFE
+
+    from barnabas.coordination.zookeeper_reads import ReadMany
 except ImportError as missing:
     raise ConfigError(
         "ZooKeeper needs the library kazoo, which is missing: pip install 'barnabas[zookeeper]'"
@@ -186,6 +188,13 @@ class Link:
     def get(self, path: str, watched: bool, answered: Answered) -> None:
         """Read data and stat."""
         self._ask(self._client.get_async(self._full(path), self._watch(watched)), answered)
+
+    def get_many(self, paths: Sequence[str], answered: Answered) -> None:
+        """Read data and stat of each; the answer has a pair or an exception for each."""
+        answer = self._client.handler.async_result()
+        # The library has no call for this; it sends whatever can be sent.
+        self._client._call(ReadMany([self._full(path) for path in paths]), answer)
+        self._ask(answer, answered)
 
     def exists(self, path: str, watched: bool, answered: Answered) -> None:
         """Read the stat, None where there is no node."""

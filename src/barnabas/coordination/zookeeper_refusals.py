@@ -17,6 +17,10 @@ from barnabas.coordination.contract import (
 from barnabas.coordination.zookeeper_link import errors
 
 
+class Unimplemented(CoordinationError):
+    """The server is too old for what it was asked."""
+
+
 def refusal(failure: Exception, path: str) -> CoordinationError:
     """Return the contract's error for one of ZooKeeper's."""
     if isinstance(failure, errors.NoNodeError):
@@ -30,6 +34,8 @@ def refusal(failure: Exception, path: str) -> CoordinationError:
         return NoChildrenForEphemerals(path, f"{parent} is ephemeral: no node below it")
     if isinstance(failure, errors.NoAuthError | errors.InvalidACLError):
         return NoPermission(path, f"{path}: ZooKeeper's ACL does not allow this")
+    if isinstance(failure, errors.UnimplementedError):
+        return Unimplemented(path, f"{path}: this version of ZooKeeper cannot do that")
     reason = str(failure) or type(failure).__name__
     return CoordinationError(path, f"{path}: ZooKeeper refused: {reason}")
 

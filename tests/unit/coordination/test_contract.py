@@ -449,3 +449,66 @@ def test_paths_know_their_parents():
     assert parents_of("/a") == []
     assert check_path("/brokers/topics/t.x") == "/brokers/topics/t.x"
     assert Stat(1, 2, 3, 0, 4).num_children == 4
+
+
+async def test_many_nodes_are_read_at_once(service):
+    one = await service.connect()
+    paths = [f"/many/{number}" for number in range(1203)]
+    await one.create("/many")
+    await one.multi([Create(path, path.encode()) for path in paths[::2]])
+    await one.set(paths[2], b"")
+    found = await one.get_many(paths)
+    assert len(found) == len(paths)
+    assert found[0] == await one.get(paths[0])
+    assert found[2][0] == b""
+    assert found[2][1].version == 1
+    assert [node[0] for node in found[4::2]] == [path.encode() for path in paths[4::2]]
+    assert found[1::2] == [None] * 601
+    assert await one.get_many([]) == []
+    with pytest.raises(InvalidValueError):
+        await one.get_many(["/many/1", "many"])
+    await one.close()
+    with pytest.raises(SessionExpired):
+        await one.get_many(paths)
+
+
+async def test_watches_are_left_on_those_of_many_that_are_there(service):
+    one, two = await service.connect(), await service.connect()
+    await one.create("/a", b"1")
+    heard = []
+    found = await one.get_many(["/a", "/b"], heard.append)
+    assert [node and node[0] for node in found] == [b"1", None]
+    await two.create("/b")
+    await two.set("/a", b"2")
+    await told(one)
+    assert (await one.get_many(["/a", "/b"], heard.append))[0][0] == b"2"
+    assert heard == [Event(EventType.CHANGED, "/a")]
+    await two.delete("/b")
+    await told(one)
+    assert heard[1:] == [Event(EventType.DELETED, "/b")]
+    for session in (one, two):
+        await session.close()
+
+
+async def test_transactions_side_by_side_each_succeed_or_fail(service):
+    one = await service.connect()
+    await one.create("/a")
+    outcomes = await one.multi_each(
+        [
+            [Create("/b"), Create("/b/c")],
+            [Set("/a", b"", 7), Create("/never")],
+            [Set("/a", b"x", 0), Delete("/missing")],
+            [Set("/a", b"y", 0)],
+        ]
+    )
+    assert outcomes[0] == ["/b", "/b/c"]
+    assert isinstance(outcomes[1], BadVersion)
+    assert isinstance(outcomes[2], NoNode)
+    assert outcomes[2].path == "/missing"
+    assert outcomes[3][0].version == 1
+    assert await one.exists("/never") is None
+    assert await one.multi_each([]) == []
+    await service.expire(one)
+    with pytest.raises(SessionExpired):
+        await one.multi_each([[Create("/d")]])
+    await one.close()

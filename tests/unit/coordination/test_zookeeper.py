@@ -445,3 +445,36 @@ def test_without_the_library_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "kazoo", None)
     with pytest.raises(ConfigError, match=r"pip install 'barnabas\[zookeeper\]'"):
         __import__("barnabas.coordination.zookeeper")
+
+
+async def test_a_server_that_is_too_old_is_asked_node_by_node(zookeeper, chroot):
+    """Before 3.6 there is no request for many nodes: the first answer says so, once."""
+    from kazoo.exceptions import UnimplementedError
+
+    one = await connect(zookeeper.address, chroot=chroot)
+    await one.create("/a", b"1")
+    asked = []
+
+    def unknown(paths, answered):
+        asked.append(list(paths))
+        answered(None, UnimplementedError())
+
+    one._link.get_many = unknown
+    for _ in range(2):
+        found = await one.get_many(["/a", "/b"])
+        assert [node and node[0] for node in found] == [b"1", None]
+    assert asked == [["/a", "/b"]]
+    await one.close()
+
+
+async def test_a_node_among_many_that_may_not_be_read_is_named(zookeeper, chroot):
+    owner = await connect(
+        zookeeper.address, chroot=chroot, set_acl=True, credentials="broker:secret"
+    )
+    await owner.create("/open")
+    await owner.create("/config/users/u", b"hash", make_parents=True)
+    stranger = await connect(zookeeper.address, chroot=chroot)
+    with pytest.raises(NoPermission, match="/config/users/u"):
+        await stranger.get_many(["/open", "/config/users/u"])
+    for session in (owner, stranger):
+        await session.close()
