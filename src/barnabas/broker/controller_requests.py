@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from barnabas.controller.isr_changes import Granted, Wish
 from barnabas.model.error_codes import ErrorCode
@@ -24,9 +24,13 @@ from barnabas.wire.schema import Message
 
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
+    from barnabas.controller.term import Term
 
 NEWEST_ALTER_PARTITION = 3
 TELLING_MS_MAX = 2000
+
+Decided: TypeAlias = tuple[dict[Uuid, str], dict[TopicPartition, Granted] | ErrorCode]
+"""The topics that the controller knows, and what it grants; or why it grants nothing."""
 
 
 async def answer_here(broker: Broker, request: Message) -> Message:
@@ -62,22 +66,23 @@ async def alter_partition(
     broker: Broker, request: AlterPartitionRequest, version: int
 ) -> AlterPartitionResponse:
     """Change in-sync replicas as their leader asks."""
-    term = broker.controller.term
-    if term is None:
-        return AlterPartitionResponse(error_code=ErrorCode.NOT_CONTROLLER)
-    names: dict[Uuid, str] = {topic.topic_id: name for name, topic in term.knowledge.topics.items()}
     by_id = version >= 2
-    wishes: list[Wish] = []
-    for topic in request.topics:
-        name = names.get(topic.topic_id) if by_id else topic.topic_name
-        if name is not None:
-            wishes += [_wish(name, data, version) for data in topic.partitions]
-    try:
-        answers = await broker.controller.call(
-            lambda term: term.alter_partitions(
-                request.broker_id, request.broker_epoch, wishes, names_old_error=version < 2
-            )
+
+    async def decide(term: Term) -> Decided:
+        # In the controller's turn: before that a new one does not know the topics yet.
+        names = {topic.topic_id: name for name, topic in term.knowledge.topics.items()}
+        wishes = [
+            _wish(name, data, version)
+            for topic in request.topics
+            if (name := names.get(topic.topic_id) if by_id else topic.topic_name) is not None
+            for data in topic.partitions
+        ]
+        return names, await term.alter_partitions(
+            request.broker_id, request.broker_epoch, wishes, names_old_error=version < 2
         )
+
+    try:
+        names, answers = await broker.controller.call(decide)
     except RequestError as refusal:
         return AlterPartitionResponse(error_code=refusal.code)
     if isinstance(answers, ErrorCode):

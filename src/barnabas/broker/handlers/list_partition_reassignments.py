@@ -18,17 +18,22 @@ from barnabas.wire.messages.list_partition_reassignments import (
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
     from barnabas.broker.request import Request
+    from barnabas.controller.knowledge import Knowledge
+    from barnabas.controller.term import Term
 
 
-def handle(
+async def handle(
     broker: Broker, request: Request[ListPartitionReassignmentsRequest]
 ) -> ListPartitionReassignmentsResponse:
     """Answer from what the controller knows; null names all topics."""
     if not broker.allows(request.session, Operation.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME):
         raise RequestError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
-    term = broker.controller.term
-    if term is None:
-        raise RequestError(ErrorCode.NOT_CONTROLLER)
+
+    async def knowledge(term: Term) -> Knowledge:
+        return term.knowledge
+
+    # In the controller's turn: before that a new one does not know what is under way.
+    known = await broker.controller.call(knowledge)
     asked = None
     if request.body.topics is not None:
         asked = {
@@ -37,8 +42,8 @@ def handle(
             for number in topic.partition_indexes
         }
     topics: dict[str, OngoingTopicReassignment] = {}
-    for key in term.knowledge.moving:
-        assignment = term.knowledge.assignment(key)
+    for key in known.moving:
+        assignment = known.assignment(key)
         if assignment is None or (asked is not None and key not in asked):
             continue
         topic = topics.setdefault(key.topic, OngoingTopicReassignment(name=key.topic))
