@@ -44,6 +44,7 @@ SOURCE = (
     "offsetGroup",
     "valueFormat",
     "valueSchema",
+    "includeRawValue",
     "transform",
 )
 SINK = ("topic", "exactlyOnce", "transactionalIdPrefix", "includeHeaders")

@@ -1,8 +1,10 @@
 """Polled records as the rows that Spark expects: its Kafka connector's columns, in its types.
 
 key, value, topic, partition, offset, timestamp, timestampType and, where asked for, headers. With a
-`valueFormat`, `value` has the type of what was read, and `valueError` comes last. Spark refuses a
-batch whose schema differs from the declared one in order, type or nullability.
+`valueFormat`, `value` has the type of what was read, and `valueError` comes after the others, then
+`rawValue` where asked for. A query that names fewer columns with `schema()` gets those, and the
+others cost nothing. Spark refuses a batch whose schema differs from the declared one in order, type
+or nullability.
 
 A record without headers has an empty array, where Spark's connector has null: null arrays cost
 Spark time that is quadratic in the rows of a batch on the way to a Python sink.
@@ -10,16 +12,18 @@ Spark time that is quadratic in the rows of a batch on the way to a Python sink.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from barnabas.model.errors import ConfigError
-from barnabas.spark.values import ERROR_COLUMN, ValueFormat
+from barnabas.spark.values import ERROR_COLUMN, RAW_COLUMN, ValueFormat
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 HEADERS_DDL = "ARRAY<STRUCT<key: STRING, value: BINARY>>"
+COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType", "headers")
 
 
 def source_ddl(value_format: ValueFormat, with_headers: bool) -> str:
@@ -37,6 +41,8 @@ def source_ddl(value_format: ValueFormat, with_headers: bool) -> str:
         columns.append(f"headers {HEADERS_DDL}")
     if value_format.name != "binary":
         columns.append(f"{ERROR_COLUMN} STRING")
+    if value_format.with_raw:
+        columns.append(f"{RAW_COLUMN} BINARY")
     return ", ".join(columns)
 
 
@@ -45,26 +51,25 @@ class Rows:
 
     def __init__(self, layout: pa.Schema, value_format: ValueFormat, transform: str | None) -> None:
         self._layout = layout
-        self._read = None if value_format.name == "binary" else value_format.reader()
         self._transform = None if transform is None else load_transform(transform)
+        names = layout.names
+        read = value_format.name != "binary" and ("value" in names or transform is not None)
+        self._read = value_format.reader() if read else None
+        self._wanted = [name for name in COLUMNS if name in names or transform is not None]
 
     def __call__(self, polled: pa.RecordBatch) -> pa.RecordBatch:
         """Return a batch in the declared layout."""
         import pyarrow as pa
+        import pyarrow.compute as pc
 
-        columns: dict[str, Any] = {
-            "key": polled.column("key"),
-            "value": polled.column("value"),
-            "topic": polled.column("topic").dictionary_decode(),
-            "partition": polled.column("partition"),
-            "offset": polled.column("offset"),
-            "timestamp": polled.column("timestamp").cast(pa.timestamp("us", tz="UTC")),
-            "timestampType": polled.column("timestamp_type").cast(pa.int32()),
-            "headers": polled.column("headers"),
-        }
+        columns = {name: _column(polled, name) for name in self._wanted}
         if self._read is not None:
             kind = self._layout.field("value").type
-            columns["value"], columns[ERROR_COLUMN] = self._read(columns["value"], kind)
+            raw = columns["value"]
+            columns["value"], columns[ERROR_COLUMN] = self._read(raw, kind)
+            if RAW_COLUMN in self._layout.names:
+                unread = pc.is_valid(columns[ERROR_COLUMN])
+                columns[RAW_COLUMN] = pc.if_else(unread, raw, pa.scalar(None, raw.type))
         if self._transform is not None:
             return self._checked(self._transform(pa.RecordBatch.from_pydict(columns)))
         return pa.RecordBatch.from_arrays(
@@ -87,6 +92,37 @@ class Rows:
             [_typed(made.column(field.name), field.type) for field in self._layout],
             schema=self._layout,
         )
+
+
+def check_columns(names: Iterable[str], value_format: ValueFormat, transform: str | None) -> None:
+    """Raise unless a query's columns can be made; those of a transform are known when it ran."""
+    wanted = list(names)
+    if transform is None:
+        known = [*COLUMNS, ERROR_COLUMN, RAW_COLUMN]
+        strange = [name for name in wanted if name not in known]
+        if strange:
+            raise ConfigError(
+                f"schema: there is no column {', '.join(strange)}; there are {', '.join(known)}"
+            )
+    # The column says what its values are read as.
+    lacks_value = "value" not in wanted and value_format.name != "binary"
+    if lacks_value and (transform is not None or {ERROR_COLUMN, RAW_COLUMN} & set(wanted)):
+        raise ConfigError(
+            f"schema: valueFormat={value_format.name} needs the column value among "
+            f"{', '.join(wanted)}"
+        )
+
+
+def _column(polled: pa.RecordBatch, name: str) -> Any:
+    import pyarrow as pa
+
+    if name == "topic":
+        return polled.column("topic").dictionary_decode()
+    if name == "timestamp":
+        return polled.column("timestamp").cast(pa.timestamp("us", tz="UTC"))
+    if name == "timestampType":
+        return polled.column("timestamp_type").cast(pa.int32())
+    return polled.column(name)
 
 
 def _typed(column: Any, kind: Any) -> Any:

@@ -8,7 +8,8 @@
     protobuf  one message; valueSchema is FILE#package.Message, see `protobuf_values`
 
 Beside a `value` that is read stands `valueError`: null where the value could be read (or there was
-none), else why not; such a value is null.
+none), else why not; such a value is null. With `includeRawValue` its bytes are
+in `rawValue`, which is null beside values that could be read: for dead letters.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ WITHOUT_SCHEMA = ("binary", "string")
 FORMATS = (*WITHOUT_SCHEMA, "json", "csv", "avro", "protobuf")
 _PACKAGES = {"avro": "fastavro", "protobuf": "google.protobuf"}
 ERROR_COLUMN = "valueError"
+RAW_COLUMN = "rawValue"
 
 Read = Callable[["pa.BinaryArray", "pa.DataType"], "tuple[pa.Array, pa.Array]"]
 """Gives values as a type, and why those that are null could not be read."""
@@ -42,6 +44,7 @@ class ValueFormat:
     name: str = "binary"
     schema: str = ""
     descriptors: bytes = b""
+    with_raw: bool = False
 
     def ddl(self) -> str:
         """Return the type of the column in Spark's words."""
@@ -64,7 +67,7 @@ class ValueFormat:
 
 
 def parse_value_format(given: Mapping[str, str]) -> ValueFormat:
-    """Read `valueFormat` and `valueSchema` from lower-case names."""
+    """Read `valueFormat`, `valueSchema` and `includeRawValue` from lower-case names."""
     name = given.get("valueformat", "binary").lower()
     schema = given.get("valueschema")
     if name not in FORMATS:
@@ -72,7 +75,7 @@ def parse_value_format(given: Mapping[str, str]) -> ValueFormat:
     if name in WITHOUT_SCHEMA:
         if schema is not None:
             raise ConfigError(f"valueSchema={schema}: valueFormat={name} has no schema")
-        return ValueFormat(name)
+        return ValueFormat(name, with_raw=_with_raw(given, name))
     if schema is None:
         raise ConfigError(f"valueFormat={name}: needs valueSchema, such as 'id INT, name STRING'")
     package = _PACKAGES.get(name)
@@ -80,8 +83,17 @@ def parse_value_format(given: Mapping[str, str]) -> ValueFormat:
         raise ConfigError(f"valueFormat={name}: needs {package}: pip install 'barnabas[schemas]'")
     if name == "protobuf":
         descriptors, message = read_descriptors(schema)
-        return ValueFormat(name, message, descriptors)
-    return ValueFormat(name, schema)
+        return ValueFormat(name, message, descriptors, _with_raw(given, name))
+    return ValueFormat(name, schema, with_raw=_with_raw(given, name))
+
+
+def _with_raw(given: Mapping[str, str], name: str) -> bool:
+    text = given.get("includerawvalue", "false").lower()
+    if text not in ("true", "false"):
+        raise ConfigError(f"includeRawValue={text}: must be true or false")
+    if text == "true" and name == "binary":
+        raise ConfigError("includeRawValue=true: valueFormat=binary leaves values as they are")
+    return text == "true"
 
 
 def _each(decode: Callable[[bytes], Any]) -> Read:

@@ -10,7 +10,7 @@ pa = pytest.importorskip("pyarrow", reason="pip install 'barnabas[arrow]'")
 
 from barnabas.consumer.arrow import schema  # noqa: E402
 from barnabas.model.errors import ConfigError  # noqa: E402
-from barnabas.spark.rows import Rows, load_transform, source_ddl  # noqa: E402
+from barnabas.spark.rows import Rows, check_columns, load_transform, source_ddl  # noqa: E402
 from barnabas.spark.values import ValueFormat  # noqa: E402
 
 BINARY = ValueFormat()
@@ -112,3 +112,46 @@ def test_columns_follow_the_options() -> None:
     assert source_ddl(BINARY, True).endswith("headers ARRAY<STRUCT<key: STRING, value: BINARY>>")
     assert source_ddl(ValueFormat("string"), False).endswith("valueError STRING")
     assert "value STRUCT<id INT>" in source_ddl(ValueFormat("json", "id INT"), False)
+
+
+def test_fewer_columns_than_there_are() -> None:
+    layout = pa.schema([("offset", pa.int64()), ("timestamp", pa.timestamp("us", tz="UTC"))])
+    for value_format in (BINARY, ValueFormat("json", "id INT")):
+        check_columns(layout.names, value_format, None)
+        batch = Rows(layout, value_format, None)(polled())
+        assert batch.schema.equals(layout)
+        assert batch.to_pylist() == [{"offset": 7, "timestamp": TIME}]
+
+
+@pytest.mark.parametrize(
+    ("names", "value_format", "transform", "message"),
+    [
+        (["offset", "valu"], BINARY, None, "no column valu; there are key, value, topic"),
+        (["offset", "valueError"], ValueFormat("json", "id INT"), None, "needs the column value"),
+        (["size"], ValueFormat("json", "id INT"), "m:f", "needs the column value among size"),
+    ],
+)
+def test_columns_that_cannot_be_made_are_named(
+    names: list[str], value_format: ValueFormat, transform: str | None, message: str
+) -> None:
+    with pytest.raises(ConfigError, match=message):
+        check_columns(names, value_format, transform)
+
+
+def test_bytes_that_cannot_be_read_are_kept_when_asked_for() -> None:
+    layout = pa.schema(
+        [
+            ("value", pa.struct([("id", pa.int32())])),
+            ("valueError", pa.string()),
+            ("rawValue", pa.binary()),
+        ]
+    )
+    kept = ValueFormat("json", "id INT", with_raw=True)
+    assert source_ddl(kept, False).endswith("valueError STRING, rawValue BINARY")
+    [good] = Rows(layout, kept, None)(polled()).to_pylist()
+    assert good == {"value": {"id": 5}, "valueError": None, "rawValue": None}
+    place = polled().schema.names.index("value")
+    broken = polled().set_column(place, "value", pa.array([b"{oops"], pa.binary()))
+    [bad] = Rows(layout, kept, None)(broken).to_pylist()
+    assert (bad["value"], bad["rawValue"]) == (None, b"{oops")
+    assert bad["valueError"]
