@@ -41,6 +41,9 @@ COMMANDS = (
     Command("reassign", "barnabas.cli.reassign", "move partitions between brokers"),
     Command("elect", "barnabas.cli.elect", "have leaders elected now"),
     Command("mirror", "barnabas.cli.mirror", "copy topics to another cluster, exactly once"),
+    Command("pipeline", "barnabas.cli.pipeline", "write, check and run a Spark pipeline"),
+    Command("demo", "barnabas.cli.demo", "show a broker, clicks and a Spark pipeline at work"),
+    Command("sql", "barnabas.cli.sql", "ask topics in SQL"),
     Command("export", "barnabas.cli.export", "write a topic to files: Parquet, CSV, JSON lines"),
     Command("import", "barnabas.cli.import_", "send the records of files to a topic"),
 )

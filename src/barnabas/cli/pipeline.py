@@ -1,0 +1,276 @@
+"""`barnabas pipeline`: write, check and run a project of Spark's Declarative Pipelines."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import sys
+import time
+import warnings
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from barnabas.cli.arguments import BOOTSTRAP
+
+if TYPE_CHECKING:
+    from barnabas.pipeline.run import Run
+    from barnabas.pipeline.sketch import Sketch
+    from barnabas.pipeline.spec import Spec
+
+INIT_EXAMPLES = """\
+  barnabas pipeline init clicks
+  barnabas pipeline init clicks --language sql --bootstrap-server kafka:9092
+  barnabas pipeline init clicks --bad-records fail"""
+
+CHECK_EXAMPLES = """\
+  barnabas pipeline check clicks
+  barnabas pipeline check clicks --without-spark
+
+Without Spark all is checked that needs no Java: the spec, options, topics and checkpoints."""
+
+RUN_EXAMPLES = """\
+  barnabas pipeline run clicks
+  barnabas pipeline run clicks --continuous --master 'local[4]'
+  barnabas pipeline run clicks --master spark://master:7077
+  barnabas pipeline run clicks --full-refresh page_counts_topic
+
+A run goes on where the last one was: the checkpoints are in the spec's storage. Ctrl-C stops it so
+that the next run loses nothing and repeats nothing."""
+
+REPORT_S = 1.0
+PLAIN_REPORT_S = 10.0
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    actions = parser.add_subparsers(metavar="ACTION", required=True)
+    init = _action(actions, "init", "write a small project that works", _init, INIT_EXAMPLES)
+    init.add_argument(
+        "--bootstrap-server",
+        "--bootstrap",
+        dest="bootstrap",
+        metavar="HOST:PORT[,...]",
+        default=os.environ.get("BARNABAS_BOOTSTRAP") or BOOTSTRAP,
+        help=f"brokers of the topics (default: $BARNABAS_BOOTSTRAP or {BOOTSTRAP})",
+    )
+    init.add_argument(
+        "--language",
+        choices=["python", "sql"],
+        default="python",
+        help="of the definitions (default: python)",
+    )
+    init.add_argument(
+        "--bad-records",
+        choices=["dead-letter", "fail"],
+        default="dead-letter",
+        help="records that cannot be read go to a topic of their own, or end the run "
+        "(default: dead-letter)",
+    )
+    check = _action(
+        actions,
+        "check",
+        "tell what is wrong with a project, without running it",
+        _check,
+        CHECK_EXAMPLES,
+    )
+    check.add_argument(
+        "--without-spark", action="store_true", help="leave out the dry run of Spark"
+    )
+    run = _action(actions, "run", "run a project, and show how it goes", _run, RUN_EXAMPLES)
+    for each in (check, run):
+        each.add_argument(
+            "--master",
+            metavar="URL",
+            default="local[*]",
+            help="where Spark runs: local[N] or spark://HOST:PORT (default: local[*])",
+        )
+    how = run.add_mutually_exclusive_group()
+    how.add_argument("--once", action="store_true", help="read what there is, then end (default)")
+    how.add_argument(
+        "--continuous", action="store_true", help="begin anew whenever there is more to read"
+    )
+    anew = run.add_mutually_exclusive_group()
+    anew.add_argument(
+        "--full-refresh",
+        metavar="NAME[,...]",
+        type=_names,
+        default=[],
+        help="forget the checkpoints of these tables and sinks, and read from the beginning",
+    )
+    anew.add_argument("--full-refresh-all", action="store_true", help="the same for all")
+    run.add_argument("--json", action="store_true", help="print a JSON line every second")
+
+
+def _action(
+    actions: argparse._SubParsersAction[argparse.ArgumentParser],
+    name: str,
+    summary: str,
+    run: object,
+    examples: str,
+) -> argparse.ArgumentParser:
+    parser = actions.add_parser(
+        name,
+        help=summary,
+        description=summary[0].upper() + summary[1:] + ".",
+        epilog=f"examples:\n{examples}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.set_defaults(run=run)
+    parser.add_argument(
+        "directory",
+        metavar="DIR",
+        nargs="?",
+        type=Path,
+        default=Path(),
+        help="folder of the project (default: the current one)",
+    )
+    return parser
+
+
+def _names(text: str) -> list[str]:
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise argparse.ArgumentTypeError(f"{text!r} names nothing")
+    return names
+
+
+def _init(arguments: argparse.Namespace) -> None:
+    from barnabas.pipeline.templates import Project
+
+    project = Project(
+        arguments.directory,
+        arguments.bootstrap,
+        language=arguments.language,
+        bad_records=arguments.bad_records,
+    )
+    for path in project.write():
+        print(f"wrote {path}")
+    print("\nnext:")
+    for topic in project.topics:
+        print(f"  barnabas topics create {topic} --bootstrap {arguments.bootstrap}")
+    print(f"  barnabas pipeline check {arguments.directory}")
+    print(f"  barnabas pipeline run {arguments.directory}")
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    spec, _, wrong = _looked_at(arguments.directory)
+    if wrong:
+        return _told(wrong)
+    if not arguments.without_spark:
+        from barnabas.pipeline.engine import Engine
+        from barnabas.pipeline.updates import update
+
+        engine = Engine(arguments.master, spec.configuration, _log(spec))
+        engine.start()
+        try:
+            update(engine.session, spec, lambda text: None, dry=True)
+        finally:
+            engine.stop()
+    print(f"{spec.name}: nothing is wrong")
+    return 0
+
+
+def _looked_at(directory: Path) -> tuple[Spec, Sketch, list[str]]:
+    """Read a project; return it with what can be told to be wrong before Spark runs."""
+    from barnabas.pipeline.checking import check
+    from barnabas.pipeline.engine import missing
+    from barnabas.pipeline.errors import PipelineError
+    from barnabas.pipeline.sketch import sketch
+    from barnabas.pipeline.spec import read_spec
+
+    # PySpark speaks of the version of pandas whenever Connect is imported.
+    warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")
+    lacking = missing()
+    if lacking is not None:
+        raise PipelineError(lacking)
+    spec = read_spec(directory)
+    found = sketch(spec)
+    return spec, found, check(spec, found)
+
+
+def _told(wrong: list[str]) -> int:
+    for line in wrong:
+        print(f"barnabas pipeline: {line}", file=sys.stderr)
+    return 1
+
+
+def _log(spec: Spec) -> Path:
+    storage = spec.local_storage
+    return (storage if storage is not None else spec.directory) / "spark.log"
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from barnabas.pipeline.engine import Engine
+    from barnabas.pipeline.run import Run
+    from barnabas.pipeline.updates import Refresh
+
+    refresh = Refresh(arguments.full_refresh, arguments.full_refresh_all)
+    anew = bool(refresh.names) or refresh.everything
+    spec, found, wrong = _looked_at(arguments.directory)
+    if anew:  # it is there to leave a checkpoint behind that does not fit
+        wrong = [line for line in wrong if "--full-refresh" not in line]
+    if wrong:
+        return _told(wrong)
+    # A service is stopped by SIGTERM: that ends a run in order, and is no failure.
+    before = signal.signal(signal.SIGTERM, _terminated)
+    engine = Engine(arguments.master, spec.configuration, _log(spec))
+    print(f"barnabas pipeline: {spec.name} starts Spark on {arguments.master}", file=sys.stderr)
+    try:
+        engine.start()
+        run = Run(engine, spec, found, continuous=arguments.continuous, refresh=refresh)
+        run.start()
+        try:
+            _report(arguments, run)
+        finally:
+            run.stop()
+            _last(arguments, run)
+    except _Terminated:
+        return 0
+    finally:
+        signal.signal(signal.SIGTERM, before)
+        engine.stop()
+    return 0
+
+
+class _Terminated(BaseException):
+    """SIGTERM has come."""
+
+
+def _terminated(number: int, frame: FrameType | None) -> None:
+    raise _Terminated
+
+
+def _report(arguments: argparse.Namespace, run: Run) -> None:
+    """Show how it goes until it ends, and raise what ended it."""
+    from barnabas.cli.pipeline_view import PipelineView, plain
+
+    told_s = time.monotonic()
+    with PipelineView(wanted=not arguments.json) as view:
+        while not run.wait(REPORT_S):
+            flows = run.flows()
+            if arguments.json:
+                print(json.dumps(_document(run)), flush=True)
+            elif view.is_drawn:
+                view.show(flows)
+            elif time.monotonic() - told_s >= PLAIN_REPORT_S:
+                told_s = time.monotonic()
+                for line in plain(flows):
+                    print(line, flush=True)
+
+
+def _last(arguments: argparse.Namespace, run: Run) -> None:
+    from barnabas.cli.pipeline_view import plain
+
+    if arguments.json:
+        print(json.dumps(_document(run) | {"done": True}), flush=True)
+    else:
+        for line in plain(run.flows()):
+            print(line, flush=True)
+
+
+def _document(run: Run) -> dict[str, object]:
+    return {"updates": run.updates, "flows": [flow.document() for flow in run.flows()]}

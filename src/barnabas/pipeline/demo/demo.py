@@ -1,0 +1,169 @@
+"""The demo: a broker, clicks that are sent to it, the pipeline that counts them, and the counts.
+
+    clicks → topic clicks → Spark → topics page-counts and clicks-dead-letters, Parquet files
+
+Broker and pipeline are the commands that users type, each in a process of its own. Without Spark
+the broker and the clicks run all the same, and `lacking` says what to install.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import queue
+import re
+import shutil
+import threading
+import time
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from barnabas.admin.topics import NewTopic
+from barnabas.blocking.admin import KafkaAdminClient
+from barnabas.blocking.consumer import KafkaConsumer
+from barnabas.blocking.producer import KafkaProducer
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import RequestError
+from barnabas.model.ids import TopicPartition
+from barnabas.pipeline.demo.child import Child
+from barnabas.pipeline.demo.clicks import Clicks
+from barnabas.pipeline.demo.windows import Window, Windows
+from barnabas.pipeline.engine import missing
+from barnabas.pipeline.templates import Language, Project
+
+WINDOW, DELAY = "5 seconds", "2 seconds"
+PARTITIONS = 2
+READY_S = 30.0
+_ADDRESS = re.compile(r"PLAINTEXT://([\w.\-]+:\d+)")
+_TICK_S = 0.1
+
+
+class Demo:
+    """All of it, from `start` to `stop`."""
+
+    def __init__(
+        self, data: Path, *, port: int, per_second: int, language: Language, random: Random
+    ) -> None:
+        self._data = data
+        self._port = port
+        self._per_second = per_second
+        self._language: Language = language
+        self._clicks = Clicks(random)
+        self._stopped = threading.Event()
+        self._threads: list[threading.Thread] = []
+        self._broker: Child | None = None
+        self._pipeline: Child | None = None
+        self._windows = Windows()
+        self._lock = threading.Lock()
+        self.bootstrap = ""
+        self.sent = 0
+        self.lacking: str | None = missing()
+        self.flows: list[dict[str, Any]] = []
+
+    @property
+    def project(self) -> Project:
+        """The pipeline's project."""
+        return Project(
+            self._data / "demo", self.bootstrap, self._language, window=WINDOW, delay=DELAY
+        )
+
+    @property
+    def failure(self) -> str | None:
+        """What ended although it should not have."""
+        for child in (self._broker, self._pipeline):
+            if child is not None and child.failure is not None:
+                return child.failure
+        return None
+
+    @property
+    def counts_seen(self) -> int:
+        """How many records of the topic of counts have come."""
+        return self._windows.seen
+
+    def start(self) -> None:
+        """Start the broker, the clicks, and the pipeline if there is Spark."""
+        words = ["start", "--data-dir", str(self._data / "broker")]
+        words += ["--listen", f"127.0.0.1:{self._port}", "--log-level", "warning"]
+        self._broker = Child(words, self._data / "broker.log")
+        found = _ADDRESS.search(self._broker.wait_for("is ready on", READY_S))
+        assert found is not None
+        self.bootstrap = found[1]
+        self._create_topics()
+        self._run(self._send)
+        if self.lacking is None:
+            self._write_project()
+            words = ["pipeline", "run", str(self.project.directory), "--master", "local[2]"]
+            log = self._data / "pipeline.log"
+            self._pipeline = Child([*words, "--continuous", "--json"], log)
+            self._run(self._consume)
+
+    def stop(self) -> None:
+        """End everything: first what reads, then what writes, then the broker."""
+        self._stopped.set()
+        for child in (self._pipeline,):
+            if child is not None:
+                child.stop()
+        for thread in self._threads:
+            thread.join()
+        if self._broker is not None:
+            self._broker.stop()
+
+    def windows(self) -> list[Window]:
+        """Return the last windows, the newest first."""
+        with self._lock:
+            return self._windows.latest()
+
+    def look(self) -> None:
+        """Take in what the pipeline has reported."""
+        if self._pipeline is None:
+            return
+        with contextlib.suppress(queue.Empty):
+            while True:
+                self.flows = json.loads(self._pipeline.lines.get_nowait())["flows"]
+
+    def _create_topics(self) -> None:
+        with KafkaAdminClient(bootstrap_servers=self.bootstrap) as admin:
+            for topic in self.project.topics:
+                partitions = PARTITIONS if topic == self.project.source else 1
+                try:
+                    admin.create_topics([NewTopic(topic, partitions, 1)])
+                except RequestError as failure:
+                    if failure.code is not ErrorCode.TOPIC_ALREADY_EXISTS:
+                        raise
+
+    def _write_project(self) -> None:
+        """Write the definitions anew, for the port may be another; checkpoints stay."""
+        project = self.project
+        shutil.rmtree(project.directory / "transformations", ignore_errors=True)
+        for place in project.files():
+            (project.directory / place).unlink(missing_ok=True)
+        project.write()
+
+    def _run(self, work: Any) -> None:
+        thread = threading.Thread(target=work, name=f"demo{work.__name__}", daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _send(self) -> None:
+        began_s = time.monotonic()
+        with KafkaProducer(bootstrap_servers=self.bootstrap, linger_ms=20) as producer:
+            while not self._stopped.wait(_TICK_S):
+                due = int((time.monotonic() - began_s) * self._per_second)
+                while self.sent < due:
+                    key, value = self._clicks.next(int(time.time() * 1000))
+                    producer.send(self.project.source, value, key=key)
+                    self.sent += 1
+
+    def _consume(self) -> None:
+        with KafkaConsumer(
+            bootstrap_servers=self.bootstrap, isolation_level="read_committed"
+        ) as consumer:
+            place = TopicPartition(self.project.target, 0)
+            consumer.assign([place])
+            consumer.seek_to_end()
+            while not self._stopped.is_set():
+                for records in consumer.poll(timeout_ms=200).values():
+                    with self._lock:
+                        for record in records:
+                            self._windows.add(record.value)

@@ -1,0 +1,200 @@
+"""Spark for a pipeline: a driver in a JVM of ours, and a Connect session to it.
+
+Declarative Pipelines are spoken to by Spark Connect alone. The server runs inside of the driver, on
+a port of this machine that the system chooses, behind a token. All that the JVM and its workers
+print goes to a file: what matters of it comes back as errors and progress.
+
+One engine per process, as PySpark has one JVM per process.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from barnabas.pipeline.errors import PipelineError
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+NEEDED = ("pyspark", "pyarrow", "pandas", "grpc", "grpc_status", "google.rpc", "zstandard", "yaml")
+INSTALL = "pip install 'barnabas[spark]'"
+_CONNECT = "org.apache.spark.sql.connect.service.SparkConnectService$"
+_END_S = 10.0
+
+DEFAULTS = {
+    "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
+    "spark.sql.artifact.isolation.enabled": "true",
+    "spark.sql.artifact.isolation.alwaysApplyClassloader": "true",
+    "spark.connect.grpc.binding.address": "127.0.0.1",
+    "spark.connect.grpc.binding.port": "0",
+    "spark.sql.connect.serverStacktrace.enabled": "false",
+    "spark.ui.enabled": "false",
+}
+
+
+def missing() -> str | None:
+    """Tell what has to be installed before Spark can run; None: nothing."""
+    lacking = [name for name in NEEDED if not _is_there(name)]
+    if lacking:
+        return f"pipelines run on Spark, and {', '.join(lacking)} is missing: {INSTALL}"
+    home = os.environ.get("JAVA_HOME")
+    if home is not None and not (Path(home) / "bin" / "java").exists():
+        return f"JAVA_HOME={home}: has no bin/java; Spark needs Java 17 or later"
+    if home is None and shutil.which("java") is None:
+        return "Spark needs Java 17 or later, and there is no java on the PATH: install a JDK"
+    return None
+
+
+def _is_there(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+@contextmanager
+def connect_mode() -> Iterator[None]:
+    """Have `pyspark.sql.functions` make the columns of Connect, which pipelines need."""
+    name = "SPARK_CONNECT_MODE_ENABLED"
+    before = os.environ.get(name)
+    os.environ[name] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before
+
+
+class Engine:
+    """A driver and a session, from `start` to `stop`."""
+
+    def __init__(self, master: str, configuration: Mapping[str, str], log: Path) -> None:
+        self._master = master
+        self._configuration = dict(configuration)
+        self.log = log
+        self._environment: dict[str, str | None] = {}
+        self._context: SparkContext | None = None
+        self._gateway: Any = None
+        self._session: SparkSession | None = None
+
+    @property
+    def session(self) -> SparkSession:
+        """The session; the engine must be started."""
+        assert self._session is not None
+        return self._session
+
+    def start(self) -> None:
+        """Start the JVM and connect to it."""
+        lacking = missing()
+        if lacking is not None:
+            raise PipelineError(lacking)
+        from pyspark import SparkConf, SparkContext
+        from pyspark.java_gateway import launch_gateway
+
+        if SparkContext._active_spark_context is not None:
+            raise PipelineError("this process has a Spark session: stop it before a pipeline runs")
+        self._prepare_environment()
+        conf = SparkConf(loadDefaults=False)
+        given = {name: text for name, text in self._configuration.items() if _is_sparks(name)}
+        conf.setAll(list({**DEFAULTS, **given, "spark.master": self._master}.items()))
+        conf.setAppName(given.get("spark.app.name", "barnabas pipeline"))
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with self.log.open("ab") as output:
+                self._gateway = launch_gateway(conf, {"stdout": output, "stderr": output})
+            _forget_gateway()
+            self._context = SparkContext(conf=conf, gateway=self._gateway)
+            self._session = self._connect(self._context)
+        except Exception as failure:
+            self.stop()
+            raise PipelineError(
+                f"Spark did not start on {self._master}: {_first_line(failure)}; see {self.log}"
+            ) from failure
+
+    def stop(self) -> None:
+        """Close the session and end the JVM; nothing of it is left after that."""
+        session, self._session = self._session, None
+        context, self._context = self._context, None
+        gateway, self._gateway = self._gateway, None
+        for each in (session, context):
+            if each is not None:
+                with suppress(Exception):  # the JVM is ended below, whatever it answers
+                    each.stop()
+        if gateway is not None:
+            with suppress(Exception):
+                gateway.shutdown()
+            _forget_gateway()
+            _end(gateway.proc)
+        for name, text in self._environment.items():
+            if text is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = text
+        self._environment.clear()
+
+    def _prepare_environment(self) -> None:
+        wanted: dict[str, str | None] = {
+            # The workers run what this process runs, unless somebody chose for them.
+            "PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON", sys.executable),
+            "SPARK_CONNECT_AUTHENTICATE_TOKEN": str(uuid.uuid4()),
+            "SPARK_REMOTE": None,
+            "SPARK_LOCAL_REMOTE": None,
+            "SPARK_CONNECT_MODE_ENABLED": None,
+        }
+        self._environment = {name: os.environ.get(name) for name in wanted}
+        for name, text in wanted.items():
+            if text is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = text
+
+    def _connect(self, context: SparkContext) -> SparkSession:
+        from pyspark.sql.connect.session import SparkSession
+
+        jvm: Any = context._jvm
+        port = getattr(getattr(jvm, _CONNECT), "MODULE$").localPort()
+        builder: Any = SparkSession.builder
+        builder = builder.remote(f"sc://localhost:{port}")
+        for name, text in self._configuration.items():
+            builder = builder.config(name, text)
+        session: Any = builder.create()
+        return session  # type: ignore[no-any-return]
+
+
+def _forget_gateway() -> None:
+    """Have PySpark forget the JVM of an earlier session, which it would take again."""
+    from pyspark import SparkContext
+
+    SparkContext._gateway = None
+    SparkContext._jvm = None
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    if process.stdin is not None:
+        process.stdin.close()  # the gateway ends when its input does
+    try:
+        process.wait(_END_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _is_sparks(name: str) -> bool:
+    return name.startswith("spark.")
+
+
+def _first_line(failure: BaseException) -> str:
+    lines = str(failure).strip().splitlines()
+    return lines[0] if lines else type(failure).__name__

@@ -1,0 +1,254 @@
+"""How a pipeline goes, flow by flow: rows, batches, lag in records and in seconds, state.
+
+Told three kinds of things, each with the time: reports of queries (Spark's progress), ends of logs
+(as brokers have them), and what Spark says about flows. Plain; it asks nobody.
+
+The lag in seconds is how long ago the end of the log was where a flow is now: the record that it
+reads next came after that. The ends are looked at about once a second, so it may be that much too
+long. A flow that has been behind since before the first look is behind by at least that long.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from barnabas.model.errors import BarnabasError
+from barnabas.model.ids import TopicPartition
+from barnabas.spark.positions import parse_positions
+
+RATE_MS = 10_000
+"""Rows per second are those of so long."""
+
+HISTORY_MAX = 3600
+"""Looks at the ends that are kept: an hour, at one a second."""
+
+_STATES = re.compile(
+    r"Flow '?([\w.`-]+?)'? (?:is|has) (QUEUED|STARTING|PLANNING|RUNNING|COMPLETED|FAILED|SKIPPED"
+    r"|STOPPED|EXCLUDED|IDLE)",
+    re.I,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FlowReport:
+    """A flow at one moment; None is what is not known, or what a flow does not have."""
+
+    name: str
+    state: str
+    rows: int
+    rows_per_second: float
+    batches: int
+    batch_ms: int | None
+    lag: int | None
+    behind_s: float | None
+    at_least: bool
+    state_rows: int | None
+    state_bytes: int | None
+    watermark: str | None
+
+    def document(self) -> dict[str, Any]:
+        """Return it for machines."""
+        return {
+            "flow": self.name,
+            "state": self.state,
+            "rows": self.rows,
+            "rows_per_second": round(self.rows_per_second, 1),
+            "batches": self.batches,
+            "batch_ms": self.batch_ms,
+            "lag": self.lag,
+            "behind_seconds": None if self.behind_s is None else round(self.behind_s, 1),
+            "behind_at_least": self.at_least,
+            "state_rows": self.state_rows,
+            "state_bytes": self.state_bytes,
+            "watermark": self.watermark,
+        }
+
+
+@dataclass(slots=True)
+class _Flow:
+    name: str
+    state: str = "waiting"
+    rows: int = 0
+    batches: int = 0
+    batch_ms: int | None = None
+    recent: deque[tuple[float, int]] = field(default_factory=deque)
+    positions: dict[TopicPartition, int] = field(default_factory=dict)
+    reads_topics: bool = False
+    state_rows: int | None = None
+    state_bytes: int | None = None
+    watermark: str | None = None
+
+
+class _Ends:
+    """Where the logs of partitions ended, and when."""
+
+    def __init__(self) -> None:
+        self.now: dict[TopicPartition, int] = {}
+        self._times: dict[TopicPartition, list[float]] = {}
+        self._offsets: dict[TopicPartition, list[int]] = {}
+
+    def add(self, ends: Mapping[TopicPartition, int], now_ms: float) -> None:
+        for place, end in ends.items():
+            self.now[place] = end
+            times = self._times.setdefault(place, [])
+            offsets = self._offsets.setdefault(place, [])
+            if offsets and end < offsets[-1]:  # made anew, or cut: what was is of no use
+                times.clear()
+                offsets.clear()
+            if offsets and offsets[-1] == end and len(offsets) > 1 and offsets[-2] == end:
+                times[-1] = now_ms  # a log that stands still needs two points
+                continue
+            times.append(now_ms)
+            offsets.append(end)
+            if len(times) > HISTORY_MAX:
+                del times[: HISTORY_MAX // 10], offsets[: HISTORY_MAX // 10]
+
+    def passed(self, place: TopicPartition, offset: int) -> tuple[float, bool] | None:
+        """Return when the end was last at or before an offset; False: before the first look."""
+        offsets = self._offsets.get(place)
+        if not offsets:
+            return None
+        at = bisect_right(offsets, offset)
+        return (self._times[place][at - 1], True) if at else (self._times[place][0], False)
+
+
+class Progress:
+    """The flows of a pipeline."""
+
+    def __init__(self, now_ms: float) -> None:
+        self._began_ms = now_ms
+        self._flows: dict[str, _Flow] = {}
+        self._ends = _Ends()
+
+    def ends(self, ends: Mapping[TopicPartition, int], now_ms: float) -> None:
+        """Take note of where logs end now."""
+        self._ends.add(ends, now_ms)
+
+    def report(self, report: Mapping[str, Any], now_ms: float) -> None:
+        """Take note of a query's batch."""
+        flow = self._flow(short(str(report.get("name") or "query")))
+        flow.state = "running"
+        rows = int(report.get("numInputRows") or 0)
+        flow.rows += rows
+        flow.batches += 1
+        flow.recent.append((now_ms, rows))
+        if rows or flow.batch_ms is None:  # a batch without rows says nothing about others
+            flow.batch_ms = int(report.get("batchDuration") or 0)
+        for source in report.get("sources", ()):
+            found = _offsets(source.get("endOffset"))
+            if found is not None:
+                flow.reads_topics = True
+                flow.positions |= found
+                # Older than what a look of ours found, if there was one meanwhile.
+                latest = _offsets(source.get("latestOffset")) or {}
+                self._ends.add(
+                    {p: end for p, end in latest.items() if end > self._ends.now.get(p, -1)}, now_ms
+                )
+        operators = report.get("stateOperators") or ()
+        if operators:
+            flow.state_rows = sum(int(each.get("numRowsTotal") or 0) for each in operators)
+            flow.state_bytes = sum(int(each.get("memoryUsedBytes") or 0) for each in operators)
+        flow.watermark = (report.get("eventTime") or {}).get("watermark") or flow.watermark
+
+    def event(self, text: str) -> None:
+        """Take note of what Spark says about a flow."""
+        found = flow_state(text)
+        if found is not None:
+            self._flow(found[0]).state = found[1]
+
+    def done(self, ends: Mapping[TopicPartition, int]) -> None:
+        """Take note that an update is done, which has read at least to these ends."""
+        for flow in self._flows.values():
+            if flow.reads_topics:
+                for place in flow.positions:
+                    flow.positions[place] = max(flow.positions[place], ends.get(place, 0))
+
+    def has_more(self, read: Mapping[TopicPartition, int]) -> bool:
+        """Tell whether a log has what a flow has not read; all have read to `read`."""
+        for place, end in self._ends.now.items():
+            known = [
+                flow.positions[place] for flow in self._flows.values() if place in flow.positions
+            ]
+            if end > max(min(known, default=0), read.get(place, 0)):
+                return True
+        return False
+
+    def flows(self, now_ms: float) -> list[FlowReport]:
+        """Return all flows."""
+        return [self._reported(flow, now_ms) for flow in self._flows.values()]
+
+    @property
+    def now(self) -> Mapping[TopicPartition, int]:
+        """The ends of now."""
+        return self._ends.now
+
+    def _flow(self, name: str) -> _Flow:
+        return self._flows.setdefault(name, _Flow(name))
+
+    def _reported(self, flow: _Flow, now_ms: float) -> FlowReport:
+        while flow.recent and flow.recent[0][0] < now_ms - RATE_MS:
+            flow.recent.popleft()
+        span_s = max(1.0, min(RATE_MS, now_ms - self._began_ms) / 1000)
+        lag, behind_s, at_least = self._lag(flow, now_ms)
+        return FlowReport(
+            flow.name,
+            flow.state,
+            flow.rows,
+            sum(rows for _, rows in flow.recent) / span_s,
+            flow.batches,
+            flow.batch_ms,
+            lag,
+            behind_s,
+            at_least,
+            flow.state_rows,
+            flow.state_bytes,
+            flow.watermark,
+        )
+
+    def _lag(self, flow: _Flow, now_ms: float) -> tuple[int | None, float | None, bool]:
+        if not flow.reads_topics:
+            return None, None, False
+        lag, since_ms, known = 0, now_ms, True
+        for place, offset in flow.positions.items():
+            waiting = self._ends.now.get(place, offset) - offset
+            if waiting <= 0:
+                continue
+            lag += waiting
+            passed = self._ends.passed(place, offset)
+            if passed is not None and passed[0] <= since_ms:
+                since_ms, known = passed
+        return lag, (now_ms - since_ms) / 1000 if lag else 0.0, not known
+
+
+def flow_state(text: str) -> tuple[str, str] | None:
+    """Return the flow that Spark speaks of, and its state, if that is what it does."""
+    found = _STATES.search(text)
+    return None if found is None else (short(found[1]), found[2].lower())
+
+
+def short(name: str) -> str:
+    """Return a flow's own name, without catalog and database."""
+    return name.replace("`", "").rpartition(".")[2]
+
+
+def _offsets(text: Any) -> dict[TopicPartition, int] | None:
+    """Return offsets of our source; None where they are of another."""
+    stored = text
+    if isinstance(text, str):
+        try:
+            stored = json.loads(text)
+        except ValueError:
+            return None
+    if not isinstance(stored, dict):
+        return None
+    try:
+        positions = parse_positions(stored)
+    except BarnabasError:
+        return None
+    return {} if positions is None else dict(positions.offsets)

@@ -1,0 +1,334 @@
+"""The project that `init` writes: clicks of a topic, counted per page, to a topic and to files.
+
+Three flows. Two count, into a topic and into Parquet files; the third sends records that cannot be
+read to a topic of their own, with the reason, or (`bad_records="fail"`) there are two, and a record
+that cannot be read ends the batch. SQL has no words for sources and sinks: there `topics.py` has
+them, and `clicks.sql` the flows.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from barnabas.pipeline.errors import PipelineError
+
+Language = Literal["python", "sql"]
+BadRecords = Literal["dead-letter", "fail"]
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """What a new project is about; the topics are those of its definitions."""
+
+    directory: Path
+    bootstrap: str
+    language: Language = "python"
+    bad_records: BadRecords = "dead-letter"
+    source: str = "clicks"
+    target: str = "page-counts"
+    window: str = "1 minute"
+    delay: str = "10 seconds"
+
+    @property
+    def name(self) -> str:
+        """The pipeline's name: that of its folder."""
+        return re.sub(r"[^\w.-]", "-", self.directory.resolve().name) or "pipeline"
+
+    @property
+    def dead_letters(self) -> str:
+        """The topic of records that cannot be read."""
+        return f"{self.source}-dead-letters"
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """All topics of the project."""
+        topics = (self.source, self.target)
+        return topics if self.bad_records == "fail" else (*topics, self.dead_letters)
+
+    def files(self) -> dict[str, str]:
+        """Return the text of each file by its place in the project."""
+        if self.language == "python":
+            definitions = {"transformations/clicks.py": self._filled(_PYTHON)}
+        else:
+            definitions = {
+                "transformations/topics.py": self._filled(_TOPICS),
+                "transformations/clicks.sql": self._filled(_SQL),
+            }
+        return {"spark-pipeline.yml": self._filled(_SPEC), **definitions, ".gitignore": _IGNORED}
+
+    def write(self) -> list[Path]:
+        """Write the files; refuse to replace any."""
+        paths = {self.directory / place: text for place, text in self.files().items()}
+        for path in paths:
+            if path.exists():
+                raise PipelineError(f"{path}: exists; take another folder, or remove it first")
+        for path, text in paths.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, "utf-8")
+        return list(paths)
+
+    def _filled(self, text: str) -> str:
+        fails = self.bad_records == "fail"
+        for name, part in _PARTS[self.language].items():
+            text = text.replace(f"@{name}@", part[1 if fails else 0])
+        root = self.directory.resolve()
+        for name, value in {
+            "NAME": self.name,
+            "STORAGE": json.dumps(f"file://{root / 'storage'}", ensure_ascii=False),
+            "FILES": json.dumps(f"file://{root / 'files' / self.target}", ensure_ascii=False),
+            "SERVERS": json.dumps(self.bootstrap),
+            "SOURCE": self.source,
+            "TARGET": self.target,
+            "DEAD": self.dead_letters,
+            "WINDOW": self.window,
+            "DELAY": self.delay,
+        }.items():
+            text = text.replace(f"@{name}@", value)
+        return text
+
+
+_IGNORED = "/storage/\n/files/\n__pycache__/\n"
+
+_SPEC = """\
+name: @NAME@
+# Checkpoints: a run goes on where the last one was.
+storage: @STORAGE@
+libraries:
+  - glob:
+      include: transformations/**
+configuration:
+  # Tasks of an aggregate; a checkpoint keeps the number that it began with.
+  spark.sql.shuffle.partitions: "2"
+  spark.sql.session.timeZone: UTC
+"""
+
+_HEAD = """\
+SERVERS = {"kafka.bootstrap.servers": @SERVERS@}
+SCHEMA = "user STRING, page STRING, at TIMESTAMP, took_ms INT"
+"""
+
+_SINKS = """\
+dp.create_sink(
+    "page_counts_topic", "barnabas", {**SERVERS, "topic": "@TARGET@", "exactlyOnce": "true"}
+)
+dp.create_sink("page_counts_files", "parquet", {"path": @FILES@})
+@SINK@"""
+
+_SINK = """\
+dp.create_sink(
+    "dead_letters", "barnabas", {**SERVERS, "topic": "@DEAD@", "exactlyOnce": "true"}
+)
+"""
+
+_READER = """\
+    return (
+        spark.readStream.format("barnabas")
+        .options(**SERVERS, subscribe="@SOURCE@", startingOffsets="earliest")
+        .options(valueFormat="json", valueSchema=SCHEMA, includeRawValue="true")
+        .options(offsetGroup=f"@NAME@.{flow}")
+        .load()
+    )
+"""
+
+_PYTHON = (
+    '''\
+"""Clicks, counted per page and window: from one topic to another and to Parquet files.
+
+A flow is a query of its own: it reads the topic by itself, and its lag is that of the consumer
+group @NAME@.FLOW (barnabas groups describe @NAME@.FLOW).
+"""
+
+from pyspark import pipelines as dp
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+'''
+    + _HEAD
+    + '''
+
+def clicks(flow: str) -> DataFrame:
+    """The records of the topic, their values read as JSON; valueError says why one was not."""
+'''
+    + _READER
+    + '''
+
+def page_counts(flow: str) -> DataFrame:
+    """Clicks per page; a window comes out once, when @DELAY@ have passed it by."""
+    return (
+        clicks(flow)
+        @GOOD@
+        .select("value.*")
+        .withWatermark("at", "@DELAY@")
+        .groupBy(F.window("at", "@WINDOW@"), "page")
+        .agg(F.count("*").alias("clicks"), F.max("took_ms").alias("slowest_ms"))
+        .select(
+            F.col("window.start").alias("window_start"),
+            F.col("window.end").alias("window_end"),
+            "page",
+            "clicks",
+            "slowest_ms",
+        )
+    )
+
+
+'''
+    + _SINKS
+    + """
+
+@dp.append_flow(target="page_counts_topic")
+def page_counts_to_topic() -> DataFrame:
+    return page_counts("page_counts_to_topic").select(
+        F.col("page").alias("key"), F.to_json(F.struct("*")).alias("value")
+    )
+
+
+@dp.append_flow(target="page_counts_files")
+def page_counts_to_files() -> DataFrame:
+    return page_counts("page_counts_to_files")
+@FLOW@"""
+)
+
+_PYTHON_FLOW = '''\
+
+
+@dp.append_flow(target="dead_letters")
+def bad_clicks() -> DataFrame:
+    """What could not be read, as it came, with the reason and the place in headers."""
+    headers = {
+        "error": "valueError",
+        "source.topic": "topic",
+        "source.partition": "partition",
+        "source.offset": "offset",
+    }
+    return (
+        clicks("bad_clicks")
+        .where("valueError IS NOT NULL")
+        .select(
+            "key",
+            F.col("rawValue").alias("value"),
+            F.array(
+                *(
+                    F.struct(
+                        F.lit(name).alias("key"),
+                        F.col(column).cast("string").cast("binary").alias("value"),
+                    )
+                    for name, column in headers.items()
+                )
+            ).alias("headers"),
+        )
+    )
+'''
+
+_FAILING = """SELECT if(valueError IS NULL, value, raise_error(concat(
+           'cannot read offset ', offset, ' of ', topic, '-', partition, ': ', valueError
+         ))) AS value
+   """
+
+_TOPICS = (
+    '''\
+"""Sources and sinks of the pipeline, for which SQL has no words; the flows are in clicks.sql.
+
+A flow is a query of its own: it reads the topic by itself, and its lag is that of the consumer
+group @NAME@.FLOW (barnabas groups describe @NAME@.FLOW).
+"""
+
+from pyspark import pipelines as dp
+from pyspark.sql import DataFrame
+
+'''
+    + _HEAD
+    + '''FLOWS = @FLOWS@
+
+
+def clicks(flow: str) -> DataFrame:
+    """The records of the topic, their values read as JSON; valueError says why one was not."""
+'''
+    + _READER
+    + """
+
+for each in FLOWS:
+    # The view clicks_for_FLOW.
+    dp.temporary_view(name=f"clicks_for_{each}")(lambda flow=each: clicks(flow))
+
+"""
+    + _SINKS
+)
+
+_COUNTS = """\
+  SELECT window.start AS window_start, window.end AS window_end, page,
+         count(*) AS clicks, max(took_ms) AS slowest_ms
+  FROM (
+    SELECT value.*
+    FROM (@GOOD@ FROM STREAM(clicks_for_%s))
+    WHERE value IS NOT NULL
+  ) WATERMARK at DELAY OF INTERVAL @DELAY@
+  GROUP BY window(at, '@WINDOW@'), page
+"""
+
+_SQL = (
+    """\
+-- Clicks, counted per page and window; a window comes out once, when @DELAY@ have passed it by.
+
+CREATE FLOW page_counts_to_topic AS INSERT INTO page_counts_topic BY NAME
+SELECT page AS key, to_json(struct(*)) AS value
+FROM (
+"""
+    + _COUNTS % "page_counts_to_topic"
+    + """\
+);
+
+CREATE FLOW page_counts_to_files AS INSERT INTO page_counts_files BY NAME
+SELECT *
+FROM (
+"""
+    + _COUNTS % "page_counts_to_files"
+    + """\
+);
+@FLOW@"""
+)
+
+_SQL_FLOW = """
+-- What could not be read, as it came, with the reason and the place in headers.
+CREATE FLOW bad_clicks AS INSERT INTO dead_letters BY NAME
+SELECT key, rawValue AS value,
+       transform(
+         array(
+           struct('error' AS key, valueError AS value),
+           struct('source.topic' AS key, topic AS value),
+           struct('source.partition' AS key, CAST(partition AS STRING) AS value),
+           struct('source.offset' AS key, CAST(offset AS STRING) AS value)
+         ),
+         header -> struct(header.key AS key, CAST(header.value AS BINARY) AS value)
+       ) AS headers
+FROM STREAM(clicks_for_bad_clicks)
+WHERE valueError IS NOT NULL;
+"""
+
+_PARTS: dict[str, dict[str, tuple[str, str]]] = {
+    "python": {
+        "SINK": (_SINK, ""),
+        "FLOW": (_PYTHON_FLOW, ""),
+        "GOOD": (
+            '.where("value IS NOT NULL")',
+            '.withColumn("value", F.expr("""\n'
+            "            if(valueError IS NULL, value, raise_error(concat(\n"
+            "                'cannot read offset ', offset, ' of ', topic, '-', partition, ': ',\n"
+            "                valueError)))\n"
+            '        """))\n'
+            '        .where("value IS NOT NULL")',
+        ),
+    },
+    "sql": {
+        "SINK": (_SINK, ""),
+        "FLOW": (_SQL_FLOW, ""),
+        "GOOD": ("SELECT value", _FAILING),
+        "FLOWS": (
+            '("page_counts_to_topic", "page_counts_to_files", "bad_clicks")',
+            '("page_counts_to_topic", "page_counts_to_files")',
+        ),
+    },
+}

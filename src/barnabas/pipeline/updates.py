@@ -1,0 +1,82 @@
+"""One update of a pipeline: the definitions become a graph on Spark's side, which runs it once.
+
+Spark's pipelines know updates alone: each streaming flow reads what there is when it starts
+(AvailableNow), then ends. The next update goes on from the checkpoints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from barnabas.pipeline.definitions import define
+from barnabas.pipeline.engine import connect_mode
+from barnabas.pipeline.errors import PipelineError
+from barnabas.pipeline.explaining import explain
+from barnabas.pipeline.spec import Spec
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Refresh:
+    """What is computed anew, from the beginning of its sources: some, all, or (default) nothing."""
+
+    names: Sequence[str] = ()
+    everything: bool = False
+
+
+def update(
+    spark: SparkSession,
+    spec: Spec,
+    tell: Tell,
+    *,
+    refresh: Refresh | None = None,
+    dry: bool = False,
+) -> None:
+    """Run a pipeline once (dry: only judge it), and tell what Spark says on the way."""
+    from pyspark.errors import PySparkException
+    from pyspark.pipelines.spark_connect_graph_element_registry import (
+        SparkConnectGraphElementRegistry,
+    )
+    from pyspark.pipelines.spark_connect_pipeline import create_dataflow_graph, start_run
+
+    refresh = refresh or Refresh()
+    said: list[str] = []
+    try:
+        with connect_mode():
+            graph = create_dataflow_graph(spark, spec.catalog, spec.database, spec.configuration)
+            try:
+                define(spec, SparkConnectGraphElementRegistry(spark, graph), spark, graph)
+                names, everything = list(refresh.names), refresh.everything
+                for result in start_run(spark, graph, names, everything, [], dry, spec.storage):
+                    if "pipeline_event_result" in result:
+                        text = result["pipeline_event_result"].event.message
+                        said.append(text)
+                        tell(text)
+            finally:
+                _drop(spark, graph)
+    except PySparkException as failure:
+        raise PipelineError(_why(failure, said)) from failure
+
+
+def _why(failure: BaseException, said: Sequence[str]) -> str:
+    """Return what ended an update: the flow that failed says more than the update does."""
+    failed = [text for text in said if "Error:" in text and "upstream failure" not in text]
+    if failed:
+        head, _, rest = failed[-1].partition("Error:")
+        return f"{' '.join(head.split())} {explain(rest)}"
+    return explain(str(failure))
+
+
+def _drop(spark: Any, graph: str) -> None:
+    """Have Spark forget a graph; each update makes one."""
+    import pyspark.sql.connect.proto as pb2
+
+    command = pb2.Command()
+    command.pipeline_command.drop_dataflow_graph.dataflow_graph_id = graph
+    spark.client.execute_command(command)

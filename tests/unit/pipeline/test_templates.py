@@ -1,0 +1,66 @@
+"""The project that `init` writes."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from barnabas.pipeline.errors import PipelineError
+from barnabas.pipeline.templates import Project
+
+
+def made(directory: Path, **options: str) -> dict[str, str]:
+    return Project(directory, "broker:9092", **options).files()  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("language", ["python", "sql"])
+@pytest.mark.parametrize("bad_records", ["dead-letter", "fail"])
+def test_every_place_is_filled_and_python_is_python(
+    tmp_path: Path, language: str, bad_records: str
+) -> None:
+    for place, text in made(tmp_path / "shop", language=language, bad_records=bad_records).items():
+        assert "@" not in text.replace("@dp", ""), place
+        assert all(len(line) <= 100 for line in text.splitlines() if str(tmp_path) not in line)
+        if place.endswith(".py"):
+            ast.parse(text)
+
+
+def test_a_python_project_is_one_file_of_three_flows(tmp_path: Path) -> None:
+    files = made(tmp_path / "shop")
+    assert list(files) == ["spark-pipeline.yml", "transformations/clicks.py", ".gitignore"]
+    text = files["transformations/clicks.py"]
+    assert text.count("@dp.append_flow") == 3
+    assert text.count('"exactlyOnce": "true"') == 2
+    assert '{"kafka.bootstrap.servers": "broker:9092"}' in text
+    assert f"file://{tmp_path}/shop/files/page-counts" in text
+    assert f'storage: "file://{tmp_path}/shop/storage"' in files["spark-pipeline.yml"]
+
+
+def test_an_sql_project_has_its_flows_in_sql(tmp_path: Path) -> None:
+    files = made(tmp_path / "shop", language="sql")
+    assert files["transformations/clicks.sql"].count("CREATE FLOW") == 3
+    assert "append_flow" not in files["transformations/topics.py"]
+
+
+@pytest.mark.parametrize("language", ["python", "sql"])
+def test_a_project_that_fails_has_no_dead_letters(tmp_path: Path, language: str) -> None:
+    project = Project(tmp_path, "b:1", language, "fail")  # type: ignore[arg-type]
+    text = "".join(project.files().values())
+    assert "dead_letters" not in text
+    assert "raise_error" in text
+    assert project.topics == ("clicks", "page-counts")
+
+
+def test_nothing_is_replaced(tmp_path: Path) -> None:
+    project = Project(tmp_path / "shop", "b:1")
+    assert (tmp_path / "shop" / "spark-pipeline.yml") in project.write()
+    with pytest.raises(PipelineError, match=r"spark-pipeline.yml: exists"):
+        project.write()
+
+
+def test_a_folder_of_any_name_gives_a_name(tmp_path: Path) -> None:
+    project = Project(tmp_path / 'a "b" {c}', "b:1")
+    assert project.name == "a--b---c-"
+    ast.parse(project.files()["transformations/clicks.py"])
