@@ -60,7 +60,7 @@ TOOLS_3 = {
 POM = """\
 <project>
   <modelVersion>4.0.0</modelVersion>
-  <groupId>local</groupId><artifactId>apache-kafka</artifactId><version>1</version>
+  <groupId>local</groupId><artifactId>jars</artifactId><version>1</version>
   <dependencies>{dependencies}</dependencies>
 </project>
 """
@@ -68,7 +68,7 @@ DEPENDENCY = """
     <dependency>
       <groupId>{group}</groupId><artifactId>{artifact}</artifactId><version>{version}</version>
       <exclusions><exclusion>
-        <groupId>org.slf4j</groupId><artifactId>slf4j-reload4j</artifactId>
+        <groupId>{excluded[0]}</groupId><artifactId>{excluded[1]}</artifactId>
       </exclusion></exclusions>
     </dependency>
 """
@@ -96,9 +96,15 @@ class Distribution:
         with (home / "lock").open("w") as lock:
             # Parallel test workers ask at the same time: one fetches, the others find it done.
             fcntl.flock(lock, fcntl.LOCK_EX)
-            if not (home / f"jars-{version}").is_dir():
-                _copy_jars(home, version)
-        return cls(release, home / f"jars-{version}")
+            jars = home / f"jars-{version}"
+            if not jars.is_dir():
+                artifacts = [
+                    ("org.apache.kafka", "kafka_2.13", version),
+                    ("org.apache.kafka", "kafka-tools", version),
+                    ("org.slf4j", "slf4j-simple", LOGGING_VERSION),
+                ]
+                copy_jars(artifacts, jars, f"Apache Kafka {version}")
+        return cls(release, jars)
 
     @property
     def version(self) -> str:
@@ -246,18 +252,22 @@ class Distribution:
             raise Unavailable(f"kafka-storage format failed: {done.stdout}{done.stderr}")
 
 
-def _copy_jars(home: Path, version: str) -> None:
-    """Have Maven resolve the release and copy every jar, or leave nothing behind."""
+def copy_jars(
+    artifacts: Sequence[tuple[str, str, str]],
+    jars: Path,
+    what: str,
+    excluded: tuple[str, str] = ("org.slf4j", "slf4j-reload4j"),
+) -> None:
+    """Have Maven copy artifacts (group, name, version) and what they need, or nothing.
+
+    Of what they need, `excluded` is left out; ("*", "*") leaves all of it out.
+    """
     if shutil.which("mvn") is None:
-        raise Unavailable("Maven (mvn) is not installed, so Apache Kafka cannot be fetched")
-    artifacts = [
-        ("org.apache.kafka", "kafka_2.13", version),
-        ("org.apache.kafka", "kafka-tools", version),
-        ("org.slf4j", "slf4j-simple", LOGGING_VERSION),
-    ]
+        raise Unavailable(f"Maven (mvn) is not installed, so {what} cannot be fetched")
+    home = jars.parent
     dependencies = "".join(
-        DEPENDENCY.format(group=group, artifact=artifact, version=wanted)
-        for group, artifact, wanted in artifacts
+        DEPENDENCY.format(group=group, artifact=artifact, version=version, excluded=excluded)
+        for group, artifact, version in artifacts
     )
     (home / "pom.xml").write_text(POM.format(dependencies=dependencies))
     with tempfile.TemporaryDirectory(dir=home) as scratch:
@@ -271,8 +281,8 @@ def _copy_jars(home: Path, version: str) -> None:
         )
         if done.returncode != 0:
             reason = (done.stdout + done.stderr).strip().splitlines()[:1]
-            raise Unavailable(f"Maven could not fetch Apache Kafka {version}: {reason}")
-        os.rename(f"{scratch}/jars", home / f"jars-{version}")
+            raise Unavailable(f"Maven could not fetch {what}: {reason}")
+        os.rename(f"{scratch}/jars", jars)
 
 
 def main() -> int:

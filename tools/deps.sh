@@ -1,6 +1,6 @@
 #!/bin/sh
 # What the compat, interop and bench suites use beside the Python environment: system packages, a
-# JavaScript client, an old Python client, Apache Kafka. Every part is optional: one that cannot be had is
+# JavaScript client, an old Python client, Apache Kafka, Spark's connector. Every part is optional: one that cannot be had is
 # named with its reason, and the tests that need it skip with the same reason. Quick when all is there.
 set -u
 cd "$(dirname "$0")/.."
@@ -67,3 +67,10 @@ for release in 3.9 4; do
         note "kafka-$release" "skipped ($answer)"
     fi
 done
+
+# Spark's own Kafka connector, to compare ours with.
+if answer=$("$python" -m tools.spark_connector 2>&1); then
+    note spark-connector present
+else
+    note spark-connector "skipped ($answer)"
+fi
