@@ -7,7 +7,7 @@ readers travel to tasks, connections do not.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Iterable, Mapping
 from typing import Any, TypeVar
 
 from barnabas.admin.group_offsets import commit_offsets
@@ -45,6 +45,10 @@ class Cluster:
     def view(self, choice: Choice) -> View:
         """Return the chosen topics that exist, and both ends of their partitions."""
         return self._call(self._view(choice))
+
+    def latest(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """Return the ends of partitions, in one request of each broker."""
+        return self._call(self._offsets(dict.fromkeys(partitions, LATEST)))
 
     def resolve(self, places: Places, view: View, choice: Choice) -> dict[TopicPartition, int]:
         """Return the offsets that an option means."""

@@ -19,6 +19,9 @@ from barnabas.spark.options import SourceOptions
 from barnabas.spark.plan import Range
 from barnabas.spark.positions import Positions
 
+_TASK_RECORDS = 1000
+"""Fewer than this for each task, and there are fewer tasks: one costs tens of milliseconds."""
+
 
 @dataclass(frozen=True, slots=True)
 class View:
@@ -42,6 +45,11 @@ class Progress:
         self._target = dict(view.latest)
         self._patience = Patience(None, 0)
 
+    @property
+    def ends(self) -> bool:
+        """Whether the run ends by itself: there is nothing to wait for."""
+        return self._target is not None
+
     def begin(self, view: View, starts: Mapping[TopicPartition, int]) -> Positions:
         """Return where the first batch begins, given what the options resolved to."""
         self._options.choice.check(view.topics)
@@ -51,7 +59,8 @@ class Progress:
                 f"{self._options.starting.option}: there are no "
                 f"{'; '.join(map(str, losses))}; failOnDataLoss=false begins at what there is"
             )
-        return Positions(_clamped(starts, view), _ids(view), self._tasks(starts))
+        tasks = self._options.tasks(len(starts))
+        return Positions(_clamped(starts, view), _ids(view), tasks)
 
     def advance(
         self, start: Positions, view: View, limit: int | None, now_ms: float, *, first: bool = False
@@ -79,7 +88,7 @@ class Progress:
         return Positions(
             {place: offset + taken.get(place, 0) for place, offset in current.items()},
             _ids(view),
-            self._tasks(current),
+            self._tasks(current, sum(taken.values())),
             begun,
             self._options.records_per_partition_max,
         )
@@ -134,8 +143,11 @@ class Progress:
                 begun[loss.partition] = min(max(start.offsets[loss.partition], first), end)
         return begun
 
-    def _tasks(self, places: Mapping[TopicPartition, int]) -> int:
-        return self._options.tasks(len(places))
+    def _tasks(self, places: Mapping[TopicPartition, int], records: int) -> int:
+        """Return for how many tasks a batch is planned: few records are not worth several."""
+        if self._options.partitions_min is not None:
+            return self._options.tasks(len(places))
+        return min(self._options.tasks(len(places)), max(1, -(-records // _TASK_RECORDS)))
 
 
 def _out_of_range(

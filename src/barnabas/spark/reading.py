@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from barnabas.blocking.consumer import KafkaConsumer
@@ -26,6 +27,17 @@ ROWS_MAX = 65_536
 _LOOK_MS = 50
 """How long a poll waits: a range may end in offsets that no poll tells of."""
 
+_FETCHING = {"fetch.max.wait.ms": "25", "max.partition.fetch.bytes": str(4 << 20)}
+"""Unless options say else: what a task reads is there, much of it, and nothing is worth a wait."""
+
+Lend = Callable[[Mapping[str, str]], AbstractContextManager[KafkaConsumer]]
+"""Gives out a consumer with some options."""
+
+
+def open_consumer(client: Mapping[str, str]) -> KafkaConsumer:
+    """Return a new consumer."""
+    return KafkaConsumer(**client)
+
 
 def read_ranges(
     client: Mapping[str, str],
@@ -33,12 +45,13 @@ def read_ranges(
     *,
     fails_on_loss: bool,
     patience_ms: float,
+    lend: Lend = open_consumer,
     monotonic: Callable[[], float] = time.monotonic,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the records of ranges as polled batches."""
     if not ranges:
         return
-    with KafkaConsumer(**client) as consumer:
+    with lend({**_FETCHING, **client}) as consumer:
         for wave in waves(ranges):
             reading = Reading(consumer, wave, fails_on_loss, patience_ms, monotonic)
             yield from reading
@@ -80,6 +93,7 @@ class Reading:
         consumer.assign(list(self._left))
         for place, start in self._starts.items():
             consumer.seek(place, start)
+        consumer.resume(*self._starts)  # they may have been paused at the end of an earlier range
         before = dict(self._starts)
         moved_s = self._monotonic()
         while self._left:

@@ -24,20 +24,23 @@ from barnabas.spark.options import SourceOptions
 from barnabas.spark.plan import plan
 from barnabas.spark.positions import INITIAL, Positions, parse_positions, ranges_between
 from barnabas.spark.progress import Progress, View
+from barnabas.spark.rows import check_columns
 from barnabas.spark.tasks import RangesPartition, read_task
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
-_IDLE_S = 0.05
-"""Pause when there is nothing new: Spark would ask some ninety times a second."""
+_IDLE_S, _LOOK_S = 0.05, 0.01
+"""How long to wait when there is nothing new (Spark would ask some ninety times a second), and how
+often to look meanwhile whether a log has grown."""
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Reads topics on and on."""
 
     def __init__(self, options: SourceOptions, schema: StructType) -> None:
+        check_columns(schema.names, options.value_format, options.transform)
         self._options = options
         self._schema = schema
         self._cluster = Cluster(options.client)
@@ -60,22 +63,13 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         """Return where the next batch ends; `start` itself while there is nothing to read."""
-        view = self._look()
         at = parse_positions(start)
-        first = at is None
-        if at is None:
-            options = self._options
-            options.choice.check(view.topics)
-            starts = self._cluster.resolve(options.starting, view, options.choice)
-            at = self._progress.begin(view, starts)
-        else:
+        if at is not None:
             self._commit(at)
-        most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
-        end = self._progress.advance(at, view, most, time.monotonic() * 1000, first=first)
-        if end is None:
-            time.sleep(_IDLE_S)
-            return start
-        return end.to_json()
+        end = self._end(at, limit)
+        if end is None and not self._progress.ends and self._grows():
+            end = self._end(at, limit)
+        return start if end is None else end.to_json()
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
         """Return the ends of the logs as last seen, for the progress reports."""
@@ -112,6 +106,28 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def stop(self) -> None:
         """Close the connections."""
         self._cluster.close()
+
+    def _end(self, at: Positions | None, limit: ReadLimit) -> Positions | None:
+        view = self._look()
+        first = at is None
+        if at is None:
+            options = self._options
+            options.choice.check(view.topics)
+            starts = self._cluster.resolve(options.starting, view, options.choice)
+            at = self._progress.begin(view, starts)
+        most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
+        return self._progress.advance(at, view, most, time.monotonic() * 1000, first=first)
+
+    def _grows(self) -> bool:
+        """Wait a little; tell at once if there is something new."""
+        assert self._view is not None
+        known = self._view.latest
+        until_s = time.monotonic() + _IDLE_S
+        while time.monotonic() < until_s:
+            time.sleep(_LOOK_S)
+            if self._cluster.latest(known) != known:
+                return True
+        return False
 
     def _look(self) -> View:
         self._view = self._cluster.view(self._options.choice)

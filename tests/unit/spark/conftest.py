@@ -16,7 +16,7 @@ NUMBERS = itertools.count()
 
 @pytest.fixture(scope="module")
 def bootstrap() -> Iterator[str]:
-    with Cluster() as cluster:
+    with Cluster(options={"log.cleaner.backoff.ms": 100}) as cluster:
         yield cluster.bootstrap
 
 
@@ -27,10 +27,10 @@ def admin(bootstrap: str) -> Iterator[KafkaAdminClient]:
 
 
 @pytest.fixture
-def new_topic(admin: KafkaAdminClient) -> Callable[[int], str]:
-    def make(partitions: int = 1) -> str:
+def new_topic(admin: KafkaAdminClient) -> Callable[..., str]:
+    def make(partitions: int = 1, **configs: str) -> str:
         name = f"topic-{next(NUMBERS)}"
-        admin.create_topics([NewTopic(name, partitions, 1)])
+        admin.create_topics([NewTopic(name, partitions, 1, topic_configs=configs)])
         return name
 
     return make

@@ -150,3 +150,15 @@ def test_a_replay_does_not_read_another_topic_of_the_same_name() -> None:
         with pytest.raises(DataLossError, match=f"offsets 5 to 8 of t-0 .*{why}"):
             progress.still_there(ranges, end, now)
         assert lenient.still_there(ranges, end, now) == []
+
+
+def test_few_records_are_read_by_few_tasks_unless_options_say_else() -> None:
+    def tasks(records: int, **given: str) -> int:
+        end = Progress(options(**given)).advance(at(0, 0), view((0, records), (0, 0)), None, 0)
+        assert end is not None
+        return end.tasks
+
+    most = options().tasks(2)
+    assert (tasks(1), tasks(1000), tasks(1_000_000)) == (1, 1, most)
+    assert tasks(1001) == min(2, most)
+    assert tasks(1, minPartitions="5") == 5

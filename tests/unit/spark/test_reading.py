@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 import pytest
@@ -9,20 +10,35 @@ import pytest
 pa = pytest.importorskip("pyarrow", reason="pip install 'barnabas[arrow]'")
 
 from barnabas import KafkaAdminClient, KafkaProducer, TopicPartition  # noqa: E402
+from barnabas.spark.consumers import Consumers  # noqa: E402
 from barnabas.spark.errors import DataLossError, StalledError  # noqa: E402
 from barnabas.spark.plan import Range  # noqa: E402
-from barnabas.spark.reading import read_ranges  # noqa: E402
+from barnabas.spark.reading import Lend, open_consumer, read_ranges  # noqa: E402
+
+COMPACTED = {
+    "cleanup.policy": "compact",
+    "segment.bytes": "500",
+    "min.cleanable.dirty.ratio": "0.01",
+}
 
 
 def read(
-    bootstrap: str, *ranges: Range, fails_on_loss: bool = True, patience_ms: float = 30_000
+    bootstrap: str,
+    *ranges: Range,
+    fails_on_loss: bool = True,
+    patience_ms: float = 30_000,
+    lend: Lend = open_consumer,
+    **options: str,
 ) -> list[tuple[str, int, int, bytes]]:
     client = {
         "bootstrap.servers": bootstrap,
         "auto.offset.reset": "none",
         "isolation.level": "read_committed",
+        **options,
     }
-    batches = read_ranges(client, ranges, fails_on_loss=fails_on_loss, patience_ms=patience_ms)
+    batches = read_ranges(
+        client, ranges, fails_on_loss=fails_on_loss, patience_ms=patience_ms, lend=lend
+    )
     return [
         (row["topic"], row["partition"], row["offset"], row["value"])
         for batch in batches
@@ -93,3 +109,55 @@ def test_records_that_were_promised_and_are_not_there(bootstrap: str, filled: st
         read(bootstrap, Range(filled, 0, 150, 160))
     with pytest.raises(StalledError, match=f"pollTimeoutMs=100: {filled}-0 at 100"):
         read(bootstrap, Range(filled, 0, 90, 110), patience_ms=100)
+
+
+def test_a_later_range_of_a_partition_that_was_done_first(bootstrap: str, filled: str) -> None:
+    # Answers of a few records each: the first partition is done long before the second.
+    found = read(
+        bootstrap,
+        Range(filled, 0, 0, 1),
+        Range(filled, 0, 98, 100),
+        Range(filled, 1, 0, 100),
+        patience_ms=5000,
+        **{"max.partition.fetch.bytes": "1"},
+    )
+    assert sorted(row[1:3] for row in found) == [
+        *((0, offset) for offset in (0, 98, 99)),
+        *((1, offset) for offset in range(100)),
+    ]
+
+
+def test_a_consumer_that_served_other_ranges(bootstrap: str, filled: str) -> None:
+    consumers = Consumers()
+    try:
+        for first in (50, 60, 10):
+            ranges = Range(filled, 0, first, first + 5), Range(filled, 1, first, first + 10)
+            found = read(bootstrap, *ranges, lend=consumers.lend)
+            assert sorted(row[1:3] for row in found) == [
+                *((0, offset) for offset in range(first, first + 5)),
+                *((1, offset) for offset in range(first, first + 10)),
+            ]
+        assert len(read(bootstrap, Range(filled, 1, 0, 100), lend=consumers.lend)) == 100
+    finally:
+        consumers.close()
+
+
+def test_a_compacted_log_has_gaps(
+    bootstrap: str, new_topic: Callable[..., str], admin: KafkaAdminClient
+) -> None:
+    """Ranges begin and end at offsets that are no longer there."""
+    topic = new_topic(1, **COMPACTED)
+    with KafkaProducer(bootstrap_servers=bootstrap) as producer:
+        for number in range(300):
+            key = b"key %d" % number if number % 7 == 0 else b"key of many"
+            producer.send(topic, b"%d" % number, key=key, partition=0)
+            if number % 10 == 9:
+                producer.flush()
+    deadline_s = time.monotonic() + 30
+    while len(found := read(bootstrap, Range(topic, 0, 0, 200))) > 29:
+        assert time.monotonic() < deadline_s, f"{len(found)} records are still there"
+    kept = range(0, 200, 7)
+    assert [row[2] for row in found] == list(kept)
+    for start, until in ((0, 100), (100, 200), (8, 9), (8, 14), (7, 8), (1, 22)):
+        part = read(bootstrap, Range(topic, 0, start, until))
+        assert [row[2] for row in part] == [each for each in kept if start <= each < until]

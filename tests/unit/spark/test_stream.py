@@ -18,6 +18,7 @@ from pyspark.sql.types import BinaryType, StructField, StructType
 from barnabas import KafkaAdminClient, KafkaProducer
 from barnabas.admin import NewTopic
 from barnabas.model.errors import InvalidValueError
+from barnabas.spark import tasks
 from barnabas.spark.batch import BatchReader
 from barnabas.spark.datasource import BarnabasSource
 from barnabas.spark.errors import DataLossError
@@ -47,6 +48,13 @@ class Run:
             for batch in in_task.read(task)
             for row in batch.to_pylist()
         )
+
+
+@pytest.fixture(autouse=True, scope="module")
+def worker() -> Iterator[None]:
+    """End what a worker process would keep between tasks."""
+    yield
+    tasks._worker().close()
 
 
 @pytest.fixture
@@ -122,12 +130,12 @@ def test_a_replay_has_the_tasks_of_then_whatever_the_options_say_now(
     initial = stream.reader.initialOffset()
     end = stream.latest(initial)
 
-    def tasks(reader: StreamReader) -> list[Any]:
+    def planned_by(reader: StreamReader) -> list[Any]:
         return [task.value for task in reader.partitions(initial, end)]
 
-    planned = tasks(stream.reader)
+    planned = planned_by(stream.reader)
     assert len(planned) >= 7  # of three offsets each
-    assert tasks(run(subscribe=topic).reader) == planned
+    assert planned_by(run(subscribe=topic).reader) == planned
 
 
 def test_offsets_are_committed_for_the_group_once_spark_is_done_with_them(
