@@ -159,7 +159,10 @@ class AIOKafkaProducer:
             rows = [preparation.row(topic, row, partition) for row in rows]
         append = rows_appender(core.accumulator, topic, rows, partition)
         segments: list[Segment] = []
-        await self._append_rows(topic, append, segments)
+        try:
+            await self._append_rows(topic, append, segments)
+        finally:  # what was queued before a row was refused is on its way
+            preparation.follow_many(segments)
         return ManyFuture(segments, _never_wait)
 
     async def send_arrow(

@@ -141,7 +141,12 @@ class KafkaProducer:
                 self._await_topic(topic)
             rows = [preparation.row(topic, row, partition) for row in rows]
         append = rows_appender(self._core.accumulator, topic, rows, partition)
-        return self._append_all(topic, [append])
+        segments: list[Segment] = []
+        try:
+            self._append(topic, append, segments)
+        finally:  # what was queued before a row was refused is on its way
+            preparation.follow_many(segments)
+        return ManyFuture(segments, self._core.accumulator.wait)
 
     def send_arrow(
         self,
@@ -154,7 +159,10 @@ class KafkaProducer:
         timestamp. Serializers, interceptors and partitioners are not asked.
         """
         accumulator = self._core.accumulator
-        return self._append_all(topic, table_appenders(accumulator, topic, table, partition))
+        segments: list[Segment] = []
+        for append in table_appenders(accumulator, topic, table, partition):
+            self._append(topic, append, segments)
+        return ManyFuture(segments, accumulator.wait)
 
     def flush(self, timeout: float | None = None) -> None:
         """Send everything queued so far and wait for the outcome, at most `timeout` seconds."""
@@ -293,12 +301,6 @@ class KafkaProducer:
     def _transactions(self, wish: str) -> Transacting:
         self._check_open()
         return needs_transactions(self._core.transacting, wish)
-
-    def _append_all(self, topic: str, appenders: Any) -> ManyFuture:
-        segments: list[Segment] = []
-        for append in appenders:
-            self._append(topic, append, segments)
-        return ManyFuture(segments, self._core.accumulator.wait)
 
     def _append(self, topic: str, append: Append, segments: list[Segment]) -> None:
         row = 0
