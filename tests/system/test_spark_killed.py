@@ -1,51 +1,70 @@
-"""A driver that is killed in the middle and started again copies a topic exactly once."""
+"""Whoever dies, at whatever step: a stream with `exactlyOnce` writes every record once.
+
+On a standalone Spark, in seeded order, a Python worker, an executor, the driver or the broker is
+killed between two steps of a batch; what is dead is started again. In the end the target has, in
+each partition, the records of the source, one by one and in their order.
+
+`BARNABAS_CHAOS_KILLS` says how many there are (3 unless it is set: one of each kind). The seed is
+`BARNABAS_CHAOS_SEED`, or is drawn, and printed.
+"""
 
 from __future__ import annotations
 
+import itertools
+import json
 import os
-import signal
-import subprocess
-import sys
+import random
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from tests.system.standalone import CONF, Process, Standalone, driver
 
 from barnabas import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from barnabas.admin import NewTopic
+from barnabas.testing import Cluster
 
 pytest.importorskip("pyspark", reason="pip install 'barnabas[spark]'")
+
+from tests.system.stopping_sink import COMMIT_STEPS, TASK_STEPS
+
+KILLS = int(os.environ.get("BARNABAS_CHAOS_KILLS", "3"))
 
 pytestmark = [
     pytest.mark.system,
     pytest.mark.xdist_group("spark"),
-    pytest.mark.timeout(900),  # two sessions, one after the other
+    pytest.mark.timeout(600 + 60 * KILLS),
 ]
 
-SOURCE, TARGET = "killed-source", "killed-target"
-BATCH, RECORDS = 30, 120
-DEADLINE_S = 240
+PARTITIONS, BATCH = 4, 40
+GROUP = "killed-readers"
+DEADLINE_S = 300.0
+"""For the next sign of life: a kill, or a batch that is done."""
 
-DRIVER = """
-import sys
+PROGRAM = """
+import json, sys
 from pyspark.sql import SparkSession
+from tests.system.stopping_sink import StoppingSource
 
-bootstrap, checkpoint, source, target, limit = sys.argv[1:]
-spark = (
-    SparkSession.builder.master("local[2]")
-    .config("spark.ui.enabled", "false")
-    .config("spark.sql.shuffle.partitions", "2")
-    .getOrCreate()
-)
+master, bootstrap, directory, limit, conf = sys.argv[1:]
+builder = SparkSession.builder.master(master)
+for name, value in json.loads(conf).items():
+    builder = builder.config(name, value)
+spark = builder.getOrCreate()
+spark.dataSource.register(StoppingSource)
 servers = {"kafka.bootstrap.servers": bootstrap}
 rows = (
     spark.readStream.format("barnabas").options(**servers)
-    .options(subscribe=source, startingOffsets="earliest", maxOffsetsPerTrigger=limit)
-    .load().select("key", "value")
+    .options(subscribe="killed-source", startingOffsets="earliest", includeHeaders="true")
+    .options(offsetGroup="killed-readers", maxOffsetsPerTrigger=limit).load()
 )
 query = (
-    rows.writeStream.format("barnabas").options(**servers)
-    .options(topic=target, exactlyOnce="true", checkpointLocation=checkpoint)
+    rows.select("key", "value", "partition", "timestamp", "headers")
+    .writeStream.format("barnabas-stopping").options(**servers)
+    .options(topic="killed-target", exactlyOnce="true", stops=directory)
+    .option("checkpointLocation", directory + "/checkpoint")
     .trigger(availableNow=True).start()
 )
 query.awaitTermination()
@@ -53,73 +72,131 @@ spark.stop()
 """
 
 
-class Driver:
-    """A process that runs the query, with its JVM."""
-
-    def __init__(self, bootstrap: str, directory: Path) -> None:
-        self._log = (directory / "driver.log").open("ab")
-        self._process = subprocess.Popen(
-            [
-                *(sys.executable, "-c", DRIVER),
-                *(bootstrap, str(directory / "checkpoint"), SOURCE, TARGET, str(BATCH)),
-            ],
-            env={**os.environ, "PYSPARK_PYTHON": sys.executable},
-            stdout=self._log,
-            stderr=self._log,
-            start_new_session=True,
-        )
-
-    def kill(self) -> None:
-        """End the driver and its JVM at once; workers end when they miss it."""
-        if self._process.poll() is None:
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
-        self._log.close()
-
-    def wait(self) -> int:
-        """Return its exit status."""
-        return self._process.wait(DEADLINE_S)
-
-    @property
-    def running(self) -> bool:
-        return self._process.poll() is None
+@pytest.fixture
+def cluster() -> Iterator[Cluster]:
+    """A broker that can be killed."""
+    with Cluster(process=True) as running:
+        yield running
 
 
-def values(consumer: KafkaConsumer) -> list[int]:
-    """Return what has come since the last call."""
-    found = consumer.poll(timeout_ms=100)
-    return [int(record.value) for records in found.values() for record in records]
+def planned(seed: int, count: int) -> list[dict[str, Any]]:
+    """Return the kills of a run: one in a batch, from the second on."""
+    chance = random.Random(seed)
+    pairs = [
+        *itertools.product(TASK_STEPS, ("worker", "executor", "driver", "broker")),
+        *itertools.product(COMMIT_STEPS, ("worker", "driver", "broker")),
+    ]
+    chance.shuffle(pairs)
+    if count <= 3:  # one of each kind; a driver takes its processes with it
+        kinds = [("worker", "executor"), ("driver",), ("broker",)]
+        chosen = [next(pair for pair in pairs if pair[1] in kind) for kind in kinds[:count]]
+    else:
+        chosen = [pairs[number % len(pairs)] for number in range(count)]
+    return [
+        {"number": number, "batch": number + 1, "step": step, "victim": victim}
+        for number, (step, victim) in enumerate(chosen)
+    ]
 
 
-def test_every_record_is_written_once(bootstrap: str, tmp_path: Path) -> None:
-    with KafkaAdminClient(bootstrap_servers=bootstrap) as admin:
-        admin.create_topics([NewTopic(SOURCE, 3, 1), NewTopic(TARGET, 1, 1)])
-    with KafkaProducer(bootstrap_servers=bootstrap) as producer:
-        for number in range(RECORDS):
-            producer.send(SOURCE, b"%d" % number, partition=number % 3)
+class Run:
+    """A query from its first start to its end, however often it is killed in between."""
+
+    def __init__(self, master: str, cluster: Cluster, directory: Path) -> None:
+        self._words = [master, cluster.bootstrap, str(directory), str(BATCH), json.dumps(CONF)]
+        self._cluster = cluster
+        self._directory = directory
+        self._lives = 0
+
+    def finish(self, kills: list[dict[str, Any]]) -> int:
+        """Run until the query is done; return how many drivers it took."""
+        (self._directory / "stops.json").write_text(json.dumps(kills))
+        left = list(kills)
+        program, begun_before = self._start(), 0
+        signs, deadline_s = 0, 0.0
+        try:
+            while program.code != 0:
+                for kill in [each for each in left if self._has("reached", each)]:
+                    left.remove(kill)
+                    if kill["victim"] == "driver":
+                        program.end()
+                    else:
+                        self._cluster.kill()
+                        self._cluster.start()
+                    (self._directory / f"go-{kill['number']}").touch()
+                begun = sum(self._has("begun", each) for each in kills)
+                if program.code not in (None, 0):
+                    # It was killed, or its query failed with what was killed.
+                    assert begun > begun_before, program.text()[-4000:]
+                    begun_before = begun
+                    program.end()
+                    program = self._start()
+                done = len(list(self._directory.glob("checkpoint/commits/*")))
+                if begun + done + self._lives != signs:
+                    signs, deadline_s = begun + done + self._lives, time.monotonic() + DEADLINE_S
+                assert time.monotonic() < deadline_s, program.text()[-4000:]
+                time.sleep(0.02)
+        finally:
+            program.end()
+        return self._lives
+
+    def _has(self, name: str, kill: dict[str, Any]) -> bool:
+        return (self._directory / f"{name}-{kill['number']}").exists()
+
+    def _start(self) -> Process:
+        self._lives += 1
+        return driver(PROGRAM, self._words, self._directory / f"driver-{self._lives}.log")
+
+
+def committed(bootstrap: str, topic: str) -> dict[int, list[Any]]:
+    """Return the committed records of a topic, partition by partition."""
+    places = [TopicPartition(topic, index) for index in range(PARTITIONS)]
     with KafkaConsumer(bootstrap_servers=bootstrap, isolation_level="read_committed") as consumer:
-        place = TopicPartition(TARGET, 0)
-        consumer.assign([place])
+        consumer.assign(places)
         consumer.seek_to_beginning()
-        seen: list[int] = []
-        driver = Driver(bootstrap, tmp_path)
-        try:
-            deadline_s = time.monotonic() + DEADLINE_S
-            # One batch and the first transaction of the next: the driver is about to commit the
-            # second, or to note that the batch is done.
-            while len(seen) <= BATCH:
-                assert driver.running, (tmp_path / "driver.log").read_text()[-2000:]
-                assert time.monotonic() < deadline_s
-                seen += values(consumer)
-        finally:
-            driver.kill()
-        assert len(seen) < RECORDS  # it was killed on its way
-        driver = Driver(bootstrap, tmp_path)
-        try:
-            assert driver.wait() == 0, (tmp_path / "driver.log").read_text()[-2000:]
-        finally:
-            driver.kill()
-        end = consumer.end_offsets([place])[place]
-        while consumer.position(place) < end:
-            seen += values(consumer)
-    assert sorted(seen) == list(range(RECORDS))
+        ends = consumer.end_offsets(places)
+        found: dict[int, list[Any]] = {place.partition: [] for place in places}
+        while any(consumer.position(place) < ends[place] for place in places):
+            for place, records in consumer.poll(timeout_ms=100).items():
+                found[place.partition] += [
+                    (each.key, each.value, each.timestamp, tuple(each.headers)) for each in records
+                ]
+        return found
+
+
+def test_every_record_is_written_once(
+    standalone: Standalone, cluster: Cluster, tmp_path: Path
+) -> None:
+    seed = int(os.environ.get("BARNABAS_CHAOS_SEED", "0")) or random.randrange(1 << 32)
+    kills = planned(seed, KILLS)
+    print(f"BARNABAS_CHAOS_SEED={seed}:", *(f"{each['victim']}/{each['step']}" for each in kills))
+    count = BATCH * (len(kills) + 2)
+    with KafkaAdminClient(bootstrap_servers=cluster.bootstrap) as admin:
+        keeping = {"retention.ms": "-1"}
+        admin.create_topics(
+            [
+                NewTopic(name, PARTITIONS, 1, topic_configs=keeping)
+                for name in ("killed-source", "killed-target")
+            ]
+        )
+    with KafkaProducer(bootstrap_servers=cluster.bootstrap) as producer:
+        for number in range(count):
+            producer.send(
+                "killed-source",
+                b"%d" % number,
+                key=b"k%d" % (number % 7),
+                partition=number % PARTITIONS,
+                timestamp_ms=1_700_000_000_000 + number,
+                headers=[("n", b"%d" % number)],
+            )
+    began_s = time.monotonic()
+    lives = Run(standalone.master, cluster, tmp_path).finish(kills)
+    print(f"{len(kills)} kills, {lives} drivers, {time.monotonic() - began_s:.0f} s")
+    assert len(list(tmp_path.glob("begun-*"))) == len(kills)
+    sent = committed(cluster.bootstrap, "killed-source")
+    assert sum(map(len, sent.values())) == count
+    assert committed(cluster.bootstrap, "killed-target") == sent
+    with KafkaAdminClient(bootstrap_servers=cluster.bootstrap) as admin:
+        offsets = admin.list_consumer_group_offsets(GROUP)
+    assert {place.partition: each.offset for place, each in offsets.items()} == dict.fromkeys(
+        range(PARTITIONS), count // PARTITIONS
+    )

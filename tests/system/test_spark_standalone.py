@@ -1,0 +1,129 @@
+"""On a real standalone Spark: executors in processes of their own read and write topics."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.system.standalone import CONF, Standalone, driver
+
+from barnabas import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
+from barnabas.admin import NewTopic
+
+pytest.importorskip("pyspark", reason="pip install 'barnabas[spark]'")
+
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.xdist_group("spark"),
+    pytest.mark.timeout(600),
+]
+
+PARTITIONS, RECORDS = 4, 2000
+GROUP = "standalone-readers"
+
+PROGRAM = """
+import json, sys
+from pyspark.sql import SparkSession
+
+master, bootstrap, checkpoint, conf = sys.argv[1:]
+builder = SparkSession.builder.master(master)
+for name, value in json.loads(conf).items():
+    builder = builder.config(name, value)
+spark = builder.getOrCreate()
+servers = {"kafka.bootstrap.servers": bootstrap}
+rows = spark.read.format("barnabas").options(**servers).option("subscribe", "alone-source").load()
+said = {
+    "count": rows.count(),
+    "sum": rows.selectExpr("sum(cast(cast(value AS STRING) AS BIGINT)) AS s").first().s,
+    "places": sorted(
+        row.partition for row in rows.where("cast(value AS STRING) = '7'").collect()
+    ),
+}
+rows.select("key", "value", "partition").write.format("barnabas").options(**servers).option(
+    "topic", "alone-batch"
+).mode("append").save()
+
+stream = (
+    spark.readStream.format("barnabas").options(**servers)
+    .options(subscribe="alone-source", startingOffsets="earliest", includeHeaders="true")
+    .options(offsetGroup=GROUP, maxOffsetsPerTrigger="700").load()
+)
+query = (
+    stream.select("key", "value", "partition", "timestamp", "headers")
+    .writeStream.format("barnabas").options(**servers)
+    .options(topic="alone-stream", exactlyOnce="true", checkpointLocation=checkpoint)
+    .trigger(availableNow=True).start()
+)
+query.awaitTermination()
+said["batches"] = [each["numInputRows"] for each in query.recentProgress if each["numInputRows"]]
+executors = spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size() - 1
+said["executors"] = executors
+spark.stop()
+print("SAID " + json.dumps(said), flush=True)
+""".replace("GROUP", repr(GROUP))
+
+
+def committed(bootstrap: str, topic: str) -> dict[int, list[Any]]:
+    """Return the committed records of a topic, partition by partition."""
+    places = [TopicPartition(topic, index) for index in range(PARTITIONS)]
+    with KafkaConsumer(bootstrap_servers=bootstrap, isolation_level="read_committed") as consumer:
+        consumer.assign(places)
+        consumer.seek_to_beginning()
+        ends = consumer.end_offsets(places)
+        found: dict[int, list[Any]] = {place.partition: [] for place in places}
+        while any(consumer.position(place) < ends[place] for place in places):
+            for place, records in consumer.poll(timeout_ms=100).items():
+                found[place.partition] += [
+                    (each.key, each.value, each.timestamp, tuple(each.headers)) for each in records
+                ]
+        return found
+
+
+def test_batches_and_streams_run_on_two_workers(
+    standalone: Standalone, bootstrap: str, tmp_path: Path
+) -> None:
+    with KafkaAdminClient(bootstrap_servers=bootstrap) as admin:
+        names = ("alone-source", "alone-batch", "alone-stream")
+        admin.create_topics(
+            [NewTopic(name, PARTITIONS, 1, topic_configs={"retention.ms": "-1"}) for name in names]
+        )
+    with KafkaProducer(bootstrap_servers=bootstrap) as producer:
+        for number in range(RECORDS):
+            producer.send(
+                "alone-source",
+                b"%d" % number,
+                key=b"k%d" % (number % 10),
+                partition=number % PARTITIONS,
+                timestamp_ms=1_700_000_000_000 + number,
+                headers=[("n", b"%d" % number)],
+            )
+    program = driver(
+        PROGRAM,
+        [standalone.master, bootstrap, str(tmp_path / "checkpoint"), json.dumps(CONF)],
+        tmp_path / "driver.log",
+    )
+    try:
+        assert program.wait(300) == 0, program.text()[-3000:]
+        said = json.loads(program.text().rpartition("SAID ")[2])
+    finally:
+        program.end()
+    assert said == {
+        "count": RECORDS,
+        "sum": sum(range(RECORDS)),
+        "places": [7 % PARTITIONS],
+        "batches": [700, 700, 600],
+        "executors": 2,
+    }
+    sent = committed(bootstrap, "alone-source")
+    assert sum(map(len, sent.values())) == RECORDS
+    assert committed(bootstrap, "alone-stream") == sent
+    written = committed(bootstrap, "alone-batch")
+    for index, records in sent.items():
+        assert sorted(each[:2] for each in written[index]) == sorted(each[:2] for each in records)
+    with KafkaAdminClient(bootstrap_servers=bootstrap) as admin:
+        offsets = admin.list_consumer_group_offsets(GROUP)
+    assert {place.partition: each.offset for place, each in offsets.items()} == dict.fromkeys(
+        range(PARTITIONS), RECORDS // PARTITIONS
+    )
