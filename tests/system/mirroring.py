@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -17,7 +18,14 @@ from typing import Any, NamedTuple
 from barnabas import KafkaAdminClient, KafkaConsumer, TopicPartition
 from barnabas.admin.topics import NewTopic
 from barnabas.aio import AIOKafkaProducer
+from barnabas.client.retry import Backoff
+from barnabas.mirror.clients import Side
+from barnabas.mirror.errands import Errand, Outcome, run_lanes
+from barnabas.mirror.ground import Engine, MirrorOptions
+from barnabas.mirror.mirror import Mirror
 from barnabas.mirror.provenance import HEADER, origin_offset
+from barnabas.mirror.rounds import Rounds, Runner
+from barnabas.mirror.selection import Selection
 from barnabas.mirror.sending import send_rows
 
 DEADLINE_S = 60.0
@@ -174,3 +182,44 @@ def closing(client: Any) -> Iterator[Any]:
         yield client
     finally:
         client.close()
+
+
+class Here:
+    """Runs errands in this process, and keeps them."""
+
+    def __init__(self) -> None:
+        self.errands: list[Errand] = []
+
+    def capacity(self) -> int:
+        return 2
+
+    async def run(self, errands: Sequence[Errand]) -> list[Outcome]:
+        self.errands += errands
+        return [await run_lanes(errand) for errand in errands]
+
+
+def copy_in_rounds(clusters: tuple[str, str], topic: str, runner: Runner) -> Mirror:
+    """Copy a topic until caught up, by errands; the mirror has the topic's name."""
+    source, target = (Side({"bootstrap.servers": each}) for each in clusters)
+    options = MirrorOptions(
+        source,
+        target,
+        Selection([re.escape(topic)]),
+        name=topic,
+        until_caught_up=True,
+        commit_interval_ms=50,
+    )
+
+    async def run() -> Mirror:
+        made = Mirror(
+            options,
+            Engine(lambda ground: Rounds(ground, runner), shared=True),
+            backoff=Backoff(lambda: 0.5, initial_ms=1, max_ms=10),
+            patience_ms=60_000,
+            tell=lambda text: None,
+            now_ms=asyncio.get_running_loop().time() * 1000,
+        )
+        await made.run()
+        return made
+
+    return asyncio.run(run())

@@ -17,8 +17,10 @@ from typing import Any
 
 import pytest
 from tests.system.mirroring import (
+    Here,
     closing,
     cluster_id,
+    copy_in_rounds,
     create,
     mirror,
     read,
@@ -28,13 +30,9 @@ from tests.system.mirroring import (
 
 from barnabas import KafkaAdminClient, TopicPartition
 from barnabas.aio import AIOKafkaAdminClient, AIOKafkaProducer
-from barnabas.client.retry import Backoff
 from barnabas.mirror.clients import Side
 from barnabas.mirror.errands import Errand, Outcome, run_lanes
-from barnabas.mirror.ground import Engine, MirrorOptions
-from barnabas.mirror.mirror import Mirror
 from barnabas.mirror.positions import TOPIC_PREFIX
-from barnabas.mirror.rounds import Rounds, Runner
 from barnabas.mirror.selection import Selection
 from barnabas.model.errors import RetriableError
 from barnabas.testing import Cluster
@@ -88,51 +86,6 @@ class Processes:
         return outcome
 
 
-class Here:
-    """Runs errands in this process, and keeps them."""
-
-    def __init__(self) -> None:
-        self.errands: list[Errand] = []
-
-    def capacity(self) -> int:
-        return 2
-
-    async def run(self, errands: Sequence[Errand]) -> list[Outcome]:
-        self.errands += errands
-        return [await run_lanes(errand) for errand in errands]
-
-
-def options(clusters: tuple[str, str], topic: str, **more: Any) -> MirrorOptions:
-    source, target = (Side({"bootstrap.servers": each}) for each in clusters)
-    return MirrorOptions(
-        source,
-        target,
-        Selection([topic]),
-        name=topic,
-        until_caught_up=True,
-        commit_interval_ms=50,
-        **more,
-    )
-
-
-def copy(clusters: tuple[str, str], topic: str, runner: Runner) -> Mirror:
-    """Copy until caught up."""
-
-    async def run() -> Mirror:
-        made = Mirror(
-            options(clusters, topic),
-            Engine(lambda ground: Rounds(ground, runner), shared=True),
-            backoff=Backoff(lambda: 0.5, initial_ms=1, max_ms=10),
-            patience_ms=60_000,
-            tell=lambda text: None,
-            now_ms=asyncio.get_running_loop().time() * 1000,
-        )
-        await made.run()
-        return made
-
-    return asyncio.run(run())
-
-
 def fill(bootstrap: str, topic: str, seed: int, count: int) -> list[list[Any]]:
     """Write records to each partition, and return them."""
     sent = [some_shapes(Random(seed * 10 + index), count) for index in range(PARTITIONS)]
@@ -159,7 +112,7 @@ def test_a_process_that_dies_before_any_step_neither_loses_nor_repeats(
     for number, steps in enumerate([(1, 5), (2, 6), (3, 7), (4, 8), (9, 10), (11, 12), (0, 13)]):
         sent.append(fill(clusters[0], "lost", number, 60))
         runner = Processes(steps)
-        done = copy(clusters, "lost", runner)
+        done = copy_in_rounds(clusters, "lost", runner)
         deaths += runner.deaths
         assert done.progress.lag == 0
         assert done.progress.restarts == bool(runner.deaths)
@@ -173,7 +126,7 @@ def test_engines_take_over_from_each_other(clusters: tuple[str, str]) -> None:
     for number in range(4):
         sent.append(fill(clusters[0], "turns", number, 50))
         if number % 2:
-            done = copy(clusters, "turns", Here())
+            done = copy_in_rounds(clusters, "turns", Here())
             assert (done.progress.records, done.progress.lag) == (50 * PARTITIONS, 0)
         else:
             report = mirror(*clusters, "--topics", "turns", "--name", "turns")
@@ -191,7 +144,7 @@ def test_nothing_is_done_twice_when_an_errand_is_run_twice(clusters: tuple[str, 
             outcomes = await asyncio.gather(*(run_lanes(errand) for errand in ran))
             return list(outcomes)
 
-    done = copy(clusters, "twice", Twice())
+    done = copy_in_rounds(clusters, "twice", Twice())
     assert done.progress.records == 200 * PARTITIONS
     assert_copied(clusters, "twice", *sent)
 
@@ -200,7 +153,7 @@ def test_an_errand_of_an_earlier_session_writes_nothing(clusters: tuple[str, str
     create(clusters[0], "stale", PARTITIONS)
     sent = [fill(clusters[0], "stale", 0, 30)]
     runner = Here()
-    copy(clusters, "stale", runner)
+    copy_in_rounds(clusters, "stale", runner)
     sent.append(fill(clusters[0], "stale", 1, 30))
     mirror(*clusters, "--topics", "stale", "--name", "stale")  # which takes the mirror over
     for errand in runner.errands:
@@ -220,7 +173,7 @@ def test_an_errand_that_was_about_to_commit_is_shut_out(
     create(clusters[0], "slow", PARTITIONS)
     sent = [fill(clusters[0], "slow", 0, 30)]
     runner = Here()
-    copy(clusters, "slow", runner)
+    copy_in_rounds(clusters, "slow", runner)
     sent.append(fill(clusters[0], "slow", 1, 30))
     commit = AIOKafkaProducer.commit_transaction
 
@@ -263,7 +216,7 @@ def test_marks_that_the_broker_forgot_are_written_anew(clusters: tuple[str, str]
                 await admin.delete_consumer_groups([TOPIC_PREFIX + "forgot"])
             return [*outcomes, Outcome()]
 
-    done = copy(clusters, "forgot", Forgetful())
+    done = copy_in_rounds(clusters, "forgot", Forgetful())
     assert (done.progress.records, done.progress.restarts) == (30 * PARTITIONS, 0)
     assert_copied(clusters, "forgot", *sent)
 
@@ -273,7 +226,7 @@ def test_what_belongs_to_a_mirror_is_no_readers_group(clusters: tuple[str, str])
 
     create(clusters[0], "marked", PARTITIONS)
     fill(clusters[0], "marked", 0, 5)
-    copy(clusters, "marked", Here())
+    copy_in_rounds(clusters, "marked", Here())
     with closing(KafkaAdminClient(bootstrap_servers=clusters[1])) as admin:
         marks = admin.list_consumer_group_offsets(TOPIC_PREFIX + "marked")
     assert marks[TopicPartition("marked", 0)].offset == 5

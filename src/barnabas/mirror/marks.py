@@ -99,11 +99,10 @@ async def take_over(
         return 0
     session = 1 if before is None else before + 1
     await write_session(route, producer, session)
-    if before is not None:
-        lanes = [transactional_id(route.positions_topic, lane) for lane in range(LANES)]
-        for outcome in (await fence_producers(target, lanes)).values():
-            if isinstance(outcome, RequestError):
-                raise outcome
+    lanes = [transactional_id(route.positions_topic, lane) for lane in range(LANES)]
+    for outcome in (await fence_producers(target, lanes)).values():
+        if isinstance(outcome, RequestError):
+            raise outcome
     return session
 
 

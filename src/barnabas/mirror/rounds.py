@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from typing import Protocol
 
 from barnabas.mirror.copying import IDLE_MS, now_ms
@@ -133,7 +133,8 @@ class Rounds:
             outcomes = await asyncio.shield(running)
         except asyncio.CancelledError:
             # What is under way ends by itself, soon and in order, and counts.
-            self._take(await running)
+            with suppress(BarnabasError):
+                self._take(await running)
             raise
         self._take(outcomes)
         failures = [failure for outcome in outcomes for failure in outcome.failures]

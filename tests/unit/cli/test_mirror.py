@@ -22,6 +22,10 @@ NOWHERE = "127.0.0.1:1"
             "'(' is not a regular expression",
         ),
         (("--consumer.config", "none", "--topics", "a"), "--consumer.config none: No such file"),
+        (
+            ("--engine", "local", "--master", "local[2]"),
+            "--engine local: --master and --conf are for --engine spark",
+        ),
         (("offsets", "--target", NOWHERE, "--topics", "a"), "--source HOST:PORT is needed"),
     ],
 )
@@ -38,6 +42,7 @@ def test_bad_input_is_named(barnabas: Barnabas, words: tuple[str, ...], complain
         (("--name", "a b"), "--name: 'a b' is not a name"),
         (("--commit-interval", "0"), "--commit-interval: '0' is not a positive number"),
         (("--engine", "steam"), "--engine: invalid choice: 'steam'"),
+        (("--conf", "spark.cores.max"), "'spark.cores.max' is not an option of Spark: NAME=VALUE"),
     ],
 )
 def test_misuse(barnabas: Barnabas, words: tuple[str, ...], complaint: str) -> None:
