@@ -1,0 +1,68 @@
+"""From the words that `barnabas sql` takes to those of DuckDB.
+
+Names that are not plain words stand between backticks, as in Spark; DuckDB wants double quotes. A
+column of every topic is called offset, which DuckDB takes for the start of its OFFSET clause: it
+is quoted unless a number follows. Texts, quoted names and comments stay as they are.
+
+Each replacement is as long as what it replaces or its growth is known, so that a place in the new
+text can be told in the old one.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+_WORDS = re.compile(
+    r"""
+    (?P<kept> '(?:[^']|'')*' | "(?:[^"]|"")*" | --[^\n]* | /\*.*?\*/ )
+    | (?P<quoted> `(?:[^`]|``)*` )
+    | (?P<offset> (?<![\w.$]) offset (?![\w$]) (?! \s* (?:\d|\$|\?|\()) )
+    """,
+    re.VERBOSE | re.DOTALL | re.IGNORECASE,
+)
+
+
+class Translated(NamedTuple):
+    """A query in DuckDB's words; `shifts` are (place in the new text, what to take off)."""
+
+    text: str
+    shifts: tuple[tuple[int, int], ...]
+
+    def original(self, position: int) -> int:
+        """Return the place in the query as it was typed."""
+        shift = 0
+        for place, off in self.shifts:
+            if place > position:
+                break
+            shift = off
+        return position - shift
+
+
+def to_duckdb(query: str) -> Translated:
+    """Translate quotes and the word offset."""
+    parts: list[str] = []
+    shifts: list[tuple[int, int]] = []
+    end = grown = size = 0
+    for found in _WORDS.finditer(query):
+        if found["kept"] is not None:
+            continue
+        before = query[end : found.start()]
+        if found["quoted"] is not None:
+            name = found[0][1:-1].replace("``", "`")
+            new = '"' + name.replace('"', '""') + '"'
+        else:
+            new = f'"{found[0]}"'
+        parts += [before, new]
+        size += len(before) + len(new)
+        grown += len(new) - len(found[0])
+        end = found.end()
+        if len(new) != len(found[0]):
+            shifts.append((size, grown))
+    parts.append(query[end:])
+    return Translated("".join(parts), tuple(shifts))
+
+
+def quoted(name: str) -> str:
+    """Return a name as DuckDB takes any."""
+    return '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,44 @@
+"""The latest records of a topic, from which its columns are told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from barnabas.spark.plan import Range
+from barnabas.spark.reading import read_ranges
+
+RECORDS = 500
+STALLED_MS = 30_000.0
+
+Sample = list[tuple[bytes | None, bytes | None]]
+"""Keys and values."""
+
+
+def latest(ranges: Sequence[Range], records: int = RECORDS) -> list[Range]:
+    """Return the ends of ranges, with about so many offsets in all."""
+    wanted = [each for each in ranges if len(each)]
+    share = max(1, records // max(1, len(wanted)))
+    return [replace(each, start=max(each.start, each.until - share)) for each in wanted]
+
+
+def take_sample(
+    client: Mapping[str, str], ranges: Sequence[Range], records: int = RECORDS
+) -> Sample:
+    """Return keys and values of the latest records; of the first ones if those are all gone.
+
+    The last offsets may have no records: markers of transactions, and what compaction removed.
+    """
+    sample = _read(client, latest(ranges, records), records)
+    return sample or _read(client, [each for each in ranges if len(each)], records)
+
+
+def _read(client: Mapping[str, str], ranges: Sequence[Range], records: int) -> Sample:
+    found: Sample = []
+    for batch in read_ranges(client, ranges, fails_on_loss=False, patience_ms=STALLED_MS):
+        found += zip(
+            batch.column("key").to_pylist(), batch.column("value").to_pylist(), strict=True
+        )
+        if len(found) >= records:
+            break
+    return found[:records]

@@ -1,0 +1,214 @@
+"""Runs queries with Spark, through `format("barnabas")`.
+
+Spark's own analysis says which tables a query names: each one that it does not find is looked for
+among the topics, and the query is analysed again. What the JVM writes to stderr is kept aside and
+shown only if it does not start.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from barnabas.spark.values import ERROR_COLUMN
+from barnabas.sql.errors import SqlError, at_position
+from barnabas.sql.result import Result
+from barnabas.sql.table import TopicTable
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_PLACE = re.compile(r"\(line (\d+), pos (\d+)\)|; line (\d+) pos (\d+)")
+
+
+class SparkEngine:
+    """One session of Spark; leave it by `close`."""
+
+    def __init__(self, client: Mapping[str, str], master: str) -> None:
+        try:
+            import pyspark  # noqa: F401
+        except ImportError as failure:
+            raise SqlError(
+                "the engine spark needs pyspark, which is not installed: "
+                "pip install 'barnabas[spark]'; --engine local does without"
+            ) from failure
+        self._client = client
+        self._spark = _start(master)
+
+    def run(self, query: str, table_of: Callable[[str], TopicTable], rows: int | None) -> Result:
+        """Return the rows of a query, at most so many; `table_of` says what a topic is."""
+        from pyspark.errors import PySparkException
+
+        try:
+            frame = self._analysed(query, table_of)
+            if rows is not None:
+                frame = frame.limit(rows)
+            found = frame.toArrow()
+        except PySparkException as failure:
+            raise explained(str(failure), query) from None
+        return Result(found.schema, iter(found.to_batches()))
+
+    def close(self) -> None:
+        """End the session."""
+        self._spark.stop()
+
+    def __enter__(self) -> SparkEngine:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _analysed(self, query: str, table_of: Callable[[str], TopicTable]) -> DataFrame:
+        from pyspark.errors import AnalysisException
+
+        made: set[str] = set()
+        while True:
+            try:
+                return self._spark.sql(query)
+            except AnalysisException as failure:
+                name = _missing_table(failure)
+                if name is None or name in made:
+                    raise
+                made.add(name)
+                view = "`" + name.replace("`", "``") + "`"
+                self._frame(table_of(name)).createOrReplaceTempView(view)
+
+    def _frame(self, table: TopicTable) -> DataFrame:
+        """Return a topic with the columns of its table."""
+        options = {
+            "includeHeaders": "true",
+            "failOnDataLoss": "false",
+            "assign": json.dumps({table.topic: [each.partition for each in table.ranges]}),
+        }
+        for option, edge in (("startingOffsets", "start"), ("endingOffsets", "until")):
+            offsets = {str(each.partition): getattr(each, edge) for each in table.ranges}
+            options[option] = json.dumps({table.topic: offsets})
+        for name, value in self._client.items():
+            if name not in ("enable.auto.commit", "auto.offset.reset"):
+                options[f"kafka.{name}"] = value
+        if table.format.name in _READ_BY_SOURCE:
+            options |= {"valueFormat": table.format.name, "valueSchema": table.schema or ""}
+        frame = self._spark.read.format("barnabas").options(**options).load()
+        return frame.select(*_columns(table))
+
+
+_READ_BY_SOURCE = ("avro", "protobuf")
+"""Formats that the source reads; texts are parsed by Spark itself."""
+
+
+def _columns(table: TopicTable) -> list[Any]:
+    from pyspark.sql import functions as f
+
+    value: Any = f.col("value")
+    format = table.format
+    in_source = format.name in _READ_BY_SOURCE
+    columns = [
+        *("partition", "offset", "timestamp"),
+        _text(f.col("key"), table.text_keys).alias("key"),
+        value if in_source else _text(value, table.text_values).alias("value"),
+        "headers",
+    ]
+    if table.value_type() is None:
+        return columns
+    parsed = value
+    if format.name == "json":
+        parsed = f.from_json(value.cast("string"), format.schema)
+    elif format.name == "csv":
+        parsed = f.from_csv(value.cast("string"), format.schema)
+    for name, column in table.names.items():
+        columns.append((parsed.getField(name) if table.has_fields else parsed).alias(column))
+    return [*columns, ERROR_COLUMN] if in_source else columns
+
+
+def _text(column: Any, wanted: bool) -> Any:
+    return column.cast("string") if wanted else column
+
+
+def _missing_table(failure: Any) -> str | None:
+    """Return the table that an analysis did not find; None if it failed for another reason."""
+    if failure.getCondition() != "TABLE_OR_VIEW_NOT_FOUND":
+        return None
+    relation = failure.getMessageParameters()["relationName"]
+    parts = re.findall(r"`((?:[^`]|``)+)`", relation)
+    return ".".join(part.replace("``", "`") for part in parts)
+
+
+def explained(message: str, query: str) -> SqlError:
+    """Return Spark's message as one line, with the place in the query."""
+    first = " ".join(message.strip().split("\n\n")[0].split())
+    place = _PLACE.search(message)
+    what = _PLACE.sub("", first)
+    what = re.sub(r"^\[[A-Z_.0-9]+\] ", "", what)
+    what = re.sub(r"\s*SQLSTATE: \w+\s*;?", "", what).rstrip(" .;")
+    if place is None:
+        return SqlError(what)
+    line, column = (int(each) for each in place.groups() if each is not None)
+    before = sum(len(each) + 1 for each in query.split("\n")[: line - 1])
+    return at_position(query, before + column, what)
+
+
+def _start(master: str) -> SparkSession:
+    from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
+    from barnabas.spark import register
+
+    # It writes each error of an analysis to stderr, before anybody can say that it is none.
+    logging.getLogger("SQLQueryContextLogger").disabled = True
+
+    # Workers must run the Python that has this package.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = (
+        SparkSession.builder.master(master)
+        .appName("barnabas sql")
+        .config("spark.ui.enabled", "false")
+        .config("spark.sql.session.timeZone", "UTC")
+    )
+    with _stderr_aside() as said:
+        try:
+            session = builder.getOrCreate()
+        except Py4JJavaError as failure:
+            what = failure.java_exception.getMessage()
+            raise SqlError(f"Spark did not start on {master}: {what}") from None
+        except (PySparkException, OSError) as failure:
+            lines = [line for line in said().splitlines() if line.strip()]
+            raise SqlError(
+                f"Spark did not start ({lines[-1] if lines else failure}); it needs Java 17 or "
+                "later; --engine local does without"
+            ) from None
+    session.sparkContext.setLogLevel("OFF")
+    register(session)
+    return session
+
+
+@contextmanager
+def _stderr_aside() -> Iterator[Callable[[], str]]:
+    """Have the JVM, which inherits it, write to a file instead of our stderr."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with tempfile.TemporaryFile() as aside:
+
+        def said() -> str:
+            aside.seek(0)
+            return aside.read().decode(errors="replace")
+
+        os.dup2(aside.fileno(), 2)
+        try:
+            yield said
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)

@@ -1,0 +1,197 @@
+"""A topic as a table: which offsets, which columns, and how polled batches become rows of it.
+
+    partition INT, offset BIGINT, timestamp TIMESTAMP, key, value, headers, fields of the value …
+
+Keys and values are texts if the sample's are UTF-8, else bytes. A field that is called like one of
+these columns, or like another field but for its case, gets `value_` in front. With values that are
+parsed comes `valueError`: why one could not be, else null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from barnabas.spark.plan import Range
+from barnabas.spark.values import ERROR_COLUMN, Read, ValueFormat, parse_value_format
+from barnabas.sql.ddl import struct_of, type_of
+from barnabas.sql.errors import SqlError
+from barnabas.sql.inference import Fields, infer, to_ddl
+from barnabas.sql.json_values import JsonReader
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+COLUMNS = ("partition", "offset", "timestamp", "key", "value", "headers")
+AUTO = "auto"
+PARSED = "parsed"
+"""The column of values that have no fields, such as an Avro string."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicTable:
+    """What is read of a topic, and as what."""
+
+    topic: str
+    ranges: tuple[Range, ...]
+    format: ValueFormat
+    text_keys: bool
+    text_values: bool
+    inferred: Fields | None = None
+    schema: str | None = None  # as it was given
+    names: Mapping[str, str] = field(default_factory=dict)
+    """Of fields: their columns."""
+
+    @property
+    def has_fields(self) -> bool:
+        """Whether parsed values are structs, whose fields are the columns."""
+        import pyarrow as pa
+
+        kind = self.value_type()
+        return kind is not None and bool(pa.types.is_struct(kind))
+
+    def value_type(self) -> pa.DataType | None:
+        """Return the type of parsed values; None if values are not parsed."""
+        if self.format.name in ("binary", "string"):
+            return None
+        if self.format.name in ("json", "csv"):
+            return struct_of(self.format.schema)
+        return type_of(self.format.ddl())
+
+
+def make_table(
+    topic: str,
+    ranges: Sequence[Range],
+    sample: Sequence[tuple[bytes | None, bytes | None]],
+    format: str = AUTO,
+    schema: str | None = None,
+) -> TopicTable:
+    """Return the table of a topic, whose latest records are a sample of keys and values."""
+    keys = [key for key, _ in sample if key is not None]
+    values = [value for _, value in sample if value is not None]
+    text_keys, text_values = all(map(_is_text, keys)), all(map(_is_text, values))
+    inferred = None
+    if schema is not None and format == AUTO:
+        format = "json"
+    if format == AUTO or (format == "json" and schema is None):
+        inferred = infer(values)
+        if inferred is None and format == "json" and values:
+            raise SqlError(
+                f"topic {topic}: --format json without --schema, but not all of its latest "
+                f"{len(values)} values are JSON objects"
+            )
+        chosen = ValueFormat("json", to_ddl(inferred)) if inferred else ValueFormat()
+    else:
+        given = {"valueformat": format} | ({} if schema is None else {"valueschema": schema})
+        chosen = parse_value_format(given)
+    if chosen.name in ("string", "binary") and format != AUTO:
+        text_keys = text_values = chosen.name == "string"
+    table = TopicTable(topic, tuple(ranges), chosen, text_keys, text_values, inferred, schema)
+    return replace(table, names=_column_names(table.value_type()))
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _column_names(kind: pa.DataType | None) -> dict[str, str]:
+    """Return the columns of fields, each different from all others whatever the case."""
+    import pyarrow as pa
+
+    if kind is None:
+        return {}
+    taken = {name.lower() for name in (*COLUMNS, ERROR_COLUMN)}
+    names = {}
+    for each in [each.name for each in kind] if pa.types.is_struct(kind) else [PARSED]:
+        name = each
+        while name.lower() in taken:
+            name = f"value_{name}"
+        taken.add(name.lower())
+        names[each] = name
+    return names
+
+
+class TableRows:
+    """Makes rows of a table from polled batches; `unreadable` counts values that do not fit."""
+
+    def __init__(self, table: TopicTable) -> None:
+        import pyarrow as pa
+
+        self._table = table
+        self._kind = table.value_type()
+        self._read: Read | None = None
+        if self._kind is not None:
+            inferred = table.inferred
+            self._read = table.format.reader() if inferred is None else JsonReader(inferred)
+        self.unreadable = 0
+        self.first_unreadable: str | None = None
+        header = pa.struct([("key", pa.string()), ("value", pa.binary())])
+        fields = [
+            ("partition", pa.int32()),
+            ("offset", pa.int64()),
+            ("timestamp", pa.timestamp("us", tz="UTC")),
+            ("key", pa.string() if table.text_keys else pa.binary()),
+            ("value", pa.string() if table.text_values else pa.binary()),
+            ("headers", pa.list_(header)),
+        ]
+        if self._kind is not None:
+            inner = list(self._kind) if pa.types.is_struct(self._kind) else [None]
+            for each, name in zip(inner, table.names.values(), strict=True):
+                fields.append((name, self._kind if each is None else each.type))
+            fields.append((ERROR_COLUMN, pa.string()))
+        self.schema = pa.schema(fields)
+
+    def __call__(self, polled: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the rows of a polled batch."""
+        import pyarrow as pa
+
+        columns: list[Any] = [
+            polled.column("partition"),
+            polled.column("offset"),
+            polled.column("timestamp").cast(self.schema.field("timestamp").type),
+            _texts(polled.column("key"), self._table.text_keys),
+            _texts(polled.column("value"), self._table.text_values),
+            polled.column("headers").cast(self.schema.field("headers").type),
+        ]
+        if self._read is not None:
+            found, errors = self._read(polled.column("value"), self._kind)
+            columns += found.flatten() if pa.types.is_struct(found.type) else [found]
+            columns.append(errors)
+            if errors.null_count < len(errors):
+                self._count(polled, errors)
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+    def _count(self, polled: pa.RecordBatch, errors: pa.Array) -> None:
+        import pyarrow.compute as pc
+
+        rows = pc.indices_nonzero(pc.is_valid(errors))
+        self.unreadable += len(rows)
+        if self.first_unreadable is None:
+            row = rows[0].as_py()
+            self.first_unreadable = (
+                f"partition {polled.column('partition')[row]} offset "
+                f"{polled.column('offset')[row]}: {errors[row]}"
+            )
+
+
+def _texts(column: pa.BinaryArray, wanted: bool) -> pa.Array:
+    """Return bytes as texts; what is not UTF-8 is shown with its bytes in hexadecimal."""
+    import pyarrow as pa
+
+    if not wanted:
+        return column
+    try:
+        return column.cast(pa.string())
+    except pa.ArrowInvalid:
+        return pa.array(
+            [
+                None if each is None else each.decode("utf-8", "backslashreplace")
+                for each in column.to_pylist()
+            ],
+            pa.string(),
+        )
