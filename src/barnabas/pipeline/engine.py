@@ -13,7 +13,9 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 import uuid
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 NEEDED = ("pyspark", "pyarrow", "pandas", "grpc", "grpc_status", "google.rpc", "zstandard", "yaml")
 INSTALL = "pip install 'barnabas[spark]'"
 _CONNECT = "org.apache.spark.sql.connect.service.SparkConnectService$"
-_END_S = 10.0
+_ASK_S, _END_S = 4.0, 4.0
 
 DEFAULTS = {
     "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
@@ -100,8 +102,7 @@ class Engine:
         lacking = missing()
         if lacking is not None:
             raise PipelineError(lacking)
-        from pyspark import SparkConf, SparkContext
-        from pyspark.java_gateway import launch_gateway
+        from pyspark import SparkConf, SparkContext, java_gateway
 
         if SparkContext._active_spark_context is not None:
             raise PipelineError("this process has a Spark session: stop it before a pipeline runs")
@@ -113,7 +114,8 @@ class Engine:
         self.log.parent.mkdir(parents=True, exist_ok=True)
         try:
             with self.log.open("ab") as output:
-                self._gateway = launch_gateway(conf, {"stdout": output, "stderr": output})
+                launch: Any = java_gateway.launch_gateway  # has no types
+                self._gateway = launch(conf, {"stdout": output, "stderr": output})
             _forget_gateway()
             self._context = SparkContext(conf=conf, gateway=self._gateway)
             self._session = self._connect(self._context)
@@ -124,19 +126,26 @@ class Engine:
             ) from failure
 
     def stop(self) -> None:
-        """Close the session and end the JVM; nothing of it is left after that."""
+        """Close the session and end the JVM; nothing of it is left after that.
+
+        Spark is asked first, for some seconds: one that is busy may not answer in time. What it
+        was doing is done again by the next run.
+        """
         session, self._session = self._session, None
         context, self._context = self._context, None
         gateway, self._gateway = self._gateway, None
-        for each in (session, context):
-            if each is not None:
-                with suppress(Exception):  # the JVM is ended below, whatever it answers
-                    each.stop()
+        asking = threading.Thread(target=_ask_to_stop, args=(session, context), daemon=True)
+        asking.start()
+        asking.join(_ASK_S)
         if gateway is not None:
-            with suppress(Exception):
+            _end(gateway.proc)
+            if session is not None:
+                # Calls that still wait would be tried again and again, and keep this process.
+                connection: Any = session
+                connection.client._channel.close()
+            with suppress(Exception):  # it may find that nobody is there
                 gateway.shutdown()
             _forget_gateway()
-            _end(gateway.proc)
         for name, text in self._environment.items():
             if text is None:
                 os.environ.pop(name, None)
@@ -181,14 +190,24 @@ def _forget_gateway() -> None:
     SparkContext._jvm = None
 
 
+def _ask_to_stop(session: SparkSession | None, context: SparkContext | None) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of listeners and connections that end with it
+        for each in (session, context):
+            if each is not None:
+                with suppress(Exception):  # the JVM is ended next, whatever it answers
+                    each.stop()
+
+
 def _end(process: subprocess.Popen[bytes]) -> None:
-    if process.stdin is not None:
-        process.stdin.close()  # the gateway ends when its input does
+    process.terminate()
     try:
         process.wait(_END_S)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
+    if process.stdin is not None:
+        process.stdin.close()
 
 
 def _is_sparks(name: str) -> bool:

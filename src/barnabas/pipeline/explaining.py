@@ -23,6 +23,7 @@ _WRAPPERS = (
     "PYTHON_DATA_SOURCE_ERROR",
     "PYTHON_STREAMING_DATA_SOURCE_RUNTIME_ERROR",
 )
+_QUERY = re.compile(r"Query \[id = [^\]]*\] terminated with exception:\s*")
 _LENGTH_MAX = 600
 
 
@@ -35,7 +36,10 @@ def explain(text: str) -> str:
     if found is None:
         return _line(text)
     name, message = found
-    return f"{_line(message)} ({name})" if message.strip() else name
+    line = _QUERY.sub("", _line(message))
+    if not line:
+        return name
+    return line if name.split(".")[0] in _WRAPPERS else f"{line} ({name})"
 
 
 def _raised(text: str) -> str | None:

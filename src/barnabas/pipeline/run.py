@@ -35,8 +35,8 @@ LOOK_S = 1.0
 REPORTS_S = 3.0
 """How long the reports of queries that have ended may take."""
 
-STOP_S = 20.0
-"""How long an update may take to end when it is told to."""
+STOP_S = 5.0
+"""How long an update may take to end when it is told to; then Spark ends it with itself."""
 
 
 class Run:

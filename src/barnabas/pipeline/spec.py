@@ -92,7 +92,7 @@ def _find(directory: Path) -> Path:
 
 def _fields(path: Path) -> dict[str, Any]:
     try:
-        import yaml
+        import yaml  # type: ignore[import-untyped]
     except ImportError:
         raise PipelineError("pipelines need PyYAML: pip install 'barnabas[spark]'") from None
 

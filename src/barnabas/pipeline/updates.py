@@ -6,6 +6,7 @@ Spark's pipelines know updates alone: each streaming flow reads what there is wh
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from barnabas.pipeline.definitions import define
 from barnabas.pipeline.engine import connect_mode
 from barnabas.pipeline.errors import PipelineError
 from barnabas.pipeline.explaining import explain
+from barnabas.pipeline.progress import short
 from barnabas.pipeline.spec import Spec
 
 if TYPE_CHECKING:
@@ -69,7 +71,8 @@ def _why(failure: BaseException, said: Sequence[str]) -> str:
     failed = [text for text in said if "Error:" in text and "upstream failure" not in text]
     if failed:
         head, _, rest = failed[-1].partition("Error:")
-        return f"{' '.join(head.split())} {explain(rest)}"
+        named = re.search(r"flow:? '?([\w.`]+)", head, re.I)
+        return explain(rest) if named is None else f"flow {short(named[1])}: {explain(rest)}"
     return explain(str(failure))
 
 
