@@ -177,10 +177,16 @@ class Broker:
                 host, port = endpoint
                 yield view.broker_id, host or session.dialled_host, port, view.rack
 
+    def wake_readers(self, key: TopicPartition) -> None:
+        """Have consumers and followers look again at a partition to which something happened."""
+        for session in self.fetch_sessions.touched(key):
+            self.fetch_purgatory.check(session)
+        self.fetch_purgatory.check(key)
+
     def appended(self, partition: Partition) -> None:
         """Wake whoever waits for new records or a higher watermark of a partition."""
         key = partition.topic_partition
-        self.fetch_purgatory.check(key)
+        self.wake_readers(key)
         self.produce_purgatory.check(key)
         if partition.log.has_finished_segment_to_flush:
             self.flusher.request_finished(partition)
@@ -244,7 +250,7 @@ class Broker:
                     host.resign(key.partition)
         if not partition.is_leader:
             self.relocations.cancel(key)
-        self.fetch_purgatory.check(key)
+        self.wake_readers(key)
         self.produce_purgatory.check(key)
         self.deletion_purgatory.check(key)
 
@@ -252,11 +258,11 @@ class Broker:
         """Wake who waits for records to be safe, or to become visible."""
         key = partition.topic_partition
         self.produce_purgatory.check(key)
-        self.fetch_purgatory.check(key)
+        self.wake_readers(key)
 
     def followed(self, partition: Partition) -> None:
         """Records came from a partition's leader: consumers may read here, too."""
-        self.fetch_purgatory.check(partition.topic_partition)
+        self.wake_readers(partition.topic_partition)
         if partition.log.has_finished_segment_to_flush:
             self.flusher.request_finished(partition)
 
@@ -278,7 +284,7 @@ class Broker:
             self.relocations.cancel(key)
             self.flusher.forget(partition)
             self._coordinator_resigns(key)
-            self.fetch_purgatory.check(key)
+            self.wake_readers(key)
             self.produce_purgatory.check(key)
             self.deletion_purgatory.check(key)
 

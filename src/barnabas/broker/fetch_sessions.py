@@ -9,6 +9,10 @@ epoch):
     (id, 0)   forget that session, and as above
     (id, -1)  forget that session, no new one
     (id, n)   the next request of that session: what changed
+
+Most partitions of a large session are at rest: their reader has everything and was told so. They
+cost nothing until somebody calls `touched` for them; a session's `news` are the others. Now and
+then all are looked at, for the sake of what nobody tells (rights, times, the start of a log).
 """
 
 from __future__ import annotations
@@ -24,14 +28,17 @@ INITIAL_EPOCH = 0
 FINAL_EPOCH = -1
 EPOCH_MAX = 2**31 - 1
 IDLE_MS_MAX = 120_000
+LOOK_MS_MAX = 3000
 
 Key = tuple[str | Uuid, int]
+Place = tuple[str, int]
 
 
 class FetchItem:
     """One partition that a consumer reads, and what it was last told of it."""
 
     __slots__ = (
+        "at_rest",
         "current_leader_epoch",
         "fetch_offset",
         "last_fetched_epoch",
@@ -50,6 +57,8 @@ class FetchItem:
         self.partition = wanted.partition
         self.sent_high_watermark = -1
         self.sent_log_start = -1
+        self.at_rest = False
+        """Set by who has looked, and found nothing that is not told yet."""
         self.update(wanted)
 
     def update(self, wanted: FetchPartition) -> None:
@@ -61,7 +70,7 @@ class FetchItem:
         self.log_start_offset = wanted.log_start_offset
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class FetchSession:
     """The partitions of one consumer or follower, in the order in which they are served."""
 
@@ -69,8 +78,12 @@ class FetchSession:
     privileged: bool
     uses_ids: bool
     last_used_ms: int
+    looked_ms: int
+    """When all partitions were looked at."""
     epoch: int = 1
     items: dict[Key, FetchItem] = field(default_factory=dict)
+    news: dict[Key, FetchItem] = field(default_factory=dict)
+    """Those of the items that are not at rest."""
 
 
 @dataclass(slots=True)
@@ -78,10 +91,17 @@ class Fetching:
     """One request's share of a session: what to read, and how to answer."""
 
     session_id: int
-    items: list[FetchItem]
+    named: list[FetchItem]
     session: FetchSession | None = None
     incremental: bool = False
     error: ErrorCode = ErrorCode.NONE
+
+    @property
+    def items(self) -> list[FetchItem]:
+        """Return what to look at now; for one that waits, that grows with the news."""
+        if self.session is not None and self.incremental:
+            return list(self.session.news.values())
+        return self.named
 
     def select(
         self, results: Iterable[tuple[FetchItem, PartitionData]]
@@ -98,12 +118,14 @@ class Fetching:
             else:
                 item.sent_high_watermark = result.high_watermark
                 item.sent_log_start = result.log_start_offset
-            if result.records and self.incremental:
+            key = _key(self.session.uses_ids, item)
+            if item.at_rest:
+                self.session.news.pop(key, None)
+            elif result.records and self.incremental:
                 # Who was served goes to the end of the row, so that nobody starves.
-                key = _key(self.session.uses_ids, item)
-                moved = self.session.items.pop(key, None)
-                if moved is not None:
-                    self.session.items[key] = moved
+                for row in (self.session.items, self.session.news):
+                    if row.pop(key, None) is not None:
+                        row[key] = item
         return chosen
 
     @staticmethod
@@ -125,9 +147,20 @@ class FetchSessions:
         self._slots = slots
         self._draw_id = draw_id
         self._sessions: dict[int, FetchSession] = {}
+        self._readers: dict[Place, dict[FetchSession, Key]] = {}
 
     def __len__(self) -> int:
         return len(self._sessions)
+
+    def touched(self, place: Place) -> Iterable[FetchSession]:
+        """Note that something happened to a partition; return the sessions that it is news to."""
+        readers = self._readers.get(place)
+        if readers is None:
+            return ()
+        for session, key in readers.items():
+            if key not in session.news:
+                session.news[key] = session.items[key]
+        return tuple(readers)
 
     def resolve(
         self,
@@ -137,12 +170,16 @@ class FetchSessions:
         name_of: Callable[[Uuid], str | None],
         *,
         privileged: bool = False,
+        look_ms: int = LOOK_MS_MAX,
     ) -> Fetching:
-        """Work out what a request reads, creating, advancing or closing its session."""
+        """Work out what a request reads, creating, advancing or closing its session.
+
+        After `look_ms` all of a session's partitions are looked at again.
+        """
         uses_ids = version >= 13
         if request.session_epoch in (INITIAL_EPOCH, FINAL_EPOCH):
-            if request.session_id:
-                self._sessions.pop(request.session_id, None)
+            if request.session_id in self._sessions:
+                self._drop(self._sessions[request.session_id])
             items = _items(request, uses_ids, name_of)
             if request.session_epoch == FINAL_EPOCH or not items:
                 return Fetching(0, list(items.values()))
@@ -158,11 +195,13 @@ class FetchSessions:
         self._update(session, request, uses_ids, name_of)
         session.last_used_ms = now_ms
         if not session.items:
-            del self._sessions[session.session_id]
+            self._drop(session)
             return Fetching(0, [])
         session.epoch = 1 if session.epoch == EPOCH_MAX else session.epoch + 1
-        items_in_order = list(session.items.values())
-        return Fetching(session.session_id, items_in_order, session, incremental=True)
+        if now_ms - session.looked_ms >= look_ms:
+            session.looked_ms = now_ms
+            session.news = dict(session.items)
+        return Fetching(session.session_id, [], session, incremental=True)
 
     def _update(
         self,
@@ -174,8 +213,10 @@ class FetchSessions:
         for key, fresh in _items(request, uses_ids, name_of).items():
             known = session.items.get(key)
             if known is None:
-                session.items[key] = fresh
+                session.items[key] = session.news[key] = fresh
+                self._read_by(session, key, fresh)
             else:
+                session.news[key] = known
                 known.fetch_offset = fresh.fetch_offset
                 known.max_bytes = fresh.max_bytes
                 known.current_leader_epoch = fresh.current_leader_epoch
@@ -184,10 +225,35 @@ class FetchSessions:
         for forgotten in request.forgotten_topics_data:
             for partition in forgotten.partitions:
                 name = forgotten.topic_id if uses_ids else forgotten.topic
-                session.items.pop((name, partition), None)
+                self._forget(session, (name, partition))
+        if uses_ids:
+            for key, item in session.news.items():  # what has no name is never at rest
+                if not item.topic:
+                    item.topic = name_of(item.topic_id) or ""
+                    self._read_by(session, key, item)
+
+    def _read_by(self, session: FetchSession, key: Key, item: FetchItem) -> None:
+        if item.topic:
+            self._readers.setdefault((item.topic, item.partition), {})[session] = key
+
+    def _forget(self, session: FetchSession, key: Key) -> None:
+        item = session.items.pop(key, None)
+        session.news.pop(key, None)
+        if item is not None:
+            self._unread(session, item)
+
+    def _unread(self, session: FetchSession, item: FetchItem) -> None:
+        place = (item.topic, item.partition)
+        readers = self._readers.get(place)
+        if readers is not None:
+            readers.pop(session, None)
+            if not readers:
+                del self._readers[place]
+
+    def _drop(self, session: FetchSession) -> None:
+        del self._sessions[session.session_id]
         for item in session.items.values():
-            if uses_ids and not item.topic:
-                item.topic = name_of(item.topic_id) or ""
+            self._unread(session, item)
 
     def _create(
         self, items: dict[Key, FetchItem], privileged: bool, uses_ids: bool, now_ms: int
@@ -197,8 +263,12 @@ class FetchSessions:
         session_id = self._draw_id()
         while session_id == 0 or session_id in self._sessions:
             session_id = self._draw_id()
-        session = FetchSession(session_id, privileged, uses_ids, now_ms, items=dict(items))
+        session = FetchSession(
+            session_id, privileged, uses_ids, now_ms, now_ms, items=dict(items), news=dict(items)
+        )
         self._sessions[session_id] = session
+        for key, item in items.items():
+            self._read_by(session, key, item)
         return session
 
     def _evict(self, size: int, privileged: bool, now_ms: int) -> bool:
@@ -207,11 +277,11 @@ class FetchSessions:
             return False
         oldest = min(self._sessions.values(), key=lambda session: session.last_used_ms)
         if now_ms - oldest.last_used_ms > IDLE_MS_MAX:
-            del self._sessions[oldest.session_id]
+            self._drop(oldest)
             return True
         least = min(self._sessions.values(), key=lambda each: (each.privileged, len(each.items)))
         if (least.privileged, len(least.items)) < (privileged, size):
-            del self._sessions[least.session_id]
+            self._drop(least)
             return True
         return False
 

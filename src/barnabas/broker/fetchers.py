@@ -166,13 +166,15 @@ class _Fetcher:
     async def _run(self) -> None:
         while True:
             self._wake.clear()
-            wanted = [each for each in self._pull.wanted(self._now_ms()) if self._may_copy(each)]
-            if not wanted:
+            for key, wanted in self._pull.news(self._now_ms()).items():
+                may_copy = wanted is not None and self._may_copy(wanted)
+                self._session.want(key, wanted if may_copy else None)
+            if self._session.is_empty:
                 await self._rest()
                 continue
             try:
                 connection = await self._connected()
-                response = await self._fetch(connection, wanted)
+                response = await self._fetch(connection)
             except BarnabasError as failure:
                 self._session.end()
                 if isinstance(failure, RequestError) and failure.code in SESSION_ENDS:
@@ -219,9 +221,9 @@ class _Fetcher:
         )
         return self._connection
 
-    async def _fetch(self, connection: Connection, wanted: list[Wanted]) -> FetchResponse:
+    async def _fetch(self, connection: Connection) -> FetchResponse:
         options = self._broker.options
-        asked = self._session.ask(wanted)
+        asked = self._session.ask()
         topics: dict[str, FetchTopic] = {}
         for each in asked.changed:
             topic = topics.get(each.key.topic)
@@ -293,7 +295,7 @@ class _Fetcher:
                     self._pull.resume(key, now_ms, after_pause=True)
                     continue
                 if log.high_watermark != watermark and step.action is Action.NOTHING:
-                    broker.fetch_purgatory.check(key)  # consumers may read here, too
+                    broker.wake_readers(key)  # consumers may read here, too
                 self._act(key, step)
 
     def _act(self, key: TopicPartition, step: Step) -> None:

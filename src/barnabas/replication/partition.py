@@ -10,7 +10,9 @@ and stands still while fewer than `min.insync.replicas` are in sync.
 While the flush policy demands a flush, the leader itself counts only as far as it has flushed, so
 that nobody reads or is promised what a crash could take back.
 
-A follower's watermark is its leader's, as far as its own log goes.
+A follower's watermark is its leader's, as far as its own log goes. A new leader knows less of it
+than the last one did until its followers have fetched; what a follower has heard once stays true,
+so its watermark only falls when its log is cut below.
 """
 
 from __future__ import annotations
@@ -347,7 +349,7 @@ class Partition:
                 # The leader's log starts inside of a batch, which comes whole: so must ours.
                 log.truncate_all(first, now_ms)
         count = log.append_as_follower(records, now_ms) if len(records) else 0
-        log.set_high_watermark(min(high_watermark, log.log_end_offset))
+        log.set_high_watermark(max(log.high_watermark, min(high_watermark, log.log_end_offset)))
         if log.log_start_offset < log_start_offset <= log.high_watermark:
             log.delete_records_before(log_start_offset)
         return count

@@ -6,6 +6,10 @@ last batch; a leader whose log has parted from it says where, instead of sending
 
 Appending is done here, at once. What takes longer (cutting the log back, asking the leader for its
 bounds) is returned as a step for the caller, and the partition is left alone until `resume`.
+
+Most partitions are at rest most of the time, and each turn of the fetcher is about the others: only
+those to which something happened are looked at. Now and then all are, since the start of a log may
+move without anybody's telling.
 """
 
 from __future__ import annotations
@@ -19,6 +23,9 @@ from barnabas.replication.partition import Partition
 from barnabas.replication.role import NO_EPOCH
 from barnabas.replication.truncation import truncation_offset
 from barnabas.wire.messages.fetch import PartitionData
+
+LOOK_MS = 3000
+"""After this time all partitions are looked at again."""
 
 
 class Wanted(NamedTuple):
@@ -74,6 +81,8 @@ class Pull:
     def __init__(self, backoff_ms: int) -> None:
         self._backoff_ms = backoff_ms
         self._followed: dict[TopicPartition, _Followed] = {}
+        self._touched: dict[TopicPartition, None] = {}
+        self._looked_ms = 0
 
     def __len__(self) -> int:
         return len(self._followed)
@@ -88,6 +97,7 @@ class Pull:
         """
         followed = _Followed(partition)
         self._followed[partition.topic_partition] = followed
+        self._touched[partition.topic_partition] = None
         log = partition.log
         if log.leader_epochs.latest == NO_EPOCH and log.high_watermark < log.log_end_offset:
             followed.held = True
@@ -96,26 +106,41 @@ class Pull:
 
     def forget(self, key: TopicPartition) -> None:
         """Follow a partition no longer."""
-        self._followed.pop(key, None)
+        if self._followed.pop(key, None) is not None:
+            self._touched[key] = None
 
-    def wanted(self, now_ms: int) -> list[Wanted]:
-        """Return what to fetch now, those that were served lately last."""
-        ready = []
-        for key, followed in self._followed.items():
-            if followed.held or followed.not_before_ms > now_ms:
-                continue
-            partition = followed.partition
-            log = partition.log
-            followed.wanted = Wanted(
-                key,
-                partition.topic_id,
-                partition.leader_epoch,
-                log.log_end_offset,
-                log.leader_epochs.latest,
-                log.log_start_offset,
-            )
-            ready.append(followed.wanted)
-        return ready
+    def news(self, now_ms: int) -> dict[TopicPartition, Wanted | None]:
+        """Return what to fetch from now on of the partitions that may have changed; None: nothing.
+
+        The others are to be fetched as before.
+        """
+        if now_ms - self._looked_ms >= LOOK_MS:
+            self._looked_ms = now_ms
+            self._touch_all()
+        touched, self._touched = self._touched, {}
+        return {key: self._wanted(key, now_ms) for key in touched}
+
+    def _wanted(self, key: TopicPartition, now_ms: int) -> Wanted | None:
+        followed = self._followed.get(key)
+        if followed is None or followed.held:
+            return None
+        if followed.not_before_ms > now_ms:
+            self._touched[key] = None  # only the time changes it
+            return None
+        partition = followed.partition
+        log = partition.log
+        followed.wanted = Wanted(
+            key,
+            partition.topic_id,
+            partition.leader_epoch,
+            log.log_end_offset,
+            log.leader_epochs.latest,
+            log.log_start_offset,
+        )
+        return followed.wanted
+
+    def _touch_all(self) -> None:
+        self._touched.update(dict.fromkeys(self._followed))
 
     def next_ready_ms(self) -> int | None:
         """Return when the next partition may be fetched; None while all are held or gone."""
@@ -129,6 +154,7 @@ class Pull:
         followed = self._followed.get(key)
         if followed is None or followed.held or followed.wanted is None:
             return _NOTHING
+        self._touched[key] = None
         partition, wanted = followed.partition, followed.wanted
         log = partition.log
         if wanted.leader_epoch != partition.leader_epoch or wanted.offset != log.log_end_offset:
@@ -145,7 +171,6 @@ class Pull:
             records, data.high_watermark, data.log_start_offset, wall_ms
         ):
             return _NOTHING
-        self._followed[key] = self._followed.pop(key)  # others come first next time
         return _APPENDED
 
     def _failed(self, followed: _Followed, code: ErrorCode, now_ms: int) -> Step:
@@ -169,6 +194,7 @@ class Pull:
         if leader_start > log.log_end_offset:
             return Step(Action.RESTART, leader_start)
         followed.held = False  # the leader's log has moved meanwhile
+        self._touched[key] = None
         return _NOTHING
 
     def hold(self, key: TopicPartition) -> None:
@@ -176,6 +202,7 @@ class Pull:
         followed = self._followed.get(key)
         if followed is not None:
             followed.held = True
+            self._touched[key] = None
 
     def resume(self, key: TopicPartition, now_ms: int, *, after_pause: bool = False) -> None:
         """Fetch a partition again whose step was taken, or could not be."""
@@ -183,13 +210,16 @@ class Pull:
         if followed is not None:
             followed.held = False
             followed.not_before_ms = now_ms + self._backoff_ms if after_pause else 0
+            self._touched[key] = None
 
     def hurry(self) -> None:
         """The source can be reached again: whoever waited for that is asked at once."""
         for followed in self._followed.values():
             followed.not_before_ms = 0
+        self._touch_all()
 
     def back_off(self, now_ms: int) -> None:
         """The source did not answer: none of its partitions is asked for a while."""
         for followed in self._followed.values():
             followed.not_before_ms = max(followed.not_before_ms, now_ms + self._backoff_ms)
+        self._touch_all()

@@ -28,25 +28,45 @@ class Asked(NamedTuple):
 
 
 class PullSession:
-    """What the leader believes that this follower wants."""
+    """What this follower wants, and what the leader believes that it wants."""
 
     def __init__(self) -> None:
         self._id = NO_SESSION
         self._epoch = INITIAL_EPOCH
-        self._known: dict[TopicPartition, Wanted] = {}
+        self._wanted: dict[TopicPartition, Wanted] = {}
+        self._told: dict[TopicPartition, Wanted] = {}
+        self._untold: dict[TopicPartition, None] = {}
 
-    def ask(self, wanted: Sequence[Wanted]) -> Asked:
+    @property
+    def is_empty(self) -> bool:
+        """Return whether there is nothing to fetch."""
+        return not self._wanted
+
+    def want(self, key: TopicPartition, wanted: Wanted | None) -> None:
+        """Fetch a partition like this from now on, or not at all."""
+        # Whoever changes goes to the end of the row: others come first when all are named.
+        self._wanted.pop(key, None)
+        if wanted is not None:
+            self._wanted[key] = wanted
+        self._untold[key] = None
+
+    def ask(self) -> Asked:
         """Return the request that makes the leader's list the wanted one."""
-        known, self._known = self._known, {each.key: each for each in wanted}
+        untold, self._untold = self._untold, {}
         if self._id == NO_SESSION:
-            return Asked(NO_SESSION, INITIAL_EPOCH, wanted, ())
-        changed = [each for each in wanted if known.get(each.key) != each]
-        forgotten = [
-            each
-            for key, each in known.items()
+            self._told = dict(self._wanted)
+            return Asked(NO_SESSION, INITIAL_EPOCH, list(self._told.values()), ())
+        changed: list[Wanted] = []
+        forgotten: list[Wanted] = []
+        for key in untold:
+            before, now = self._told.pop(key, None), self._wanted.get(key)
             # A topic that was made anew has another id, and its old one must go.
-            if (now := self._known.get(key)) is None or now.topic_id != each.topic_id
-        ]
+            if before is not None and (now is None or now.topic_id != before.topic_id):
+                forgotten.append(before)
+            if now is not None:
+                self._told[key] = now
+                if now != before:
+                    changed.append(now)
         return Asked(self._id, self._epoch, changed, forgotten)
 
     def answered(self, session_id: int) -> None:
@@ -58,4 +78,3 @@ class PullSession:
     def end(self) -> None:
         """Name everything again with the next request."""
         self._id, self._epoch = NO_SESSION, INITIAL_EPOCH
-        self._known = {}

@@ -5,7 +5,13 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-from barnabas.broker.fetch_sessions import EPOCH_MAX, IDLE_MS_MAX, Fetching, FetchSessions
+from barnabas.broker.fetch_sessions import (
+    EPOCH_MAX,
+    IDLE_MS_MAX,
+    LOOK_MS_MAX,
+    Fetching,
+    FetchSessions,
+)
 from barnabas.model.error_codes import ErrorCode
 from barnabas.wire.messages.fetch import (
     EpochEndOffset,
@@ -191,3 +197,52 @@ def test_ids_are_never_zero_nor_taken() -> None:
     )
     ids = [machine.resolve(request, 12, 0, lambda _: None).session_id for _ in range(2)]
     assert ids == [7, 8]
+
+
+def rest(fetching: Fetching) -> list[int]:
+    """Find nothing that is not told yet; return what was looked at."""
+    looked = list(fetching.items)
+    for item in looked:
+        item.at_rest = True
+    answer(fetching)
+    return [item.partition for item in looked]
+
+
+def test_partitions_at_rest_are_not_looked_at() -> None:
+    """Until something happens to them, their reader moves, or a while has passed."""
+    sessions = Sessions()
+    assert rest(sessions.ask(partitions={0: 0, 1: 0, 2: 0})) == [0, 1, 2]
+    epoch = itertools.count(1)
+    assert rest(sessions.ask(1, next(epoch))) == []
+    (session,) = sessions.machine.touched(("t", 1))
+    assert session.session_id == 1
+    fetching = sessions.ask(1, next(epoch), {2: 9})
+    assert [item.partition for item in fetching.items] == [1, 2]
+    sessions.machine.touched(("t", 0))
+    assert rest(fetching) == [1, 2, 0], "one that waits hears of it"
+    assert rest(sessions.ask(1, next(epoch))) == []
+    sessions.now_ms += LOOK_MS_MAX
+    assert rest(sessions.ask(1, next(epoch))) == [0, 1, 2]
+    assert sessions.machine.touched(("other", 0)) == ()
+
+
+def test_who_reads_no_more_is_not_told() -> None:
+    """Neither of what was forgotten, nor in a session that is closed or was pushed out."""
+    sessions = Sessions(slots=1)
+    sessions.ask(partitions={0: 0, 1: 0})
+    sessions.ask(1, 1, forget=(0,))
+    assert sessions.machine.touched(("t", 0)) == ()
+    assert len(list(sessions.machine.touched(("t", 1)))) == 1
+    sessions.ask(partitions={0: 0, 1: 0}, privileged=True)
+    assert [each.session_id for each in sessions.machine.touched(("t", 1))] == [2]
+    sessions.ask(2, -1, {0: 0})
+    assert sessions.machine.touched(("t", 1)) == ()
+
+
+def test_a_topic_whose_name_is_found_later_is_heard_of() -> None:
+    sessions = Sessions()
+    sessions.ask(partitions={0: 0}, version=13, topic=b"i" * 16)
+    sessions.names[b"i" * 16] = "t"
+    assert rest(sessions.ask(1, 1, version=13, topic=b"i" * 16)) == [0]
+    assert len(list(sessions.machine.touched(("t", 0)))) == 1
+    assert rest(sessions.ask(1, 2, version=13, topic=b"i" * 16)) == [0]

@@ -18,7 +18,7 @@ from barnabas.records.batch import iterate
 from barnabas.records.builder import build_batch
 from barnabas.replication.neighbours import Neighbours
 from barnabas.replication.partition import Partition
-from barnabas.replication.pull import Action, Pull, Step
+from barnabas.replication.pull import LOOK_MS, Action, Pull, Step, Wanted
 from barnabas.replication.role import Role
 from barnabas.wire.messages.fetch import EpochEndOffset, PartitionData
 
@@ -58,9 +58,14 @@ def values(partition: Partition) -> list[bytes | None]:
     return found
 
 
+def wanted_of(pull: Pull, now_ms: int) -> list[Wanted]:
+    """Return what has changed of what the follower wants."""
+    return [wanted for wanted in pull.news(now_ms).values() if wanted is not None]
+
+
 def serve(leader: Partition, follower: Partition, pull: Pull) -> Step:
     """One fetch of a follower from its leader, as the broker's handler answers it."""
-    (wanted,) = pull.wanted(0)
+    (wanted,) = wanted_of(pull, 0)
     log = leader.log
     data = PartitionData(high_watermark=log.high_watermark, log_start_offset=log.log_start_offset)
     leader.check_leader(wanted.leader_epoch)
@@ -135,7 +140,7 @@ def test_a_restarted_follower_keeps_what_was_promised(make: Make) -> None:
     pull = Pull(BACKOFF_MS)
     pull.follow(b)
     serve(a, b, pull)
-    (wanted,) = pull.wanted(0)
+    (wanted,) = wanted_of(pull, 0)
     a.follower_fetched(1, 1, wanted.offset, 0)
     assert a.log.high_watermark == 2
     assert b.log.high_watermark == 0, "it has not heard of it"
@@ -206,15 +211,15 @@ def test_errors(make: Make) -> None:
     lead(leader, follower, 0, (0, 1))
     pull = Pull(BACKOFF_MS)
     pull.follow(follower)
-    pull.wanted(0)
+    wanted_of(pull, 0)
     late = PartitionData(error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER)
     assert pull.take(KEY, late, 5, NOW).action is Action.RETRY
-    assert pull.wanted(5) == []
+    assert wanted_of(pull, 5) == []
     assert pull.next_ready_ms() == 5 + BACKOFF_MS
-    pull.wanted(5 + BACKOFF_MS)
+    wanted_of(pull, 5 + BACKOFF_MS)
     fenced = PartitionData(error_code=ErrorCode.FENCED_LEADER_EPOCH)
     assert pull.take(KEY, fenced, 5, NOW).action is Action.WAIT
-    assert pull.wanted(10**9) == [], "until the controller tells more"
+    assert wanted_of(pull, 10**9) == [], "until the controller tells more"
     assert pull.next_ready_ms() is None
 
 
@@ -224,7 +229,7 @@ def test_answers_of_older_times_change_nothing(make: Make) -> None:
     append(leader, b"a")
     pull = Pull(BACKOFF_MS)
     pull.follow(follower)
-    pull.wanted(0)
+    wanted_of(pull, 0)
     piece = leader.log.read(0, 1 << 20)
     data = PartitionData(high_watermark=1, records=piece.read())
     piece.release()
@@ -270,3 +275,43 @@ def test_random_elections_and_crashes_never_part_two_replicas(make: Make) -> Non
         assert kept[: len(promised)] == promised
         promised = kept[: max(len(promised), ours.log.high_watermark)]
     assert len(promised) > 20
+
+
+def test_what_is_at_rest_is_not_looked_at(make: Make) -> None:
+    """A turn of the fetcher is about those to which something happened, and now and then all."""
+    leader, follower = make(0), make(1)
+    lead(leader, follower, 0, (0, 1))
+    append(leader, b"a")
+    pull = Pull(BACKOFF_MS)
+    pull.follow(follower)
+    assert serve(leader, follower, pull).action is Action.APPENDED
+    assert [wanted.offset for wanted in wanted_of(pull, 1)] == [1]
+    assert pull.news(2) == {}
+    assert [wanted.offset for wanted in wanted_of(pull, 1 + LOOK_MS)] == [1]
+    assert pull.news(2 + LOOK_MS) == {}
+    pull.hold(KEY)
+    assert pull.news(2 + LOOK_MS) == {KEY: None}
+    pull.resume(KEY, 2 + LOOK_MS)
+    assert len(wanted_of(pull, 2 + LOOK_MS)) == 1
+    pull.back_off(2 + LOOK_MS)
+    for _ in range(2):
+        assert pull.news(3 + LOOK_MS) == {KEY: None}
+    pull.hurry()
+    assert len(wanted_of(pull, 3 + LOOK_MS)) == 1
+    pull.forget(KEY)
+    assert pull.news(3 + LOOK_MS) == {KEY: None}
+    assert pull.news(3 + LOOK_MS) == {}
+
+
+def test_a_followers_watermark_does_not_fall_with_a_new_leader(make: Make) -> None:
+    """The new leader has not heard of its followers yet; what was safe once is safe still."""
+    leader, follower = make(0), make(1)
+    lead(leader, follower, 0, (0, 1))
+    append(leader, b"a")
+    follow(leader, follower)
+    assert follower.log.high_watermark == 1
+    follower.assume(Role(2, 1, (1, 2), (0, 1, 2), 1))
+    follower.append_from_leader(b"", 0, 0, NOW)
+    assert follower.log.high_watermark == 1
+    follower.log.truncate_to(0, NOW)
+    assert follower.log.high_watermark == 0, "but it is never above the log's end"

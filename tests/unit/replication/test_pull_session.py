@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from barnabas.model.ids import TopicPartition, Uuid
 from barnabas.replication.pull import Wanted
-from barnabas.replication.pull_session import EPOCH_MAX, PullSession
+from barnabas.replication.pull_session import EPOCH_MAX, Asked, PullSession
 
 OLD, NEW = Uuid(b"o" * 16), Uuid(b"n" * 16)
 
@@ -13,52 +13,70 @@ def wanted(partition: int, offset: int = 0, topic_id: Uuid = OLD) -> Wanted:
     return Wanted(TopicPartition("t", partition), topic_id, 3, offset, 3, 0)
 
 
+def ask(session: PullSession, all_wanted: list[Wanted]) -> Asked:
+    """Ask for exactly these."""
+    keys = {each.key: each for each in all_wanted}
+    for key in {**session._wanted, **keys}:
+        session.want(key, keys.get(key))
+    return session.ask()
+
+
 def test_the_first_request_names_everything_and_the_next_only_what_changed() -> None:
     session = PullSession()
     both = [wanted(0), wanted(1)]
-    assert session.ask(both) == (0, 0, both, ())
+    assert ask(session, both) == (0, 0, both, ())
     session.answered(77)
-    assert session.ask([wanted(0), wanted(1, 5)]) == (77, 1, [wanted(1, 5)], [])
+    assert ask(session, [wanted(0), wanted(1, 5)]) == (77, 1, [wanted(1, 5)], [])
     session.answered(77)
-    assert session.ask([wanted(0), wanted(1, 5)]) == (77, 2, [], [])
+    assert ask(session, [wanted(0), wanted(1, 5)]) == (77, 2, [], [])
 
 
 def test_what_is_held_is_forgotten_and_named_again_later() -> None:
     session = PullSession()
-    session.ask([wanted(0), wanted(1)])
+    ask(session, [wanted(0), wanted(1)])
     session.answered(77)
-    assert session.ask([wanted(1)]).forgotten == [wanted(0)]
+    assert ask(session, [wanted(1)]).forgotten == [wanted(0)]
     session.answered(77)
-    assert session.ask([wanted(0), wanted(1)]) == (77, 2, [wanted(0)], [])
+    assert ask(session, [wanted(0), wanted(1)]) == (77, 2, [wanted(0)], [])
 
 
 def test_a_topic_made_anew_replaces_the_old_one() -> None:
     session = PullSession()
-    session.ask([wanted(0)])
+    ask(session, [wanted(0)])
     session.answered(77)
     again = wanted(0, topic_id=NEW)
-    assert session.ask([again]) == (77, 1, [again], [wanted(0)])
+    assert ask(session, [again]) == (77, 1, [again], [wanted(0)])
 
 
 def test_after_a_break_everything_is_named_again() -> None:
     session = PullSession()
-    session.ask([wanted(0)])
+    ask(session, [wanted(0)])
     session.answered(77)
     session.end()
-    assert session.ask([wanted(0)]) == (0, 0, [wanted(0)], ())
+    assert ask(session, [wanted(0)]) == (0, 0, [wanted(0)], ())
 
 
 def test_a_leader_without_room_keeps_no_session() -> None:
     session = PullSession()
     for _ in range(3):
-        assert session.ask([wanted(0)]) == (0, 0, [wanted(0)], ())
+        assert ask(session, [wanted(0)]) == (0, 0, [wanted(0)], ())
         session.answered(0)
 
 
 def test_the_count_goes_round() -> None:
     session = PullSession()
-    session.ask([wanted(0)])
+    ask(session, [wanted(0)])
     session.answered(77)
     session._epoch = EPOCH_MAX
     session.answered(77)
-    assert session.ask([wanted(0)]).epoch == 1
+    assert ask(session, [wanted(0)]).epoch == 1
+
+
+def test_a_change_that_is_taken_back_is_not_told() -> None:
+    session = PullSession()
+    ask(session, [wanted(0), wanted(1)])
+    session.answered(77)
+    session.want(wanted(0).key, None)
+    session.want(wanted(0).key, wanted(0))
+    assert session.ask() == (77, 1, [], [])
+    assert not session.is_empty

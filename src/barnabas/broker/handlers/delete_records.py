@@ -144,4 +144,5 @@ def _delete(
     if not 0 <= target <= log.high_watermark:
         raise RequestError(ErrorCode.OFFSET_OUT_OF_RANGE)
     log.delete_records_before(target)
+    broker.wake_readers(partition.topic_partition)
     return partition, target

@@ -8,9 +8,10 @@ a batch boundary and may end inside a batch, as all clients expect.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import TYPE_CHECKING, cast
 
-from barnabas.broker.fetch_sessions import Fetching, FetchItem
+from barnabas.broker.fetch_sessions import LOOK_MS_MAX, Fetching, FetchItem
 from barnabas.broker.new_leader import MISLED, leader_of, places_of
 from barnabas.broker.read_replica import RACK_AWARE, preferred_replica
 from barnabas.broker.replication_quotas import leads_throttled
@@ -54,16 +55,22 @@ def handle(broker: Broker, request: Request[FetchRequest]) -> FetchResponse | No
         now_ms,
         broker.topic_name,
         privileged=_follower(body) >= 0,
+        # How far a follower lags is known no better than this, if its partitions are at rest.
+        look_ms=min(LOOK_MS_MAX, broker.options.replica_lag_time_max_ms // 4),
     )
     if fetching.error:
         return FetchResponse(error_code=fetching.error)
     fetch = _Fetch(broker, request, fetching)
     fetch.note_follower()
-    if body.max_wait_ms <= 0 or not fetching.items:
+    if body.max_wait_ms <= 0 or (fetching.session is None and not fetching.named):
         return fetch.read()
     request.park(fetch)
-    # Plain tuples equal TopicPartitions, and a fetch may name thousands of them.
-    keys = [(item.topic, item.partition) for item in fetching.items]
+    keys: list[Hashable]
+    if fetching.incremental:
+        keys = [fetching.session]  # which hears of its partitions
+    else:
+        # Plain tuples equal TopicPartitions, and a fetch may name thousands of them.
+        keys = [(item.topic, item.partition) for item in fetching.named]
     if not broker.fetch_purgatory.watch(fetch, keys, now_ms + body.max_wait_ms):
         broker.alarm.set()
     return None
@@ -241,6 +248,7 @@ class _Fetch(DelayedOperation):
         results: list[tuple[FetchItem, PartitionData]] = []
         first = True
         for item in self._fetching.items:
+            item.at_rest = False
             denial = denials.get(item.topic)
             if denial is None:
                 denial = denials[item.topic] = self._denial(item.topic)
@@ -335,9 +343,11 @@ class _Fetch(DelayedOperation):
             if follower is not None:
                 follower.high_watermark_sent = log.high_watermark
         if offset == log_end:
+            item.at_rest = True
             return result  # the usual case of a consumer that has read everything
         follows = self._follower >= 0
         end = log_end if follows else partition.readable_end(self._isolation)
+        item.at_rest = offset >= end
         limit = max(min(left, item.max_bytes), 0)
         if follows and self._must_wait(partition):
             return result
