@@ -3,6 +3,10 @@
 The same three requests come over the network from another broker, or directly from the controller
 in this one. Each names the controller's epoch, so that one who was succeeded is not heard, and
 this broker's own epoch, so that what was meant for its last life is not taken for this one.
+
+A controller speaks over one connection at a time, and says again over the next what was not
+answered. What then still comes over an older one was said before, and is not heard: it could undo
+what was said since.
 """
 
 from __future__ import annotations
@@ -58,19 +62,22 @@ class Control:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self._controller_epoch = 0
+        self._line: Session | None = None
+        """The connection over which the controller spoke last, if it is elsewhere."""
         self._lock = asyncio.Lock()
         self.learned = Conditions()
         """Who waits for something in the cluster's metadata."""
         self.informed = asyncio.Event()
         """Set once a controller has told who is alive."""
 
-    async def take(self, request: Request) -> Response:
-        """Do what a request of the controller says."""
+    async def take(self, request: Request, session: Session | None = None) -> Response:
+        """Do what a request of the controller says; without a session, of the one in here."""
         async with self._lock:
-            refusal = self._refusal(request)
+            refusal = self._refusal(request, session)
             if refusal is not ErrorCode.NONE:
                 return _refused(request, refusal)
             self._controller_epoch = request.controller_epoch
+            self._line = session
             self._broker.cluster.controller_id = request.controller_id
             if isinstance(request, LeaderAndIsrRequest):
                 return await self._take_roles(request)
@@ -78,13 +85,25 @@ class Control:
                 return await self._learn(request)
             return await self._stop(request)
 
-    def _refusal(self, request: Request) -> ErrorCode:
+    def _refusal(self, request: Request, session: Session | None) -> ErrorCode:
         if request.controller_epoch < self._controller_epoch:
+            return ErrorCode.STALE_CONTROLLER_EPOCH
+        if request.controller_epoch == self._controller_epoch and self._was_left(session):
             return ErrorCode.STALE_CONTROLLER_EPOCH
         own = self._broker.broker_epoch
         if request.broker_epoch != -1 and request.broker_epoch < own:
             return ErrorCode.STALE_BROKER_EPOCH
         return ErrorCode.NONE
+
+    def _was_left(self, session: Session | None) -> bool:
+        """Tell whether the controller has turned to a newer connection since."""
+        line = self._line
+        return (
+            session is not None
+            and line is not None
+            and session.listener == line.listener
+            and session.number < line.number
+        )
 
     async def _take_roles(self, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
         errors = await self._broker.replicas.take_roles(request)

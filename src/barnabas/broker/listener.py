@@ -50,6 +50,7 @@ class Listener:
         self._dispatcher = dispatcher
         self._server: asyncio.Server | None = None
         self._empty: asyncio.Future[None] | None = None
+        self._accepted = 0
 
     async def bind(self) -> None:
         """Take the address; afterwards `endpoint.port` is the real one even if 0 was asked for."""
@@ -106,6 +107,8 @@ class Listener:
             connection.close(f"refused, {reason}")
             return
         self.connections[connection] = None
+        self._accepted += 1
+        connection.session.number = self._accepted
         connection.session.privileged = self.privileged
         connection.last_active_ms = now_ms
         connection.set_socket_options(

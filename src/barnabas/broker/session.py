@@ -17,6 +17,8 @@ class Session:
     dialled_host: str
     """The address that the client dialled: where it finds us if nothing else is advertised."""
     principal: Principal = ANONYMOUS
+    number: int = 0
+    """Which connection of its listener it is, in the order in which they were accepted."""
     privileged: bool = False
     """True on the control-plane listener."""
     software_name: str = "unknown"

@@ -59,9 +59,9 @@ class WatchedBroker(Broker):
         await super()._join_cluster()
         take = self.control.take
 
-        def heard(request: Request) -> Any:
+        def heard(request: Request, *line: Any) -> Any:
             self._witness.controls(request.controller_id, request.controller_epoch)
-            return take(request)
+            return take(request, *line)
 
         self.control.take = heard  # type: ignore[method-assign]
 

@@ -36,7 +36,7 @@ async def handle(broker: Broker, request: Request[LeaderAndIsrRequest]) -> Leade
             )
             topic.partition_states.append(state)
         body.topic_states = list(topics.values())
-    response = await broker.control.take(body)
+    response = await broker.control.take(body, request.session)
     assert isinstance(response, LeaderAndIsrResponse)
     if request.version < FIRST_ID_VERSION:
         response.partition_errors = [

@@ -41,7 +41,7 @@ async def handle(broker: Broker, request: Request[StopReplicaRequest]) -> StopRe
                 )
             )
         body.topic_states = list(topics.values())
-    response = await broker.control.take(body)
+    response = await broker.control.take(body, request.session)
     assert isinstance(response, StopReplicaResponse)
     return response
 

@@ -31,7 +31,7 @@ async def handle(broker: Broker, request: Request[UpdateMetadataRequest]) -> Upd
             )
             topic.partition_states.append(state)
         body.topic_states = list(topics.values())
-    response = await broker.control.take(body)
+    response = await broker.control.take(body, request.session)
     assert isinstance(response, UpdateMetadataResponse)
     return response
 

@@ -1,0 +1,76 @@
+"""Whom a broker takes for its controller: the newest one, over its newest connection."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+from barnabas.broker.control import Control
+from barnabas.broker.session import Session
+from barnabas.controller.cluster import BrokerView, ClusterView
+from barnabas.model.error_codes import ErrorCode
+from barnabas.wire.messages.update_metadata import UpdateMetadataBroker, UpdateMetadataRequest
+
+OWN, OWN_EPOCH = 1, 50
+
+
+class Listening:
+    """The part of a broker that hears, and what it knows."""
+
+    def __init__(self) -> None:
+        async def nothing(_: object) -> None:
+            """There are no topics."""
+
+        broker: Any = SimpleNamespace(
+            broker_id=OWN,
+            broker_epoch=OWN_EPOCH,
+            cluster=ClusterView(),
+            own_view=BrokerView(OWN, {}, None, OWN_EPOCH),
+            learn_topic_configs=nothing,
+            cluster_changed=lambda: None,
+        )
+        self.cluster: ClusterView = broker.cluster
+        self.control = Control(broker)
+
+    def tell(self, *alive: int, epoch: int = 3, line: Session | None = None, to: int = -1) -> int:
+        """Say who is alive; return the error."""
+        request = UpdateMetadataRequest(
+            controller_id=7,
+            controller_epoch=epoch,
+            broker_epoch=to,
+            live_brokers=[UpdateMetadataBroker(id=each) for each in alive],
+        )
+        return asyncio.run(self.control.take(request, line)).error_code
+
+
+def line(number: int, listener: str = "PLAINTEXT") -> Session:
+    return Session(listener, "", "", number=number)
+
+
+def test_what_still_comes_over_an_older_connection_is_not_heard() -> None:
+    """It was said again over the next one, and more since: it would undo that."""
+    broker = Listening()
+    assert broker.tell(1, line=line(4)) == ErrorCode.NONE
+    assert broker.tell(1, line=line(5)) == ErrorCode.NONE
+    assert broker.tell(1, 2, line=line(5)) == ErrorCode.NONE
+    assert broker.tell(1, line=line(4)) == ErrorCode.STALE_CONTROLLER_EPOCH
+    assert set(broker.cluster.brokers) == {1, 2}
+    assert broker.tell(1, 2, 3, line=line(5)) == ErrorCode.NONE, "the newer one is heard on"
+    assert broker.tell(1, line=line(1, "CONTROLLER")) == ErrorCode.NONE, "not comparable"
+
+
+def test_the_next_controller_may_have_connected_before_the_last_one_spoke() -> None:
+    broker = Listening()
+    assert broker.tell(1, line=line(9)) == ErrorCode.NONE
+    assert broker.tell(1, 2, epoch=4, line=line(2)) == ErrorCode.NONE
+    assert broker.tell(1, epoch=3, line=line(9)) == ErrorCode.STALE_CONTROLLER_EPOCH
+    assert broker.tell(1, 2, 3, epoch=5) == ErrorCode.NONE, "the one in this broker"
+    assert broker.tell(1, epoch=4, line=line(2)) == ErrorCode.STALE_CONTROLLER_EPOCH
+    assert set(broker.cluster.brokers) == {1, 2, 3}
+
+
+def test_what_was_meant_for_an_older_life_is_not_heard() -> None:
+    broker = Listening()
+    assert broker.tell(1, to=OWN_EPOCH - 1) == ErrorCode.STALE_BROKER_EPOCH
+    assert broker.tell(1, to=OWN_EPOCH) == ErrorCode.NONE
