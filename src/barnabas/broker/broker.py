@@ -8,11 +8,13 @@ virtual clock.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
+from functools import cache
 from random import Random
 
 from barnabas.broker.adoption import producer_id_max, topics_of
@@ -60,7 +62,7 @@ from barnabas.controller.config_store import ConfigStore
 from barnabas.controller.producer_id_blocks import ProducerIdBlocks
 from barnabas.controller.term import PROTOCOLS
 from barnabas.controller.topic_store import TopicStore
-from barnabas.coordination.contract import Coordination, ServiceUnavailable
+from barnabas.coordination.contract import Coordination, ServiceUnavailable, SessionState
 from barnabas.coordination.embedded import EmbeddedCoordination, EmbeddedStore
 from barnabas.log.files import DiskFiles, Files
 from barnabas.metrics.registry import Registry
@@ -227,17 +229,22 @@ class Broker:
         if self.controller.term is None:
             raise RequestError(ErrorCode.NOT_CONTROLLER, "this broker is not the controller")
 
-    async def allows_unclean_election(self, topic: str) -> bool:
-        """Tell whether a topic may get a leader that has not all of its records."""
-        overrides = await self.config_store.get("topics", topic)
-        return self.configs.topic_options(overrides).unclean_leader_election_enable
+    async def allow_unclean_elections(self, topics: Collection[str]) -> list[str]:
+        """Return those of some topics that may get a leader that has not all of their records."""
+        found = await self.config_store.get_each("topics", topics)
+        return [
+            topic
+            for topic, overrides in found.items()
+            if self.configs.topic_options(overrides).unclean_leader_election_enable
+        ]
 
     # what the controller does to this broker
 
-    async def learn_topic_configs(self, topics: Iterable[str]) -> None:
+    async def learn_topic_configs(self, topics: Collection[str]) -> None:
         """Read the configs of topics that are new here."""
-        for topic in topics:
-            self.configs.set_topic(topic, await self.config_store.get("topics", topic))
+        if topics:
+            for topic, configs in (await self.config_store.get_each("topics", topics)).items():
+                self.configs.set_topic(topic, configs)
 
     def role_taken(self, partition: Partition) -> None:
         """A partition is led or followed from now on: who waits for it, and its coordinator."""
@@ -418,8 +425,10 @@ class Broker:
         for name, values in (await self.config_store.get_all("brokers")).items():
             self.configs.set_dynamic(name, values)
         topics = await self.config_store.get_all("topics")
+        # A topic may have thousands of partitions.
+        options_of = cache(lambda topic: self.configs.topic_options(topics.get(topic, {})))
         await self.logs.load(
-            lambda topic: self.configs.topic_options(topics.get(topic, {})),
+            options_of,
             self.now_ms(),
             self.options.num_recovery_threads_per_data_dir,
         )
@@ -554,6 +563,9 @@ class Broker:
         await self.isr_keeper.stop()
         await self.fetchers.stop()
         await self.controller.stop()
+        if self.tree.state is not SessionState.CONNECTED:
+            # Nobody can be told, and requests that wait for the tree would be waited for in vain.
+            await self.tree.close()
         for listener in self._listeners:
             listener.stop_accepting()
         self.housekeeping.stop()
@@ -577,25 +589,40 @@ class Broker:
         self._shut_executor()
 
     async def _hand_over(self) -> None:
-        """Have others lead what this broker leads, before it goes."""
+        """Have others lead what this broker leads, before it goes; take no longer than one request.
+
+        A controller that has lost its tree can decide nothing, and to wait for it is in vain.
+        """
         options = self.options
         if not options.controlled_shutdown_enable:
             return
+        patience_s = options.controller_socket_timeout_ms / 1000
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(patience_s):
+                if await self._ask_to_hand_over():
+                    return
+        logger.warning("the broker stops although it may still lead partitions")
+
+    async def _ask_to_hand_over(self) -> bool:
+        """Ask the controller, again and again, to let others lead; tell whether they do."""
+        options = self.options
         request = ControlledShutdownRequest(
             broker_id=self.broker_id, broker_epoch=self.broker_epoch
         )
         for _ in range(options.controlled_shutdown_max_retries):
             if not self.cluster.brokers.keys() - {self.broker_id}:
-                return  # there is nobody to lead instead
+                return True  # there is nobody to lead instead
+            if self.controller.term is not None and self.tree.state is not SessionState.CONNECTED:
+                return False
             try:
                 answer = await self.ask_controller(request, options.controller_socket_timeout_ms)
                 assert isinstance(answer, ControlledShutdownResponse)
                 if not answer.error_code and not answer.remaining_partitions:
-                    return
+                    return True
             except BarnabasError as failure:
                 logger.info("the controller cannot be told of the shutdown: %s", failure)
             await asyncio.sleep(options.controlled_shutdown_retry_backoff_ms / 1000)
-        logger.warning("the broker stops although it still leads partitions")
+        return False
 
     async def give_up(self, reason: str) -> None:
         """End because the broker cannot go on; `lost` tells whoever started it."""
@@ -621,6 +648,7 @@ class Broker:
         self.transactions.stop()
         await self.transactions.markers.stop()
         self.alarm.stop()
+        self.log_failures.stop()
         self.relocations.abandon()
         await self.cleaning.stop()
         await self.housekeeping.abandon()

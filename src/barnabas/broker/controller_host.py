@@ -189,7 +189,7 @@ class ControllerHost:
             epoch_version,
             broker.options.endpoints.inter_broker,
             post=queue.put_nowait,
-            allows_unclean=broker.allows_unclean_election,
+            allow_unclean=broker.allow_unclean_elections,
             new_topic_id=lambda: new_uuid(self._random_bytes),
         )
         self._term = term

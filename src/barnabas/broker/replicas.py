@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from barnabas.config.topic import TopicOptions
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError, StorageError
 from barnabas.model.ids import ZERO_UUID, TopicPartition, Uuid
@@ -22,6 +25,9 @@ logger = logging.getLogger("barnabas.replicas")
 EPOCH_DURING_DELETION = -2
 NO_EPOCH = -1
 
+ROLES_AT_ONCE = 50
+"""Logs may have to be made; nobody else is served meanwhile."""
+
 
 class Replicas:
     """Makes partitions what the controller says, and drops those that it wants no more."""
@@ -38,45 +44,67 @@ class Replicas:
         """Take over roles; return what became of each."""
         broker = self._broker
         await broker.learn_topic_configs(
-            topic.topic_name
-            for topic in request.topic_states
-            if not broker.configs.knows(topic.topic_name)
+            [
+                topic.topic_name
+                for topic in request.topic_states
+                if not broker.configs.knows(topic.topic_name)
+            ]
         )
         errors: dict[TopicPartition, ErrorCode] = {}
+        for topic in request.topic_states:
+            for start in range(0, len(topic.partition_states), ROLES_AT_ONCE):
+                if errors:
+                    await asyncio.sleep(0)  # others have waited while logs were opened
+                states = topic.partition_states[start : start + ROLES_AT_ONCE]
+                self._take(topic.topic_name, topic.topic_id, states, errors)
+        return errors
+
+    def _take(
+        self,
+        topic: str,
+        topic_id: Uuid,
+        states: Sequence[LeaderAndIsrPartitionState],
+        errors: dict[TopicPartition, ErrorCode],
+    ) -> None:
+        """Take over roles of one topic between two turns of the loop, with all that follows."""
+        broker = self._broker
+        options = broker.configs.topic_options(broker.configs.overrides_of(topic))
         led: list[Partition] = []
         followed: list[Partition] = []
-        for topic in request.topic_states:
-            for state in topic.partition_states:
-                key = TopicPartition(topic.topic_name, state.partition_index)
-                try:
-                    partition = self._partition(key, topic.topic_id, state)
-                    leads_already = partition.is_leader
-                    partition.assume(_role(state))
-                except RequestError as refusal:
-                    errors[key] = refusal.code
-                    continue
-                except StorageError as failure:
-                    if not broker.logs.may_be_offline(key):  # else that is known
-                        logger.error("cannot open the log of %s: %s", key, failure)
-                    errors[key] = ErrorCode.KAFKA_STORAGE_ERROR
-                    continue
-                errors[key] = ErrorCode.NONE
-                if partition.is_leader:
-                    led.append(partition)
-                else:
-                    followed.append(partition)
-                    if leads_already:
-                        broker.flusher.forget(partition)
+        for state in states:
+            key = TopicPartition(topic, state.partition_index)
+            try:
+                partition = self._partition(key, topic_id, state, options)
+                leads_already = partition.is_leader
+                partition.assume(_role(state))
+            except RequestError as refusal:
+                errors[key] = refusal.code
+                continue
+            except StorageError as failure:
+                if not broker.logs.may_be_offline(key):  # else that is known
+                    logger.error("cannot open the log of %s: %s", key, failure)
+                errors[key] = ErrorCode.KAFKA_STORAGE_ERROR
+                continue
+            errors[key] = ErrorCode.NONE
+            if partition.is_leader:
+                led.append(partition)
+            else:
+                followed.append(partition)
+                if leads_already:
+                    broker.flusher.forget(partition)
         broker.fetchers.forget([partition.topic_partition for partition in led])
         broker.fetchers.follow(followed)
         for partition in (*led, *followed):
             if partition.is_leader and partition.flush_owed:
                 broker.flusher.request(partition)
             broker.role_taken(partition)
-        return errors
 
     def _partition(
-        self, key: TopicPartition, topic_id: Uuid, state: LeaderAndIsrPartitionState
+        self,
+        key: TopicPartition,
+        topic_id: Uuid,
+        state: LeaderAndIsrPartitionState,
+        options: TopicOptions,
     ) -> Partition:
         """Return the partition that a role is for; raise what speaks against taking it."""
         broker = self._broker
@@ -88,11 +116,12 @@ class Replicas:
                 broker.drop_partition(key)
                 partition = None
             elif state.leader_epoch <= partition.leader_epoch:
+                if broker.log_failures.hands_on(partition):
+                    raise RequestError(ErrorCode.KAFKA_STORAGE_ERROR)
                 raise RequestError(ErrorCode.STALE_CONTROLLER_EPOCH)
         if broker.broker_id not in state.replicas:
             raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         if partition is None:
-            options = broker.configs.topic_options(broker.configs.overrides_of(key.topic))
             log = broker.logs.open(key, topic_id, options, broker.now_ms(), new=state.is_new)
             partition = Partition(key, topic_id, log, broker.broker_id, self._neighbours)
             broker.partitions[key] = partition

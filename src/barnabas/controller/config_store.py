@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from barnabas.controller import nodes
 from barnabas.coordination.contract import Coordination, Create, NoNode, Operation, Set
@@ -26,9 +26,15 @@ class ConfigStore:
     async def get_all(self, entity_type: str) -> dict[str, dict[str, str]]:
         """Read the configs of every entity of a type."""
         names = await self._tree.children(f"/config/{entity_type}")
+        return await self.get_each(entity_type, [nodes.desanitized(name) for name in names])
+
+    async def get_each(self, entity_type: str, names: Collection[str]) -> dict[str, dict[str, str]]:
+        """Read the configs of some entities of a type."""
+        paths = [nodes.config_path(entity_type, name) for name in names]
+        found = await self._tree.get_many(paths)
         return {
-            nodes.desanitized(name): await self.get(entity_type, nodes.desanitized(name))
-            for name in names
+            name: nodes.decode_config(path, got[0]) if got is not None else {}
+            for name, path, got in zip(names, paths, found, strict=True)
         }
 
     async def set(self, entity_type: str, name: str, configs: Mapping[str, str]) -> None:

@@ -18,6 +18,7 @@ from barnabas.controller.partitions import Partitions
 from barnabas.controller.phases import PartitionPhase, ReplicaPhase
 from barnabas.controller.replicas import Replicas
 from barnabas.coordination.contract import Delete, NoNode
+from barnabas.model.ids import TopicPartition
 
 logger = logging.getLogger("barnabas.controller")
 
@@ -103,11 +104,18 @@ class Deletion:
         self._partitions.close(keys)
         for key in keys:
             self._knowledge.set_phase(key, PartitionPhase.NON_EXISTENT)
+        await self._remove_partitions(keys)
         await self._remove(nodes.topic_path(topic))
         await self._remove(nodes.config_path("topics", topic))
         await self._remove(f"{nodes.DELETE_TOPICS}/{topic}")
         self._knowledge.forget_topic(topic)
         logger.info("topic %s is deleted", topic)
+
+    async def _remove_partitions(self, keys: Iterable[TopicPartition]) -> None:
+        """Remove all nodes of partitions at once; what else there may be is looked for later."""
+        await self._tree.write_each(
+            [(Delete(nodes.state_path(*key)), Delete(nodes.partition_path(*key))) for key in keys]
+        )
 
     async def _remove(self, path: str) -> None:
         below = await self._below(path)

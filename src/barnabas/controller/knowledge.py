@@ -65,6 +65,13 @@ class Knowledge:
         """Note replicas that a broker cannot serve although it lives."""
         self._failed.setdefault(broker_id, set()).update(keys)
 
+    def disk_works(self, broker_id: int, keys: Iterable[TopicPartition]) -> list[TopicPartition]:
+        """Note replicas that a broker serves; return those of which that is news."""
+        failed = self._failed.get(broker_id, set())
+        news = [key for key in keys if key in failed]
+        failed.difference_update(news)
+        return news
+
     def broker_gone(self, broker_id: int) -> None:
         """Forget a broker; when it comes back, its disks are tried anew."""
         self.brokers.pop(broker_id, None)

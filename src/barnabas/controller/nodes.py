@@ -19,6 +19,8 @@ from barnabas.model.ids import ZERO_UUID, Uuid, uuid_from_text, uuid_text
 CLUSTER_ID = "/cluster/id"
 BROKER_IDS = "/brokers/ids"
 BROKER_SEQUENCE = "/brokers/seqid"
+LIVES = "/brokers/lives"
+"""The only node that Kafka does not have."""
 TOPICS = "/brokers/topics"
 CONTROLLER = "/controller"
 CONTROLLER_EPOCH = "/controller_epoch"
@@ -345,6 +347,22 @@ def decode_config_change(path: str, data: bytes) -> tuple[str, str]:
 def encode_log_dir_event(broker_id: int) -> bytes:
     """Return a notification that a log directory of a broker failed."""
     return compact({"version": 1, "broker": broker_id, "event": 1})
+
+
+def encode_lives(epochs: Mapping[int, int]) -> bytes:
+    """Return the node of the registrations that controllers have dealt with."""
+    return compact(
+        {"version": 1, "epochs": {str(broker): epochs[broker] for broker in sorted(epochs)}}
+    )
+
+
+def decode_lives(data: bytes) -> dict[int, int]:
+    """Return the epoch of each broker's registration that controllers have dealt with."""
+    try:
+        epochs = parsed(LIVES, data)["epochs"]
+        return {int(broker): int(epoch) for broker, epoch in epochs.items()}
+    except (KeyError, TypeError, ValueError, AttributeError) as failure:
+        raise CorruptFileError(f"node {LIVES} names no epochs: {data[:80]!r}") from failure
 
 
 def encode_producer_ids(broker_id: int, first: int, last: int) -> bytes:

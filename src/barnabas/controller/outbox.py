@@ -36,6 +36,9 @@ from barnabas.wire.messages.update_metadata import (
 EPOCH_DURING_DELETION = -2
 """The leader epoch of a StopReplica that no leader can outdate."""
 
+ROLES_PER_REQUEST = 1000
+"""A broker may have to make a log for each, and must answer in time."""
+
 Request = LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest
 
 
@@ -81,9 +84,18 @@ class Outbox:
         """Fix the requests gathered so far: what comes now is told after them."""
         letters = self._sealed
         for broker, partitions in self._led.items():
-            self._post(letters, broker, self._leader_and_isr(partitions))
+            roles = list(partitions.items())
+            for start in range(0, len(roles), ROLES_PER_REQUEST):
+                piece = dict(roles[start : start + ROLES_PER_REQUEST])
+                self._post(letters, broker, self._leader_and_isr(piece))
+        # Most often everyone is told the same, of all partitions when a controller begins.
+        described: list[tuple[set[TopicPartition], list[UpdateMetadataTopicState]]] = []
         for broker, keys in self._told.items():
-            self._post(letters, broker, self._update_metadata(keys))
+            topics = next((topics for known, topics in described if known == keys), None)
+            if topics is None:
+                topics = self._metadata(keys)
+                described.append((keys, topics))
+            self._post(letters, broker, self._update_metadata(topics))
         for broker, stops in self._stopped.items():
             self._post(letters, broker, self._stop_replica(stops))
         self._led, self._told, self._stopped = {}, {}, {}
@@ -145,7 +157,13 @@ class Outbox:
         host, port = view.endpoints.get(self._listener, ("", -1))
         return LeaderAndIsrLiveLeader(broker_id=view.broker_id, host_name=host or "", port=port)
 
-    def _update_metadata(self, keys: set[TopicPartition]) -> UpdateMetadataRequest:
+    def _update_metadata(self, topics: list[UpdateMetadataTopicState]) -> UpdateMetadataRequest:
+        return UpdateMetadataRequest(
+            topic_states=topics,
+            live_brokers=[_described(view) for view in self._knowledge.brokers.values()],
+        )
+
+    def _metadata(self, keys: set[TopicPartition]) -> list[UpdateMetadataTopicState]:
         knowledge = self._knowledge
         topics: dict[str, UpdateMetadataTopicState] = {}
         for key in sorted(keys):
@@ -158,10 +176,7 @@ class Outbox:
                     topic_name=key.topic, topic_id=self._topic_id(key)
                 )
             topic.partition_states.append(self._metadata_of(key, leadership))
-        return UpdateMetadataRequest(
-            topic_states=list(topics.values()),
-            live_brokers=[_described(view) for view in knowledge.brokers.values()],
-        )
+        return list(topics.values())
 
     def _metadata_of(
         self, key: TopicPartition, leadership: Leadership

@@ -7,7 +7,7 @@ seen. Where somebody else wrote meanwhile, the node is read again and the electi
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 
 from barnabas.controller import nodes
 from barnabas.controller.election import (
@@ -22,7 +22,8 @@ from barnabas.controller.knowledge import Knowledge
 from barnabas.controller.leadership import Leadership
 from barnabas.controller.outbox import Outbox
 from barnabas.controller.phases import PartitionPhase
-from barnabas.coordination.contract import BadVersion, Create, NodeExists, NoNode, Set
+from barnabas.coordination.contract import BadVersion, Create, NodeExists, Set
+from barnabas.model.errors import CorruptFileError
 from barnabas.model.ids import TopicPartition
 
 logger = logging.getLogger("barnabas.controller")
@@ -40,35 +41,42 @@ class Partitions:
         tree: GuardedTree,
         outbox: Outbox,
         epoch: int,
-        allows_unclean: Callable[[str], Awaitable[bool]],
+        allow_unclean: Callable[[Collection[str]], Awaitable[Collection[str]]],
     ) -> None:
         self._knowledge = knowledge
         self._tree = tree
         self._outbox = outbox
         self._epoch = epoch
-        self._allows_unclean = allows_unclean
+        self._allow_unclean = allow_unclean
         self._written: dict[TopicPartition, int] = {}
         """With which change of the tree each leadership was written, as it was when it was read."""
 
-    async def load(self, keys: Iterable[TopicPartition]) -> None:
-        """Read the leaderships of partitions, and put each where it is in its life."""
+    async def load(self, keys: Sequence[TopicPartition]) -> list[TopicPartition]:
+        """Read the leaderships of partitions, and put each where it is in its life.
+
+        Return those whose node makes no sense: nothing is known of them.
+        """
         knowledge = self._knowledge
-        for key in keys:
-            leadership = await self._read(key)
+        found = await self._read(keys)
+        for key, leadership in found.items():
             if leadership is None:
                 knowledge.set_phase(key, PartitionPhase.NEW)
                 continue
             knowledge.leaderships[key] = leadership
             online = knowledge.serves(leadership.leader, key)
             knowledge.set_phase(key, PartitionPhase.ONLINE if online else PartitionPhase.OFFLINE)
+        return [key for key in keys if key not in found]
 
-    async def account_for_lives(self) -> None:
+    async def account_for_lives(self, known: Mapping[int, int] | None) -> None:
         """Take out of sync who is gone, or has begun a new life, since nobody was in office.
 
-        A registration that is younger than what a partition's node says was not known to whoever
-        wrote that.
+        A registration that is not `known` to the last controller was not dealt with. Where that
+        is not known, one that is younger than what a partition's node says was not known to
+        whoever wrote that.
         """
         knowledge = self._knowledge
+        epochs = {broker: view.epoch for broker, view in knowledge.brokers.items()}
+        unknown = {b for b, epoch in epochs.items() if known is None or known.get(b) != epoch}
         by_newcomers: dict[frozenset[int], list[TopicPartition]] = {}
         for key, written in self._written.items():
             held = knowledge.leaderships.get(key)
@@ -77,7 +85,8 @@ class Partitions:
             newcomers = frozenset(
                 broker
                 for broker in held.isr
-                if broker in knowledge.brokers and knowledge.brokers[broker].epoch > written
+                if broker in epochs
+                and (epochs[broker] > written if known is None else broker in unknown)
             )
             if newcomers or not all(knowledge.serves(broker, key) for broker in held.isr):
                 by_newcomers.setdefault(newcomers, []).append(key)
@@ -96,7 +105,7 @@ class Partitions:
                 opened[key] = Leadership(live[0], 0, live, 0)
             else:
                 logger.warning("%s has no live replica: it stays without a leader", key)
-        await self._make_parents({key.topic for key in opened})
+        await self._make_parents(dict.fromkeys(key.topic for key in opened))
         outcomes = await self._tree.write_each(
             [
                 (
@@ -124,8 +133,9 @@ class Partitions:
         await self.give_first_leaders(new)
         offline = [key for key in wanting if knowledge.phase(key) is PartitionPhase.OFFLINE]
         unelected = await self.elect(offline, elect_in_sync)
-        unclean = [key for key in unelected if await self._allows_unclean(key.topic)]
-        await self.elect(unclean, elect_any)
+        if unelected:
+            allowed = await self._allow_unclean(list(dict.fromkeys(k.topic for k in unelected)))
+            await self.elect([key for key in unelected if key.topic in allowed], elect_any)
 
     async def elect(
         self, keys: Sequence[TopicPartition], election: Election
@@ -192,11 +202,11 @@ class Partitions:
         stale = []
         for (key, leadership), outcome in zip(changed.items(), outcomes, strict=True):
             if isinstance(outcome, Exception):
-                await self._reread(key)
                 stale.append(key)
             else:
                 self._knowledge.leaderships[key] = leadership
                 self._outbox.tell(self._knowledge.brokers, [key])
+        await self._reread(stale)
         return stale
 
     async def _write(
@@ -204,15 +214,15 @@ class Partitions:
     ) -> list[TopicPartition]:
         """Write new leaderships and tell; return those whose node had changed meanwhile."""
         outcomes = await self._tree.write_each([self._set(*each) for each in changed.items()])
-        again = []
+        overtaken = []
         for (key, leadership), outcome in zip(changed.items(), outcomes, strict=True):
             if not isinstance(outcome, Exception):
                 self._lead(key, leadership, without=without)
-            elif isinstance(outcome, BadVersion) and await self._reread(key):
-                again.append(key)
+            elif isinstance(outcome, BadVersion):
+                overtaken.append(key)
             else:
                 logger.error("the leader of %s could not be written: %s", key, outcome)
-        return again
+        return await self._reread(overtaken)
 
     def _lead(
         self,
@@ -236,24 +246,37 @@ class Partitions:
         ]
         self._outbox.lead(holders, key, new=new)
 
-    async def _reread(self, key: TopicPartition) -> bool:
-        """Take over what another wrote; False when the node is gone."""
-        found = await self._read(key)
-        if found is not None:
-            self._knowledge.leaderships[key] = found
-        return found is not None
+    async def _reread(self, keys: Sequence[TopicPartition]) -> list[TopicPartition]:
+        """Take over what another wrote; return those whose node is still there."""
+        there = []
+        for key, found in (await self._read(keys)).items():
+            if found is not None:
+                self._knowledge.leaderships[key] = found
+                there.append(key)
+        return there
 
-    async def _read(self, key: TopicPartition) -> Leadership | None:
-        path = nodes.state_path(*key)
-        try:
-            data, stat = await self._tree.tree.get(path)
-        except NoNode:
-            return None
-        state = nodes.PartitionState.decode(path, data)
-        self._written[key] = stat.mzxid
-        return Leadership(
-            state.leader, state.leader_epoch, tuple(state.isr), stat.version, state.recovering
-        )
+    async def _read(
+        self, keys: Iterable[TopicPartition]
+    ) -> dict[TopicPartition, Leadership | None]:
+        """Read nodes, None where there is none; one that makes no sense is left out."""
+        paths = {key: nodes.state_path(*key) for key in keys}
+        found = await self._tree.tree.get_many(list(paths.values()))
+        leaderships: dict[TopicPartition, Leadership | None] = {}
+        for (key, path), node in zip(paths.items(), found, strict=True):
+            if node is None:
+                leaderships[key] = None
+                continue
+            data, stat = node
+            try:
+                state = nodes.PartitionState.decode(path, data)
+            except CorruptFileError as failure:
+                logger.error("%s is left alone: %s", key, failure)
+                continue
+            self._written[key] = stat.mzxid
+            leaderships[key] = Leadership(
+                state.leader, state.leader_epoch, tuple(state.isr), stat.version, state.recovering
+            )
+        return leaderships
 
     async def _make_parents(self, topics: Iterable[str]) -> None:
         outcomes = await self._tree.write_each(

@@ -10,7 +10,7 @@ harmless.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 
 from barnabas.controller import nodes
 from barnabas.controller.balance import Balance
@@ -21,12 +21,14 @@ from barnabas.controller.guarded_tree import GuardedTree
 from barnabas.controller.isr_changes import Granted, IsrChanges, Wish
 from barnabas.controller.knowledge import Knowledge, Replica, Topic
 from barnabas.controller.leadership import Assignment
+from barnabas.controller.lives import Lives
 from barnabas.controller.outbox import Letter, Outbox
 from barnabas.controller.partitions import Partitions
 from barnabas.controller.phases import PartitionPhase, ReplicaPhase
 from barnabas.controller.reassignment import Reassignment
 from barnabas.controller.replicas import Replicas
 from barnabas.coordination.contract import Coordination, Delete, NoNode, Set, Watch
+from barnabas.coordination.contract import Event as TreeEvent
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import CorruptFileError, RequestError
 from barnabas.model.ids import ZERO_UUID, TopicPartition, Uuid
@@ -50,21 +52,24 @@ class Term:
         listener: str,
         *,
         post: Callable[[Event], None],
-        allows_unclean: Callable[[str], Awaitable[bool]],
+        allow_unclean: Callable[[Collection[str]], Awaitable[Collection[str]]],
         new_topic_id: Callable[[], Uuid],
     ) -> None:
-        """Begin a term; `post` queues an event, which must run after the present one has ended."""
+        """Begin a term; `post` queues an event, which must run after the present one has ended.
+
+        `allow_unclean` returns those of some topics that may lose records rather than wait.
+        """
         self.epoch = epoch
         self.knowledge = Knowledge()
         self._tree = tree
         self._post = post
         self._new_topic_id = new_topic_id
         self._watches: dict[Event, Watch] = {}
-        self._topic_watches: dict[str, Watch] = {}
         guarded = GuardedTree(tree, epoch_version)
         self._guarded = guarded
+        self._lives = Lives(guarded)
         self.outbox = Outbox(self.knowledge, broker_id, epoch, listener)
-        self._partitions = Partitions(self.knowledge, guarded, self.outbox, epoch, allows_unclean)
+        self._partitions = Partitions(self.knowledge, guarded, self.outbox, epoch, allow_unclean)
         self._replicas = Replicas(self.knowledge, self.outbox, self._partitions)
         self._deletion = Deletion(
             self.knowledge, guarded, self.outbox, self._partitions, self._replicas
@@ -91,6 +96,7 @@ class Term:
         knowledge = self.knowledge
         await self._clear(nodes.LOG_DIR_EVENTS)
         await self._clear(nodes.ISR_CHANGES)
+        known_lives = await self._lives.known()
         knowledge.brokers = await self._read_brokers()
         names = await self._tree.children(nodes.TOPICS, self._watch(self.topics_changed))
         await self._learn(names)
@@ -109,7 +115,8 @@ class Term:
             for broker in knowledge.replicas(key)
             if knowledge.serves(broker, key) and key.topic not in knowledge.deleting
         )
-        await self._partitions.account_for_lives()
+        await self._partitions.account_for_lives(known_lives)
+        await self._lives.deal_with(knowledge.brokers)
         await self._partitions.elect_missing()
         await self.deletions_changed()
         await self.reassignment.resume()
@@ -120,51 +127,56 @@ class Term:
 
     async def _learn(self, names: Iterable[str]) -> None:
         """Read topics that are new to this controller, with their leaders."""
-        for name in names:
+        knowledge = self.knowledge
+        found = await self._read_topics(names)
+        knowledge.topics |= found
+        keys = [key for name in found for key in knowledge.partitions_of(name)]
+        unclear = await self._partitions.load(keys)
+        for name in dict.fromkeys(key.topic for key in unclear):
+            logger.error("topic %s is left alone", name)
+            knowledge.forget_topic(name)
+
+    async def _read_topics(self, names: Iterable[str]) -> dict[str, Topic]:
+        """Read the assignments of topics; those that are gone, or make no sense, are left out."""
+        paths = {name: nodes.topic_path(name) for name in names}
+        found = await self._tree.get_many(list(paths.values()), self._hear_topic)
+        topics: dict[str, Topic] = {}
+        unnamed: dict[str, nodes.TopicAssignment] = {}
+        for (name, path), got in zip(paths.items(), found, strict=True):
+            if got is None:
+                continue
             try:
-                found = await self._read_topic(name)
-                if found is not None:
-                    self.knowledge.topics[name] = found
-                    await self._partitions.load(self.knowledge.partitions_of(name))
+                node = nodes.TopicAssignment.decode(path, got[0])
             except CorruptFileError as failure:
                 logger.error("topic %s is left alone: %s", name, failure)
-                self.knowledge.forget_topic(name)
-
-    async def _read_topic(self, name: str) -> Topic | None:
-        path = nodes.topic_path(name)
-        try:
-            data, _ = await self._tree.get(path, self._watch_topic(name))
-        except NoNode:
-            return None
-        node = nodes.TopicAssignment.decode(path, data)
-        topic_id = node.topic_id
-        if topic_id == ZERO_UUID:
-            topic_id = self._new_topic_id()
-            named = nodes.TopicAssignment(topic_id, node.replicas, node.adding, node.removing)
-            await self._guarded.write([Set(path, named.encode())])
-        return Topic(topic_id, _assignments(node))
+                continue
+            if node.topic_id == ZERO_UUID:  # made before topics had ids
+                node = nodes.TopicAssignment(
+                    self._new_topic_id(), node.replicas, node.adding, node.removing
+                )
+                unnamed[path] = node
+            topics[name] = Topic(node.topic_id, _assignments(node))
+        for path, node in unnamed.items():
+            await self._guarded.write([Set(path, node.encode())])
+        return topics
 
     # -- brokers ------------------------------------------------------------------------------
 
     async def _read_brokers(self) -> dict[int, BrokerView]:
         names = await self._tree.children(nodes.BROKER_IDS, self._watch(self.brokers_changed))
-        found: dict[int, BrokerView] = {}
-        for broker_id in sorted(int(name) for name in names):
-            view = await self._read_broker(broker_id)
-            if view is not None:
-                found[broker_id] = view
-        return found
-
-    async def _read_broker(self, broker_id: int) -> BrokerView | None:
-        path = nodes.broker_path(broker_id)
-        try:
-            data, stat = await self._tree.get(path, self._watch(self.brokers_changed))
-            return broker_view(broker_id, nodes.BrokerRegistration.decode(path, data), stat.czxid)
-        except NoNode:
-            return None
-        except CorruptFileError as failure:
-            logger.error("broker %d is left out: %s", broker_id, failure)
-            return None
+        paths = {broker_id: nodes.broker_path(broker_id) for broker_id in sorted(map(int, names))}
+        found = await self._tree.get_many(list(paths.values()), self._watch(self.brokers_changed))
+        brokers: dict[int, BrokerView] = {}
+        for (broker_id, path), got in zip(paths.items(), found, strict=True):
+            if got is None:
+                continue
+            try:
+                registration = nodes.BrokerRegistration.decode(path, got[0])
+            except CorruptFileError as failure:
+                logger.error("broker %d is left out: %s", broker_id, failure)
+                continue
+            brokers[broker_id] = broker_view(broker_id, registration, got[1].czxid)
+        return brokers
 
     async def brokers_changed(self) -> None:
         """Brokers came, went, came back in between, or changed their addresses."""
@@ -196,6 +208,8 @@ class Term:
             await self._brokers_come(come)
         elif moved:
             self.outbox.tell(knowledge.brokers)
+        if gone or come:
+            await self._lives.deal_with(knowledge.brokers)
 
     async def _brokers_gone(self, gone: Iterable[int]) -> None:
         knowledge = self.knowledge
@@ -214,9 +228,9 @@ class Term:
         ]
         self._partitions.close(led)
         await self._partitions.elect_missing()
-        going = [r for r in replicas if r[0].topic in knowledge.deleting]
-        await self._replicas.take_offline(r for r in replicas if r not in set(going))
-        self._deletion.broker_gone(going)
+        staying = [r for r in replicas if r[0].topic not in knowledge.deleting]
+        await self._replicas.take_offline(staying)
+        self._deletion.broker_gone([r for r in replicas if r[0].topic in knowledge.deleting])
 
     async def _brokers_come(self, come: Iterable[int]) -> None:
         knowledge = self.knowledge
@@ -253,10 +267,11 @@ class Term:
         ]
         led = [key for key in shared if knowledge.leaderships[key].leader == broker_id]
         stuck = await self._partitions.elect(led, elect_without({broker_id}))
+        staying = set(stuck)
         stoppable = [
             (key, broker_id)
             for key in shared
-            if key not in set(stuck) and key.topic not in knowledge.deleting
+            if key not in staying and key.topic not in knowledge.deleting
         ]
         await self._replicas.take_offline(
             r for r in stoppable if knowledge.replica_phase(r) is ReplicaPhase.ONLINE
@@ -278,7 +293,7 @@ class Term:
     async def topic_changed(self, name: str) -> None:
         """A topic's node was written: it may have more partitions."""
         known = self.knowledge.topics.get(name)
-        found = await self._read_topic(name)
+        found = (await self._read_topics([name])).get(name)
         if known is None or found is None:
             return
         if found.topic_id != known.topic_id:
@@ -305,8 +320,9 @@ class Term:
             for broker in knowledge.replicas(key):
                 knowledge.set_replica_phase((key, broker), ReplicaPhase.NEW)
         new = [key for key in keys if knowledge.phase(key) is PartitionPhase.NEW]
+        opened = set(new)
         await self._partitions.give_first_leaders(new)
-        led = [key for key in keys if key not in set(new)]
+        led = [key for key in keys if key not in opened]
         if led:  # their states were there before: somebody prepared them
             self._replicas.bring_online(
                 (key, broker) for key in led for broker in knowledge.replicas(key)
@@ -355,13 +371,23 @@ class Term:
     async def roles_answered(
         self, broker_id: int, errors: Mapping[TopicPartition, ErrorCode]
     ) -> None:
-        """A broker has taken over its roles; those on a failed disk it could not."""
+        """A broker has taken over its roles; those on a failed disk, or a full one, it could not.
+
+        What it could not before and can now is served again.
+        """
         failed = [key for key, code in errors.items() if code is ErrorCode.KAFKA_STORAGE_ERROR]
         fresh = [key for key in failed if self.knowledge.serves(broker_id, key)]
         if fresh:
             self.knowledge.disk_failed(broker_id, fresh)
             await self._offline([(key, broker_id) for key in fresh])
             self.outbox.tell(self.knowledge.brokers, fresh)
+        taken = [key for key, code in errors.items() if code is ErrorCode.NONE]
+        back = self.knowledge.disk_works(broker_id, taken)
+        if back:
+            for key in back:
+                self.knowledge.set_replica_phase((key, broker_id), ReplicaPhase.ONLINE)
+            self.outbox.tell(self.knowledge.brokers, back)
+            await self._partitions.elect_missing()
 
     async def unclean_election_allowed(self) -> None:
         """A config changed: partitions without a leader may get one now."""
@@ -372,14 +398,15 @@ class Term:
     async def log_dir_events(self) -> None:
         """Disks failed: their brokers are asked about everything they hold."""
         names = await self._tree.children(nodes.LOG_DIR_EVENTS, self._watch(self.log_dir_events))
-        for name in names:
-            path = f"{nodes.LOG_DIR_EVENTS}/{name}"
+        paths = [f"{nodes.LOG_DIR_EVENTS}/{name}" for name in names]
+        failed: dict[int, None] = {}
+        for path, got in zip(paths, await self._tree.get_many(paths), strict=True):
             try:
-                data, _ = await self._tree.get(path)
-                broker = nodes.decode_log_dir_event(path, data)
-            except (NoNode, CorruptFileError) as failure:
+                if got is not None:
+                    failed[nodes.decode_log_dir_event(path, got[0])] = None
+            except CorruptFileError as failure:
                 logger.error("a log directory's event is passed over: %s", failure)
-                continue
+        for broker in failed:
             for key in self.knowledge.partitions_on(broker):
                 self.outbox.lead([broker], key)
         await self._clear(nodes.LOG_DIR_EVENTS, names)
@@ -387,20 +414,21 @@ class Term:
     async def isr_notifications(self) -> None:
         """Brokers of old versions changed in-sync replicas by themselves."""
         names = await self._tree.children(nodes.ISR_CHANGES, self._watch(self.isr_notifications))
-        for name in names:
-            path = f"{nodes.ISR_CHANGES}/{name}"
+        paths = [f"{nodes.ISR_CHANGES}/{name}" for name in names]
+        changed: dict[TopicPartition, None] = {}
+        for path, got in zip(paths, await self._tree.get_many(paths), strict=True):
             try:
-                data, _ = await self._tree.get(path)
-                listed = nodes.decode_partitions(path, data)
-            except (NoNode, CorruptFileError) as failure:
+                listed = nodes.decode_partitions(path, got[0]) if got is not None else []
+            except CorruptFileError as failure:
                 logger.error("a notice of in-sync replicas is passed over: %s", failure)
                 continue
-            keys = [TopicPartition(topic, number) for topic, number, _ in listed]
-            keys = [key for key in keys if self.knowledge.assignment(key) is not None]
-            await self._partitions.load(keys)
-            self.outbox.tell(self.knowledge.brokers, keys)
-            for key in keys:
-                await self.reassignment.isr_changed(key)
+            for topic, number, _ in listed:
+                changed[TopicPartition(topic, number)] = None
+        keys = [key for key in changed if self.knowledge.assignment(key) is not None]
+        await self._partitions.load(keys)
+        self.outbox.tell(self.knowledge.brokers, keys)
+        for key in keys:
+            await self.reassignment.isr_changed(key)
         await self._clear(nodes.ISR_CHANGES, names)
 
     async def legacy_reassignment(self) -> None:
@@ -438,13 +466,9 @@ class Term:
             watch = self._watches[event] = lambda _: self._post(event)
         return watch
 
-    def _watch_topic(self, name: str) -> Watch:
-        watch = self._topic_watches.get(name)
-        if watch is None:
-            watch = self._topic_watches[name] = lambda _: self._post(
-                lambda: self.topic_changed(name)
-            )
-        return watch
+    def _hear_topic(self, event: TreeEvent) -> None:
+        name = event.path.rsplit("/", 1)[1]
+        self._post(lambda: self.topic_changed(name))
 
 
 def broker_view(broker_id: int, registration: nodes.BrokerRegistration, epoch: int) -> BrokerView:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections import deque
+from collections.abc import Collection
 
 from barnabas.controller import nodes
 from barnabas.controller.knowledge import Knowledge
@@ -141,7 +142,7 @@ class Office:
             written.version,
             LISTENER,
             post=lambda event: self._events.append(event) if self.epoch == epoch else None,
-            allows_unclean=self._allows_unclean,
+            allow_unclean=self._allow_unclean,
             new_topic_id=lambda: next(self._ids).to_bytes(16, "big"),
         )
         await self.term.begin()
@@ -149,8 +150,8 @@ class Office:
         await self.settle()
         return self.term
 
-    async def _allows_unclean(self, topic: str) -> bool:
-        return topic in self.unclean
+    async def _allow_unclean(self, topics: Collection[str]) -> Collection[str]:
+        return [topic for topic in topics if topic in self.unclean]
 
     def deliver(self) -> None:
         """Give the letters of the last event to their brokers, and queue their answers."""

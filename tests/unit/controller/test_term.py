@@ -150,6 +150,39 @@ async def test_a_new_controller_trusts_no_life_that_began_while_nobody_was_in_of
 
 
 @runs
+async def test_a_restart_that_a_controller_had_not_seen_when_it_wrote_its_last_word() -> None:
+    """The partition's node is younger than the registration, but does not take account of it."""
+    office = await Office().open(0, 1, 2)
+    await office.create("t", (1, 2, 0))
+    await office.brokers[2].session.close()
+    await office.register(2)
+    answers = await office.term.alter_partitions(1, -1, [wish(office, T0, 1, 2)])
+    assert isinstance(answers, dict)
+    assert answers[T0].error is ErrorCode.NONE
+    await office.take_office()
+    node = await office.node("t")
+    assert (node.leader, node.isr) == (1, (1,))
+    await office.check()
+    await office.take_office()
+    assert await office.node("t") == node, "a restart is dealt with once"
+
+
+@runs
+async def test_lives_that_nobody_can_read() -> None:
+    """The node is written anew, and younger registrations are told by the partitions' nodes."""
+    office = await Office().open(0, 1, 2)
+    await office.create("t", (1, 2, 0))
+    await office.tree.set(nodes.LIVES, b'{"epochs":[]}')
+    await office.brokers[2].session.close()
+    await office.register(2)
+    await office.take_office()
+    assert (await office.node("t")).isr == (1, 0)
+    data, _ = await office.tree.get(nodes.LIVES)
+    views = office.knowledge.brokers.values()
+    assert nodes.decode_lives(data) == {view.broker_id: view.epoch for view in views}
+
+
+@runs
 async def test_a_new_controller_takes_those_out_of_sync_who_are_gone() -> None:
     office = await Office().open(0, 1, 2)
     await office.create("t", (1, 2, 0))
