@@ -81,6 +81,8 @@ from barnabas.wire.schema import Message
 logger = logging.getLogger("barnabas.broker")
 
 COORDINATION_FILE = "coordination.sqlite"
+DRAIN_S_MAX = 30.0
+"""How long a broker that stops waits for requests that are under way."""
 
 
 class Broker:
@@ -570,7 +572,7 @@ class Broker:
             listener.stop_accepting()
         self.housekeeping.stop()
         for router in self._routers:
-            await router.drain()
+            await router.drain(DRAIN_S_MAX)
         for listener in self._listeners:
             await listener.close()
         self.groups.stop()

@@ -108,10 +108,17 @@ class Router:
         )
         self._handle(served, request)
 
-    async def drain(self) -> None:
-        """Wait for the requests that run as tasks."""
-        while self._tasks:
-            await asyncio.wait(self._tasks)
+    async def drain(self, timeout_s: float) -> None:
+        """Wait for the requests that run as tasks; those that take longer are given up."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                while self._tasks:
+                    await asyncio.wait(self._tasks)
+        except TimeoutError:
+            logger.warning("%d requests are not answered in time", self.under_way)
+            self._queue.clear()
+            for task in self._tasks:
+                task.cancel()
 
     def _handle(self, served: Served, request: Request[Any]) -> None:
         try:

@@ -1,0 +1,101 @@
+"""A controller that is stopped while its coordination service is away: it does not wait for it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from barnabas.broker import broker as module
+from barnabas.broker.broker import Broker
+from barnabas.client.addresses import Address
+from barnabas.client.connection import Connection
+from barnabas.config.broker import BrokerOptions
+from barnabas.coordination.contract import SessionExpired, SessionState
+from barnabas.coordination.memory import MemoryCoordination, MemoryStore
+from barnabas.model.errors import BarnabasError
+from barnabas.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+
+STOP_S_MAX = 8.0
+
+
+class AwayCoordination(MemoryCoordination):
+    """A session whose service can go away: its calls wait until it is closed."""
+
+    def __init__(self, store: MemoryStore) -> None:
+        super().__init__(store)
+        self.silent = False
+        self.noticed = False
+        self._closed: asyncio.Event = asyncio.Event()
+
+    @property
+    def state(self) -> SessionState:
+        return SessionState.SUSPENDED if self.noticed else super().state
+
+    async def _ask(self, question: Callable[[], Any]) -> Any:
+        if self.silent:
+            await self._closed.wait()
+            raise SessionExpired(self.session_id)
+        return await super()._ask(question)
+
+    async def close(self) -> None:
+        self._closed.set()
+        await super().close()
+
+
+def broker(store: MemoryStore, folder: Path, number: int, **options: str) -> Broker:
+    given = {
+        "broker.id": str(number),
+        "listeners": "PLAINTEXT://127.0.0.1:0",
+        "log.dirs": str(folder / str(number)),
+        **options,
+    }
+    return Broker(BrokerOptions.parse(given), coordination=AwayCoordination(store))
+
+
+@pytest.mark.parametrize("noticed", [True, False])
+def test_a_stop_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, noticed: bool) -> None:
+    """Neither the leaderships to hand over nor a request that waits for the tree hold it up.
+
+    The options leave patience for minutes. Until the session is known to be in trouble, one
+    request's worth of patience is spent.
+    """
+    patience_ms = 30_000 if noticed else 300
+    monkeypatch.setattr(module, "DRAIN_S_MAX", 30.0 if noticed else 0.3)
+
+    async def story() -> None:
+        store = MemoryStore()
+        options = {"controller.socket.timeout.ms": str(patience_ms)}
+        controller = broker(store, tmp_path, 0, **options)
+        other = broker(store, tmp_path, 1, **options)
+        await controller.start()
+        await other.start()
+        assert await controller.control.learned.until(
+            lambda: len(controller.cluster.brokers) == 2, 30_000
+        )
+        assert controller.controller.term is not None
+        tree = controller.tree
+        assert isinstance(tree, AwayCoordination)
+        tree.silent, tree.noticed = True, noticed
+        endpoint = controller.endpoints[0]
+        connection = await Connection.open(Address(endpoint.host, endpoint.port), client_id="test")
+        topic = CreatableTopic(name="t", num_partitions=1, replication_factor=1)
+        asked = asyncio.ensure_future(
+            connection.send(CreateTopicsRequest(topics=[topic], timeout_ms=60_000))
+        )
+        async with asyncio.timeout(30):
+            while not controller._routers[0].under_way:  # noqa: ASYNC110 - nothing tells it
+                await asyncio.sleep(0.01)
+        began = time.monotonic()
+        await controller.stop()
+        assert time.monotonic() - began < STOP_S_MAX
+        answers = await asyncio.gather(asked, return_exceptions=True)
+        assert noticed != isinstance(answers[0], BarnabasError), "who can be told is told"
+        connection.close()
+        await other.stop()
+
+    asyncio.run(story())
