@@ -41,6 +41,7 @@ DEFAULTS = {
     "spark.connect.grpc.binding.port": "0",
     "spark.sql.connect.serverStacktrace.enabled": "false",
     "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
 }
 
 

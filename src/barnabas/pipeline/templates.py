@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -32,6 +33,7 @@ class Project:
     target: str = "page-counts"
     window: str = "1 minute"
     delay: str = "10 seconds"
+    configuration: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -86,6 +88,9 @@ class Project:
             "DEAD": self.dead_letters,
             "WINDOW": self.window,
             "DELAY": self.delay,
+            "MORE": "".join(
+                f"  {name}: {json.dumps(text)}\n" for name, text in self.configuration.items()
+            ),
         }.items():
             text = text.replace(f"@{name}@", value)
         return text
@@ -104,7 +109,7 @@ configuration:
   # Tasks of an aggregate; a checkpoint keeps the number that it began with.
   spark.sql.shuffle.partitions: "2"
   spark.sql.session.timeZone: UTC
-"""
+@MORE@"""
 
 _HEAD = """\
 SERVERS = {"kafka.bootstrap.servers": @SERVERS@}

@@ -64,3 +64,12 @@ def test_a_folder_of_any_name_gives_a_name(tmp_path: Path) -> None:
     project = Project(tmp_path / 'a "b" {c}', "b:1")
     assert project.name == "a--b---c-"
     ast.parse(project.files()["transformations/clicks.py"])
+
+
+def test_more_configuration_stands_in_the_spec(tmp_path: Path) -> None:
+    yaml = pytest.importorskip("yaml", reason="pip install 'barnabas[spark]'")
+    more = {"spark.driver.memory": "2g", "spark.a": 'with "quotes"'}
+    text = Project(tmp_path, "b:1", configuration=more).files()["spark-pipeline.yml"]
+    found = yaml.safe_load(text)["configuration"]
+    assert more.items() <= found.items()
+    assert found["spark.sql.shuffle.partitions"] == "2"
