@@ -277,7 +277,7 @@ def _refused(text: str) -> Exception:
 
 def _show(result: Result, rows: int, as_json: bool, line: ProgressLine) -> None:
     """Print rows, and say so if there are more."""
-    from barnabas.sql.result import objects, text
+    from barnabas.sql.result import objects
 
     batches = list(result.limited(rows + 1).batches)
     found = sum(batch.num_rows for batch in batches)
@@ -286,7 +286,7 @@ def _show(result: Result, rows: int, as_json: bool, line: ProgressLine) -> None:
         print_json([row for batch in batches for row in objects(batch)][:rows])
     else:
         cells: list[list[Any]] = [
-            [_cell(cell, text) for cell in row]
+            [_cell(cell) for cell in row]
             for batch in batches
             for row in zip(*(column.to_pylist() for column in batch.columns), strict=True)
         ]
@@ -295,11 +295,14 @@ def _show(result: Result, rows: int, as_json: bool, line: ProgressLine) -> None:
         line.tell(f"the first {rows:,} rows; --limit shows more, --output writes all to a file")
 
 
-def _cell(cell: Any, text: Any) -> Any:
+def _cell(cell: Any) -> Any:
     """Return what a table shows: numbers stay so, and terminals get no more than fits."""
-    if cell is None or (isinstance(cell, int) and not isinstance(cell, bool)):
-        return cell
-    shown: str = text(cell)
+    from barnabas.sql.result import plain, text
+
+    whole = plain(cell)
+    if cell is None or type(whole) is int:
+        return whole
+    shown = text(cell)
     if sys.stdout.isatty() and len(shown) > CELL_WIDTH:
         return shown[: CELL_WIDTH - 1] + "…"
     return shown

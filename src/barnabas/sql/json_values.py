@@ -29,14 +29,30 @@ class JsonReader:
         import pyarrow as pa
 
         texts = values.to_pylist()
-        if self._plain and all(text and b"\n" not in text and b"\r" not in text for text in texts):
-            try:
-                found = parse_json(texts, kind) if texts else pa.array([], kind)
-            except pa.ArrowInvalid:
-                found = None
-            if found is not None and len(found) == len(texts):
+        if self._plain:
+            found = self._at_once(texts, kind)
+            if found is not None:
                 return found, pa.nulls(len(texts), pa.string())
         return self._one_by_one(texts, kind)
+
+    def _at_once(self, texts: list[bytes | None], kind: pa.StructType) -> pa.Array | None:
+        """Return what Arrow reads; None if it refuses a value."""
+        import pyarrow as pa
+
+        present = [text for text in texts if text is not None]
+        if not all(text and b"\n" not in text and b"\r" not in text for text in present):
+            return None
+        try:
+            found = parse_json(present, kind) if present else pa.array([], kind)
+        except pa.ArrowInvalid:
+            return None
+        if len(found) != len(present):
+            return None
+        if len(present) == len(texts):
+            return found
+        numbers = iter(range(len(present)))
+        places = [None if text is None else next(numbers) for text in texts]
+        return found.take(pa.array(places, pa.int64()))
 
     def _one_by_one(
         self, texts: list[bytes | None], kind: pa.StructType

@@ -142,7 +142,10 @@ def plain(cell: Any) -> Any:
         return time_text(cell)
     if isinstance(cell, date | time):
         return cell.isoformat()
-    if isinstance(cell, timedelta | Decimal):
+    if isinstance(cell, Decimal):
+        # DuckDB sums whole numbers as decimals without a fraction.
+        return int(cell) if cell.as_tuple().exponent == 0 else str(cell)
+    if isinstance(cell, timedelta):
         return str(cell)
     if isinstance(cell, float) and not math.isfinite(cell):
         return None  # JSON has no word for it

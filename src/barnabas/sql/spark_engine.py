@@ -148,7 +148,7 @@ def _missing_table(failure: Any) -> str | None:
 
 def explained(message: str, query: str) -> SqlError:
     """Return Spark's message as one line, with the place in the query."""
-    first = " ".join(message.strip().split("\n\n")[0].split())
+    first = message.strip().split("\n")[0]  # the plan, or the query, follows
     place = _PLACE.search(message)
     what = _PLACE.sub("", first)
     what = re.sub(r"^\[[A-Z_.0-9]+\] ", "", what)
@@ -178,6 +178,9 @@ def _start(master: str) -> SparkSession:
         .config("spark.ui.enabled", "false")
         .config("spark.sql.session.timeZone", "UTC")
     )
+    if master.startswith("local"):
+        # Spark's 200 are for clusters: each costs a task.
+        builder = builder.config("spark.sql.shuffle.partitions", len(os.sched_getaffinity(0)))
     with _stderr_aside() as said:
         try:
             session = builder.getOrCreate()
