@@ -1,10 +1,11 @@
 """Whoever dies, at whatever step: a stream with `exactlyOnce` writes every record once.
 
-On a standalone Spark, in seeded order, a Python worker, an executor, the driver or the broker is
-killed between two steps of a batch; what is dead is started again. In the end the target has, in
-each partition, the records of the source, one by one and in their order.
+In seeded order a Python worker, an executor, the driver or the broker is killed between two steps
+of a batch; what is dead is started again. In the end the target has, in each partition, the records
+of the source, one by one and in their order.
 
-`BARNABAS_CHAOS_KILLS` says how many there are (3 unless it is set: one of each kind). The seed is
+`BARNABAS_CHAOS_KILLS` says how many there are: half of them with Spark in one process, half on a
+standalone Spark. Unless it is set there are three, one of each kind, in one process. The seed is
 `BARNABAS_CHAOS_SEED`, or is drawn, and printed.
 """
 
@@ -15,7 +16,7 @@ import json
 import os
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,14 +31,15 @@ pytest.importorskip("pyspark", reason="pip install 'barnabas[spark]'")
 
 from tests.system.stopping_sink import COMMIT_STEPS, TASK_STEPS
 
-KILLS = int(os.environ.get("BARNABAS_CHAOS_KILLS", "3"))
+KILLS = int(os.environ.get("BARNABAS_CHAOS_KILLS", "0"))
 
 pytestmark = [
     pytest.mark.system,
     pytest.mark.xdist_group("spark"),
-    pytest.mark.timeout(600 + 60 * KILLS),
+    pytest.mark.timeout(900 + 90 * KILLS),
 ]
 
+ONE_PROCESS = "local[2,4]"  # two tasks at once, four attempts at each
 PARTITIONS, BATCH = 4, 40
 GROUP = "killed-readers"
 DEADLINE_S = 300.0
@@ -79,19 +81,22 @@ def cluster() -> Iterator[Cluster]:
         yield running
 
 
-def planned(seed: int, count: int) -> list[dict[str, Any]]:
-    """Return the kills of a run: one in a batch, from the second on."""
+def planned(seed: int, count: int, victims: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the kills of a run: one in a batch, from the second on; all kinds in turn."""
     chance = random.Random(seed)
     pairs = [
-        *itertools.product(TASK_STEPS, ("worker", "executor", "driver", "broker")),
-        *itertools.product(COMMIT_STEPS, ("worker", "driver", "broker")),
+        *itertools.product(TASK_STEPS, victims),
+        *((step, victim) for step in COMMIT_STEPS for victim in victims if victim != "executor"),
     ]
     chance.shuffle(pairs)
-    if count <= 3:  # one of each kind; a driver takes its processes with it
-        kinds = [("worker", "executor"), ("driver",), ("broker",)]
-        chosen = [next(pair for pair in pairs if pair[1] in kind) for kind in kinds[:count]]
-    else:
-        chosen = [pairs[number % len(pairs)] for number in range(count)]
+    chosen = []
+    for victim in itertools.islice(itertools.cycle(victims), count):
+        # The longest unused step of this kind.
+        pair = next(each for each in pairs if each[1] == victim)
+        pairs.remove(pair)
+        pairs.append(pair)
+        chosen.append(pair)
+    chance.shuffle(chosen)
     return [
         {"number": number, "batch": number + 1, "step": step, "victim": victim}
         for number, (step, victim) in enumerate(chosen)
@@ -163,11 +168,23 @@ def committed(bootstrap: str, topic: str) -> dict[int, list[Any]]:
         return found
 
 
-def test_every_record_is_written_once(
+def test_every_record_is_written_once(cluster: Cluster, tmp_path: Path) -> None:
+    kills_spoil_nothing(ONE_PROCESS, cluster, tmp_path, KILLS // 2 or 3)
+
+
+@pytest.mark.skipif(KILLS == 0, reason="BARNABAS_CHAOS_KILLS is not set")
+def test_every_record_is_written_once_by_executors(
     standalone: Standalone, cluster: Cluster, tmp_path: Path
 ) -> None:
+    kills_spoil_nothing(standalone.master, cluster, tmp_path, KILLS - KILLS // 2)
+
+
+def kills_spoil_nothing(master: str, cluster: Cluster, tmp_path: Path, wanted: int) -> None:
     seed = int(os.environ.get("BARNABAS_CHAOS_SEED", "0")) or random.randrange(1 << 32)
-    kills = planned(seed, KILLS)
+    victims = ["worker", "driver", "broker"]
+    if master != ONE_PROCESS:
+        victims.append("executor")
+    kills = planned(seed, wanted, victims)
     print(f"BARNABAS_CHAOS_SEED={seed}:", *(f"{each['victim']}/{each['step']}" for each in kills))
     count = BATCH * (len(kills) + 2)
     with KafkaAdminClient(bootstrap_servers=cluster.bootstrap) as admin:
@@ -189,7 +206,7 @@ def test_every_record_is_written_once(
                 headers=[("n", b"%d" % number)],
             )
     began_s = time.monotonic()
-    lives = Run(standalone.master, cluster, tmp_path).finish(kills)
+    lives = Run(master, cluster, tmp_path).finish(kills)
     print(f"{len(kills)} kills, {lives} drivers, {time.monotonic() - began_s:.0f} s")
     assert len(list(tmp_path.glob("begun-*"))) == len(kills)
     sent = committed(cluster.bootstrap, "killed-source")

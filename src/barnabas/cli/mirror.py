@@ -49,6 +49,7 @@ Each group's offsets on the source become the offsets of the same records on the
 REPORT_S = 1.0
 PLAIN_REPORT_S = 10.0
 NAME = re.compile(r"[A-Za-z0-9._-]{1,200}")
+MASTER = re.compile(r"local(\[.+\])?|local-cluster\[.+\]|spark://.+:\d+(,.+:\d+)*|yarn|k8s://.+")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -65,6 +66,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--master",
         metavar="URL",
+        type=_master,
         help="of Spark: local[N], spark://HOST:PORT, yarn, k8s://... (default: local[*])",
     )
     parser.add_argument(
@@ -184,6 +186,15 @@ def _name(text: str) -> str:
     if NAME.fullmatch(text) is None:
         raise argparse.ArgumentTypeError(
             f"{text!r} is not a name: 1 to 200 letters, digits, dots, underscores and hyphens"
+        )
+    return text
+
+
+def _master(text: str) -> str:
+    # Told here: Spark takes seconds to start, and tells it with a stack of calls.
+    if MASTER.fullmatch(text) is None:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a master of Spark: local[N], spark://HOST:PORT, yarn or k8s://URL"
         )
     return text
 

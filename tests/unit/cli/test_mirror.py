@@ -42,6 +42,8 @@ def test_bad_input_is_named(barnabas: Barnabas, words: tuple[str, ...], complain
         (("--name", "a b"), "--name: 'a b' is not a name"),
         (("--commit-interval", "0"), "--commit-interval: '0' is not a positive number"),
         (("--engine", "steam"), "--engine: invalid choice: 'steam'"),
+        (("--master", "steam"), "--master: 'steam' is not a master of Spark: local[N]"),
+        (("--master", "spark://head"), "'spark://head' is not a master of Spark"),
         (("--conf", "spark.cores.max"), "'spark.cores.max' is not an option of Spark: NAME=VALUE"),
     ],
 )
