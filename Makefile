@@ -29,8 +29,13 @@ $(STAMP): requirements.lock pyproject.toml setup.py $(shell find src -name '*.py
 deps: $(STAMP)  ## system packages and other clients that tests and benchmarks use
 	@sh tools/deps.sh
 
-run: $(STAMP)  ## start a broker on 127.0.0.1:9092, data in ./data
+run: $(STAMP)  ## a broker on 127.0.0.1:9092 and the demo pipeline on Spark (RUN=broker: the broker alone)
+ifeq ($(RUN),broker)
 	$(BIN)/barnabas start --data-dir data
+else
+	@sh tools/java.sh
+	$(BIN)/barnabas demo --data-dir data
+endif
 
 test: $(STAMP) deps lint  ## the whole suite, lint included (Apache Kafka beside ours: make interop)
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadgroup --ignore tests/interop
@@ -57,6 +62,7 @@ bench: $(STAMP) deps  ## ours beside Apache Kafka and the other clients, ratios 
 	$(BIN)/python -m bench.transactions
 	$(BIN)/python -m bench.clients
 	$(BIN)/python -m bench.replication
+	$(BIN)/python -m bench.spark
 
 interop: $(STAMP) deps  ## Apache Kafka's own tools, from Maven, against our broker
 	$(BIN)/python -m pytest -m interop tests/interop

@@ -13,8 +13,7 @@ note() { printf '%-18s %s\n' "$1" "$2"; }
 # System packages: kcat (a C client's command), librdkafka's headers (the benchmark's load generator).
 # A ZooKeeper server comes with Apache Kafka 3.9 below. chromium joins with the tests that use it.
 packages="kcat librdkafka-dev"
-# Java, for Spark, for ZooKeeper and for Apache Kafka as a peer: any version 17 or later will do.
-command -v java >/dev/null || packages="$packages default-jre-headless"
+sh tools/java.sh
 missing=""
 for package in $packages; do
     dpkg -s "$package" >/dev/null 2>&1 || missing="$missing $package"
