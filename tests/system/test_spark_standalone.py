@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
+from tests.system.killing import committed
 from tests.system.standalone import CONF, Standalone, driver
 
-from barnabas import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
+from barnabas import KafkaAdminClient, KafkaProducer
 from barnabas.admin import NewTopic
 
 pytest.importorskip("pyspark", reason="pip install 'barnabas[spark]'")
@@ -60,22 +60,6 @@ print("SAID " + json.dumps(said), flush=True)
 """.replace("GROUP", repr(GROUP))
 
 
-def committed(bootstrap: str, topic: str) -> dict[int, list[Any]]:
-    """Return the committed records of a topic, partition by partition."""
-    places = [TopicPartition(topic, index) for index in range(PARTITIONS)]
-    with KafkaConsumer(bootstrap_servers=bootstrap, isolation_level="read_committed") as consumer:
-        consumer.assign(places)
-        consumer.seek_to_beginning()
-        ends = consumer.end_offsets(places)
-        found: dict[int, list[Any]] = {place.partition: [] for place in places}
-        while any(consumer.position(place) < ends[place] for place in places):
-            for place, records in consumer.poll(timeout_ms=100).items():
-                found[place.partition] += [
-                    (each.key, each.value, each.timestamp, tuple(each.headers)) for each in records
-                ]
-        return found
-
-
 def test_batches_and_streams_run_on_two_workers(
     standalone: Standalone, bootstrap: str, tmp_path: Path
 ) -> None:
@@ -110,10 +94,10 @@ def test_batches_and_streams_run_on_two_workers(
         "batches": [1200, 800],
         "executors": 2,
     }
-    sent = committed(bootstrap, "alone-source")
+    sent = committed(bootstrap, "alone-source", PARTITIONS)
     assert sum(map(len, sent.values())) == RECORDS
-    assert committed(bootstrap, "alone-stream") == sent
-    written = committed(bootstrap, "alone-batch")
+    assert committed(bootstrap, "alone-stream", PARTITIONS) == sent
+    written = committed(bootstrap, "alone-batch", PARTITIONS)
     for index, records in sent.items():
         assert sorted(each[:2] for each in written[index]) == sorted(each[:2] for each in records)
     with KafkaAdminClient(bootstrap_servers=bootstrap) as admin:

@@ -103,7 +103,6 @@ async def _run_lane(
     errand: Errand, lane: int, source: Switchboard, target: Switchboard, outcome: Outcome
 ) -> None:
     route, stretches = errand.route, errand.lanes[lane]
-    end_ms = now_ms() + errand.time_ms
     async with AsyncExitStack() as stack:
         name = transactional_id(route.positions_topic, lane)
         # When it has started, no earlier run of the lane can commit any more.
@@ -135,8 +134,11 @@ async def _run_lane(
         copying.assign(
             {each: left[each].topic_id for each in left}, {each: starts[each] for each in left}
         )
-        while now_ms() < end_ms and not await _is_done(copying, left.values()):
+        end_ms = now_ms() + errand.time_ms  # what it took to come this far does not count
+        while not await _is_done(copying, left.values()):
             await copying.step()
+            if now_ms() >= end_ms:
+                break
         outcome.committed.update(positions.known)
         for each in left:
             outcome.read[each] = await copying.position(each)
