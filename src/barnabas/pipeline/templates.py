@@ -2,8 +2,8 @@
 
 Three flows. Two count, into a topic and into Parquet files; the third sends records that cannot be
 read to a topic of their own, with the reason, or (`bad_records="fail"`) there are two, and a record
-that cannot be read ends the batch. SQL has no words for sources and sinks: there `topics.py` has
-them, and `clicks.sql` the flows.
+that cannot be read ends the batch. Spark's SQL can neither read nor write what is not a table:
+there `topics.py` has sources, sinks and the flows between, and `clicks.sql` what they compute.
 """
 
 from __future__ import annotations
@@ -235,7 +235,9 @@ _FAILING = """SELECT if(valueError IS NULL, value, raise_error(concat(
 
 _TOPICS = (
     '''\
-"""Sources and sinks of the pipeline, for which SQL has no words; the flows are in clicks.sql.
+"""Sources and sinks of the pipeline, for which SQL has no words, and the flows between them.
+
+A flow FLOW reads the view clicks_for_FLOW; what it writes is the view FLOW_rows of clicks.sql.
 
 A flow is a query of its own: it reads the topic by itself, and its lag is that of the consumer
 group @NAME@.FLOW (barnabas groups describe @NAME@.FLOW).
@@ -253,14 +255,15 @@ def clicks(flow: str) -> DataFrame:
     """The records of the topic, their values read as JSON; valueError says why one was not."""
 '''
     + _READER
-    + """
-
-for each in FLOWS:
-    # The view clicks_for_FLOW.
-    dp.temporary_view(name=f"clicks_for_{each}")(lambda flow=each: clicks(flow))
-
-"""
+    + "\n\n"
     + _SINKS
+    + """
+for name, sink in FLOWS.items():
+    dp.temporary_view(name=f"clicks_for_{name}")(lambda flow=name: clicks(flow))
+    dp.append_flow(name=name, target=sink)(
+        lambda flow=name: spark.readStream.table(f"{flow}_rows")
+    )
+"""
 )
 
 _COUNTS = """\
@@ -278,7 +281,7 @@ _SQL = (
     """\
 -- Clicks, counted per page and window; a window comes out once, when @DELAY@ have passed it by.
 
-CREATE FLOW page_counts_to_topic AS INSERT INTO page_counts_topic BY NAME
+CREATE TEMPORARY VIEW page_counts_to_topic_rows AS
 SELECT page AS key, to_json(struct(*)) AS value
 FROM (
 """
@@ -286,7 +289,7 @@ FROM (
     + """\
 );
 
-CREATE FLOW page_counts_to_files AS INSERT INTO page_counts_files BY NAME
+CREATE TEMPORARY VIEW page_counts_to_files_rows AS
 SELECT *
 FROM (
 """
@@ -298,7 +301,7 @@ FROM (
 
 _SQL_FLOW = """
 -- What could not be read, as it came, with the reason and the place in headers.
-CREATE FLOW bad_clicks AS INSERT INTO dead_letters BY NAME
+CREATE TEMPORARY VIEW bad_clicks_rows AS
 SELECT key, rawValue AS value,
        transform(
          array(
@@ -311,6 +314,11 @@ SELECT key, rawValue AS value,
        ) AS headers
 FROM STREAM(clicks_for_bad_clicks)
 WHERE valueError IS NOT NULL;
+"""
+
+_COUNTED = """\
+    "page_counts_to_topic": "page_counts_topic",
+    "page_counts_to_files": "page_counts_files",
 """
 
 _PARTS: dict[str, dict[str, tuple[str, str]]] = {
@@ -332,8 +340,8 @@ _PARTS: dict[str, dict[str, tuple[str, str]]] = {
         "FLOW": (_SQL_FLOW, ""),
         "GOOD": ("SELECT value", _FAILING),
         "FLOWS": (
-            '("page_counts_to_topic", "page_counts_to_files", "bad_clicks")',
-            '("page_counts_to_topic", "page_counts_to_files")',
+            f'{{\n{_COUNTED}    "bad_clicks": "dead_letters",\n}}',
+            f"{{\n{_COUNTED}}}",
         ),
     },
 }

@@ -38,10 +38,10 @@ def test_a_python_project_is_one_file_of_three_flows(tmp_path: Path) -> None:
     assert f'storage: "file://{tmp_path}/shop/storage"' in files["spark-pipeline.yml"]
 
 
-def test_an_sql_project_has_its_flows_in_sql(tmp_path: Path) -> None:
+def test_an_sql_project_computes_in_sql(tmp_path: Path) -> None:
     files = made(tmp_path / "shop", language="sql")
-    assert files["transformations/clicks.sql"].count("CREATE FLOW") == 3
-    assert "append_flow" not in files["transformations/topics.py"]
+    assert files["transformations/clicks.sql"].count("CREATE TEMPORARY VIEW") == 3
+    assert "withWatermark" not in files["transformations/topics.py"]
 
 
 @pytest.mark.parametrize("language", ["python", "sql"])
