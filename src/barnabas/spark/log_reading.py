@@ -18,6 +18,7 @@ from barnabas.kernels import (
     CONTROL_BIT,
     TRANSACTIONAL_BIT,
     Buffer,
+    ColumnStore,
     RecordCursor,
 )
 from barnabas.model.errors import BarnabasError, CorruptRecordError
@@ -148,15 +149,22 @@ class PieceReader:
                 yield from self._fill(cursor, run)
                 return
             except CorruptRecordError as failure:
-                # The cursor stands before what it could not read.
-                number = next(
-                    number
-                    for number, entry in enumerate(run)
-                    if entry.fields is not None
-                    and entry.fields[0] + entry.fields[6] >= cursor.position
-                )
-                self._corrupt(run[number].position, run[number].size, str(failure))
-                run = run[number + 1 :]
+                # The cursor stands before what it could not read, or at the end of the batch that
+                # has more bytes than records.
+                left = [each for each in run if _next_offset(each) >= cursor.position]
+                number = next(n for n, each in enumerate(left) if not self._is_readable(each))
+                self._corrupt(left[number].position, left[number].size, str(failure))
+                run = left[number + 1 :]
+
+    def _is_readable(self, entry: Entry) -> bool:
+        """Tell whether all records of a batch can be decoded."""
+        cursor = self._cursor(memoryview(entry.buffer)[entry.at : entry.at + entry.size])
+        try:
+            while cursor.fill(ColumnStore(), ROWS_MAX):
+                pass
+        except CorruptRecordError:
+            return False
+        return True
 
     def _cursor(self, buffer: Buffer) -> RecordCursor:
         piece = self._piece
@@ -268,6 +276,11 @@ def _names(piece: Piece) -> Iterator[str]:
         if base <= piece.base:
             yield path
             return
+
+
+def _next_offset(entry: Entry) -> int:
+    assert entry.fields is not None
+    return entry.fields[0] + entry.fields[6] + 1
 
 
 def _count(entry: Entry) -> int:

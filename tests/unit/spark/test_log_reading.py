@@ -201,17 +201,27 @@ def test_damage_fails_is_skipped_or_reported(tmp_path: Path) -> None:
     assert "CRC" in told["corrupt"]
 
 
-def test_records_that_lie_under_a_good_checksum_are_told(tmp_path: Path) -> None:
-    """A compressed batch whose content is no gzip has a right CRC all the same."""
-    lying = bytearray(batch(5, b"x" * 100))
-    lying[22] |= 1  # the codec: gzip
-    lying[17:21] = crc32c(bytes(lying[21:])).to_bytes(4, "big")
-    before, after = batch(0, *[b"v"] * 5), batch(6, b"after")
-    segment(tmp_path, "t-0", 0, before, bytes(lying), after)
+def lying(kind: str) -> bytes:
+    """Return a batch of offset 5 that cannot be read, with a right checksum."""
+    changed = bytearray(batch(5, b"x" * 100))
+    if kind == "gzip":
+        changed[22] |= 1  # it says that it is compressed, and is not
+    else:
+        changed[61] ^= 0x02  # the length of the record
+    changed[17:21] = crc32c(bytes(changed[21:])).to_bytes(4, "big")
+    return bytes(changed)
+
+
+@pytest.mark.parametrize("kind", ["gzip", "length"])
+def test_records_that_lie_under_a_good_checksum_are_told(tmp_path: Path, kind: str) -> None:
+    before, after = batch(0, *[b"v"] * 5), [batch(6, b"after"), batch(7, b"end")]
+    segment(tmp_path, "t-0", 0, before, lying(kind), *after)
     rows = read(tmp_path, onCorrupt="report")
-    assert values(rows) == [b"v"] * 5 + [b"after"]
+    assert values(rows) == [*[b"v"] * 5, b"after", b"end"]
     [told] = [row for row in rows if row["corrupt"] is not None]
     assert told["position"] == len(before)
+    with pytest.raises(CorruptSegmentError, match=f"at {len(before)}, "):
+        read(tmp_path)
 
 
 def test_a_torn_tail_is_fine_only_in_the_last_segment(tmp_path: Path) -> None:
