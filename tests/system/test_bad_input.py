@@ -99,7 +99,7 @@ class TestFrames:
         half = [serving.connect() for _ in range(50)]
         for each in half:
             each.socket.sendall(struct.pack(">i", 100 * 1024 * 1024) + b"x" * 1000)
-        listener = serving.broker._listeners[0]
+        listener = serving.broker.network._listeners[0]
 
         def buffered() -> list[int]:
             return [len(each._buffer) for each in listener.connections]

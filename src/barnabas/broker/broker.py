@@ -8,7 +8,6 @@ virtual clock.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import os
 import time
@@ -23,10 +22,10 @@ from barnabas.broker.cleaning import Cleaning
 from barnabas.broker.cluster_session import ClusterSession
 from barnabas.broker.config_notices import ConfigNotices
 from barnabas.broker.configs import Configs
-from barnabas.broker.connection_limits import ConnectionLimits, parse_overrides
 from barnabas.broker.control import Control
 from barnabas.broker.controller_host import ControllerHost
 from barnabas.broker.controller_requests import answer_here
+from barnabas.broker.departure import hand_over
 from barnabas.broker.fetch_sessions import FetchSessions
 from barnabas.broker.fetchers import Fetchers
 from barnabas.broker.flusher import Flusher
@@ -36,18 +35,16 @@ from barnabas.broker.handlers import served_apis
 from barnabas.broker.handlers.delete_records import LIVE_BROKERS
 from barnabas.broker.housekeeping import Housekeeping
 from barnabas.broker.isr_keeper import IsrKeeper
-from barnabas.broker.listener import Listener, SocketOptions
 from barnabas.broker.log_failures import LogFailures
 from barnabas.broker.logs import Logs
+from barnabas.broker.network import Network
 from barnabas.broker.peers import Peers
 from barnabas.broker.producer_ids import ProducerIds
 from barnabas.broker.registration import Registration
 from barnabas.broker.relocations import Relocations
 from barnabas.broker.replicas import Replicas
 from barnabas.broker.replication_quotas import ReplicationQuotas
-from barnabas.broker.request_metrics import RequestMetrics
 from barnabas.broker.retention import Retention
-from barnabas.broker.router import Router
 from barnabas.broker.session import Session
 from barnabas.broker.topics import Topics
 from barnabas.broker.transaction_host import TransactionHost
@@ -62,20 +59,16 @@ from barnabas.controller.config_store import ConfigStore
 from barnabas.controller.producer_id_blocks import ProducerIdBlocks
 from barnabas.controller.term import PROTOCOLS
 from barnabas.controller.topic_store import TopicStore
-from barnabas.coordination.contract import Coordination, ServiceUnavailable, SessionState
+from barnabas.coordination.contract import Coordination, SessionState
 from barnabas.coordination.embedded import EmbeddedCoordination, EmbeddedStore
 from barnabas.log.files import DiskFiles, Files
 from barnabas.metrics.registry import Registry
 from barnabas.model.error_codes import ErrorCode
-from barnabas.model.errors import BarnabasError, ConfigError, RequestError, StorageError
+from barnabas.model.errors import RequestError, StorageError
 from barnabas.model.ids import TopicPartition, Uuid
 from barnabas.replication.partition import Partition
 from barnabas.security.authorizer import AllowAll, Authorizer, Operation, ResourceType
 from barnabas.timing.purgatory import Purgatory
-from barnabas.wire.messages.controlled_shutdown import (
-    ControlledShutdownRequest,
-    ControlledShutdownResponse,
-)
 from barnabas.wire.schema import Message
 
 logger = logging.getLogger("barnabas.broker")
@@ -113,10 +106,8 @@ class Broker:
         self._wall_clock = wall_clock
         self._random = random or Random()
         self._random_bytes = random_bytes
-        self._listeners: list[Listener] = []
-        self._routers: list[Router] = []
+        self._network: Network | None = None
         self._running = False
-        self._accepting = False
 
     # what handlers use
 
@@ -310,12 +301,7 @@ class Broker:
         elif entity_type == "brokers" and self.configs.set_dynamic(name, configs):
             self._configure(topic=None)
             self.cleaning.start()
-            self._limits.connections_max = self.options.max_connections
-            self._limits.per_host_max = self.options.max_connections_per_ip
-            self._limits.per_host_overrides = parse_overrides(
-                self.options.max_connections_per_ip_overrides
-            )
-            self._limits.creation_rate_max = self.options.max_connection_creation_rate
+            self.network.configure(self.options)
 
     def _configure(self, topic: str | None) -> None:
         for key, partition in self.partitions.items():
@@ -326,9 +312,15 @@ class Broker:
     # life
 
     @property
+    def network(self) -> Network:
+        """Return the listeners of a broker that has begun to start."""
+        assert self._network is not None
+        return self._network
+
+    @property
     def endpoints(self) -> list[Endpoint]:
         """Return where this broker listens, with the real ports."""
-        return [listener.endpoint for listener in self._listeners]
+        return self.network.endpoints
 
     async def start(self) -> None:
         """Serve; raises with the reason, and leaves nothing behind, if that is not possible."""
@@ -358,7 +350,7 @@ class Broker:
         try:
             await self._join_cluster()
             await self._load()
-            await self._open_listeners()
+            await self._serve()
         except BaseException:
             await self._abandon()
             raise
@@ -435,47 +427,13 @@ class Broker:
             self.options.num_recovery_threads_per_data_dir,
         )
 
-    async def _open_listeners(self) -> None:
-        options = self.options
-        listeners = options.endpoints
-        for endpoint in listeners.bind:
-            if endpoint.protocol.uses_tls or endpoint.protocol.uses_sasl:
-                raise ConfigError(
-                    f"listeners={endpoint}: {endpoint.protocol.name} is not served; use PLAINTEXT"
-                )
-        self._limits = ConnectionLimits(
-            options.max_connections,
-            options.max_connections_per_ip,
-            parse_overrides(options.max_connections_per_ip_overrides),
-            options.max_connection_creation_rate,
-        )
-        socket_options = SocketOptions(
-            options.socket_request_max_bytes,
-            options.socket_send_buffer_bytes,
-            options.socket_receive_buffer_bytes,
-            options.socket_listen_backlog_size,
-            options.connections_max_idle_ms,
-        )
-        request_metrics = RequestMetrics(self.metrics, self.served)
-        data_plane = Router(self, self.served, request_metrics, options.queued_max_requests)
-        control_plane = Router(self, self.served, request_metrics, options.queued_max_requests)
-        self._routers = [data_plane, control_plane]
-        for endpoint in listeners.bind:
-            privileged = endpoint.name == listeners.control_plane
-            listener = Listener(
-                endpoint,
-                socket_options,
-                self._limits,
-                control_plane if privileged else data_plane,
-                self.alarm.now_ms,
-                privileged=privileged,
-            )
-            self._listeners.append(listener)
-            await listener.bind()
+    async def _serve(self) -> None:
+        self._network = Network(self)
+        await self._network.bind()
         await self._enter_cluster()
         if self.controller.term is None:
-            await self._accept()  # so that the controller can tell
-        await self._until_informed()
+            await self.network.accept()  # so that the controller can tell
+        await self.control.until_informed(3 * self.options.zookeeper_session_timeout_ms)
         self.groups.open()
         self.transactions.open()
         await self._adopt_topics()
@@ -488,28 +446,7 @@ class Broker:
         self.cluster_session = ClusterSession(
             self.tree, self.controller.resign, self._enter_cluster, self.give_up
         )
-        await self._accept()
-
-    async def _until_informed(self) -> None:
-        """Wait until a controller has told who is alive; another may have to be elected first."""
-        patience_ms = 3 * self.options.zookeeper_session_timeout_ms
-        try:
-            async with asyncio.timeout(patience_ms / 1000):
-                await self.control.informed.wait()
-        except TimeoutError:
-            controller = self.cluster.controller_id
-            who = f"broker {controller}" if controller >= 0 else "nobody"
-            raise ServiceUnavailable(
-                f"the cluster's controller ({who}) did not tell this broker of the cluster within "
-                f"{patience_ms} ms; can it reach the advertised listener "
-                f"{self.options.endpoints.inter_broker}?"
-            ) from None
-
-    async def _accept(self) -> None:
-        if not self._accepting:
-            self._accepting = True
-            for listener in self._listeners:
-                await listener.accept()
+        await self.network.accept()
 
     async def _enter_cluster(self) -> None:
         """Enter the cluster, at the start or after a lost session: each time with a new epoch."""
@@ -532,8 +469,7 @@ class Broker:
 
     async def _register(self) -> None:
         options = self.options
-        ports = {listener.name: listener.endpoint.port for listener in self._listeners}
-        told = options.endpoints.advertise(ports, self.registration.default_host())
+        told = options.endpoints.advertise(self.network.ports, self.registration.default_host())
         dialled = options.advertised_listeners is None
         registration = nodes.BrokerRegistration(
             [(each.name, each.host, each.port) for each in told],
@@ -559,7 +495,7 @@ class Broker:
         """End cleanly: finish what is under way, flush everything, leave the marker."""
         if not self._running:
             return
-        await self._hand_over()
+        await hand_over(self)
         self._running = False
         self.cluster_session.stop()
         await self.isr_keeper.stop()
@@ -568,13 +504,10 @@ class Broker:
         if self.tree.state is not SessionState.CONNECTED:
             # Nobody can be told, and requests that wait for the tree would be waited for in vain.
             await self.tree.close()
-        for listener in self._listeners:
-            listener.stop_accepting()
+        self.network.stop_accepting()
         self.housekeeping.stop()
-        for router in self._routers:
-            await router.drain(DRAIN_S_MAX)
-        for listener in self._listeners:
-            await listener.close()
+        await self.network.drain(DRAIN_S_MAX)
+        await self.network.close()
         self.groups.stop()
         self.transactions.stop()
         await self.transactions.markers.stop()
@@ -589,42 +522,6 @@ class Broker:
         assert self._coordination is not None
         await self._coordination.close()
         self._shut_executor()
-
-    async def _hand_over(self) -> None:
-        """Have others lead what this broker leads, before it goes; take no longer than one request.
-
-        A controller that has lost its tree can decide nothing, and to wait for it is in vain.
-        """
-        options = self.options
-        if not options.controlled_shutdown_enable:
-            return
-        patience_s = options.controller_socket_timeout_ms / 1000
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(patience_s):
-                if await self._ask_to_hand_over():
-                    return
-        logger.warning("the broker stops although it may still lead partitions")
-
-    async def _ask_to_hand_over(self) -> bool:
-        """Ask the controller, again and again, to let others lead; tell whether they do."""
-        options = self.options
-        request = ControlledShutdownRequest(
-            broker_id=self.broker_id, broker_epoch=self.broker_epoch
-        )
-        for _ in range(options.controlled_shutdown_max_retries):
-            if not self.cluster.brokers.keys() - {self.broker_id}:
-                return True  # there is nobody to lead instead
-            if self.controller.term is not None and self.tree.state is not SessionState.CONNECTED:
-                return False
-            try:
-                answer = await self.ask_controller(request, options.controller_socket_timeout_ms)
-                assert isinstance(answer, ControlledShutdownResponse)
-                if not answer.error_code and not answer.remaining_partitions:
-                    return True
-            except BarnabasError as failure:
-                logger.info("the controller cannot be told of the shutdown: %s", failure)
-            await asyncio.sleep(options.controlled_shutdown_retry_backoff_ms / 1000)
-        return False
 
     async def give_up(self, reason: str) -> None:
         """End because the broker cannot go on; `lost` tells whoever started it."""
@@ -659,8 +556,8 @@ class Broker:
         await self._abandon()
 
     async def _abandon(self) -> None:
-        for listener in self._listeners:
-            await listener.close()
+        if self._network is not None:
+            await self._network.close()
         self.logs.abandon()
         if self._coordination is not None:
             await self._coordination.close()
@@ -672,8 +569,7 @@ class Broker:
 
     def sweep_connections(self) -> None:
         """Close idle connections and take back large buffers."""
-        for listener in self._listeners:
-            listener.sweep()
+        self.network.sweep()
 
     def _flushed(self, partition: Partition) -> None:
         if self.partitions.get(partition.topic_partition) is not partition:

@@ -19,6 +19,7 @@ from barnabas.broker.conditions import Conditions
 from barnabas.controller.cluster import BrokerView, PartitionView, TopicView
 from barnabas.controller.leadership import LEADER_OF_A_DELETED_TOPIC
 from barnabas.controller.outbox import Request
+from barnabas.coordination.contract import ServiceUnavailable
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import TopicPartition
@@ -67,7 +68,7 @@ class Control:
         self._lock = asyncio.Lock()
         self.learned = Conditions()
         """Who waits for something in the cluster's metadata."""
-        self.informed = asyncio.Event()
+        self._informed = asyncio.Event()
         """Set once a controller has told who is alive."""
 
     async def take(self, request: Request, session: Session | None = None) -> Response:
@@ -84,6 +85,20 @@ class Control:
             if isinstance(request, UpdateMetadataRequest):
                 return await self._learn(request)
             return await self._stop(request)
+
+    async def until_informed(self, patience_ms: int) -> None:
+        """Wait until a controller has told who is alive; another may have to be elected first."""
+        try:
+            async with asyncio.timeout(patience_ms / 1000):
+                await self._informed.wait()
+        except TimeoutError:
+            controller = self._broker.cluster.controller_id
+            who = f"broker {controller}" if controller >= 0 else "nobody"
+            raise ServiceUnavailable(
+                f"the cluster's controller ({who}) did not tell this broker of the cluster within "
+                f"{patience_ms} ms; can it reach the advertised listener "
+                f"{self._broker.options.endpoints.inter_broker}?"
+            ) from None
 
     def _refusal(self, request: Request, session: Session | None) -> ErrorCode:
         if request.controller_epoch < self._controller_epoch:
@@ -154,7 +169,7 @@ class Control:
                 )
             )
         broker.cluster_changed()
-        self.informed.set()
+        self._informed.set()
         self.learned.look()
         return UpdateMetadataResponse()
 

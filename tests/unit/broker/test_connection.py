@@ -94,7 +94,7 @@ def test_a_flood_behind_a_waiting_request_stays_in_the_socket(
         assert sent < 64 << 20, "the broker took everything"
         (connection,) = (
             each
-            for listener in serving.broker._listeners
+            for listener in serving.broker.network._listeners
             for each in listener.connections
             if not each.is_idle
         )
@@ -110,10 +110,10 @@ def test_large_buffers_are_given_back(serving: Serving, wire: Wire, topic: str) 
     assert produce(wire, topic, batch_of([bytes(900_000)])).error_code == 0
 
     def connection() -> object:
-        return next(iter(serving.broker._listeners[0].connections))
+        return next(iter(serving.broker.network._listeners[0].connections))
 
     def shrunk() -> int:
-        found = next(iter(serving.broker._listeners[0].connections))
+        found = next(iter(serving.broker.network._listeners[0].connections))
         found.shrink()
         return len(found._buffer)
 
@@ -132,7 +132,7 @@ def test_queued_requests_are_all_answered(tmp_path: Path) -> None:
         for number, wire in enumerate(wires):
             _, response = wire.receive(CreateTopicsRequest, 7)
             assert [(t.name, t.error_code) for t in response.topics] == [(f"t{number}", 0)]
-        assert serving.inside(lambda: serving.broker._routers[0].under_way) == 0
+        assert serving.inside(lambda: serving.broker.network.routers[0].under_way) == 0
 
 
 def test_queued_requests_of_closed_connections_are_dropped(
@@ -148,7 +148,9 @@ def test_queued_requests_of_closed_connections_are_dropped(
             wire.socket.close()
         _, response = wires[-1].receive(CreateTopicsRequest, 7)
         assert response.topics[0].error_code == 0
-        serving.wait_inside(lambda: serving.broker._routers[0].under_way == 0, "nothing waits")
+        serving.wait_inside(
+            lambda: serving.broker.network.routers[0].under_way == 0, "nothing waits"
+        )
 
 
 class TestLimits:
@@ -162,7 +164,7 @@ class TestLimits:
                 third.expect_close()
             serving.expect_line("max.connections=2")
             first.socket.close()
-            serving.wait_inside(lambda: serving.broker._limits.total == 1, "one has left")
+            serving.wait_inside(lambda: serving.broker.network._limits.total == 1, "one has left")
             with serving.connect() as fourth:
                 assert fourth.ask(ApiVersionsRequest(), 0).error_code == 0
 
@@ -186,7 +188,7 @@ class TestLimits:
         """A flood of new connections is cut off; the old ones are served."""
         with Serving(tmp_path, {"max.connection.creation.rate": 5}) as serving:
             wires = [serving.connect() for _ in range(40)]
-            limits, lines = serving.broker._limits, serving.lines
+            limits, lines = serving.broker.network._limits, serving.lines
             wait_for(lambda: limits.total + len(lines.of()) == 40, "all are admitted or refused")
             assert lines.of()
             assert all("max.connection.creation.rate=5" in line for line in lines.of())
@@ -254,7 +256,7 @@ class TestIdleness:
                 while True:
                     victim.send(frame * 100)
             wire.socket.close()
-            listener = serving.broker._listeners[0]
+            listener = serving.broker.network._listeners[0]
             serving.wait_inside(lambda: not listener.connections, "all connections are gone")
             victim.close()
 
@@ -272,7 +274,7 @@ class TestIdleness:
             log = serving.broker.partitions["t", 0].log
             serving.wait_inside(lambda: log.segments[0].file.pins, "the file is pinned")
             serving.wait_inside(lambda: not log.segments[0].file.pins, "the file is let go")
-            listener = serving.broker._listeners[0]
+            listener = serving.broker.network._listeners[0]
             serving.wait_inside(lambda: not listener.connections, "the connection is gone")
 
 
@@ -318,10 +320,10 @@ class TestListeners:
             assert control.ask(ApiVersionsRequest(), 0).error_code == 0
             privileged = [
                 [each.session.privileged for each in listener.connections]
-                for listener in serving.broker._listeners
+                for listener in serving.broker.network._listeners
             ]
             assert privileged == [[False], [True]]
-            routers = serving.broker._routers
+            routers = serving.broker.network.routers
             assert routers[0] is not routers[1]
             # The data plane's one slot is taken: only the control plane gets an answer.
             lock = serving.broker.topics._lock

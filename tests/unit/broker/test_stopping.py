@@ -88,7 +88,7 @@ def test_a_stop_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, noti
             connection.send(CreateTopicsRequest(topics=[topic], timeout_ms=60_000))
         )
         async with asyncio.timeout(30):
-            while not controller._routers[0].under_way:  # noqa: ASYNC110 - nothing tells it
+            while not controller.network.routers[0].under_way:  # noqa: ASYNC110 - nothing tells it
                 await asyncio.sleep(0.01)
         began = time.monotonic()
         await controller.stop()

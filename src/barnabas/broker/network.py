@@ -1,0 +1,121 @@
+"""A broker's side of the network: its listeners, what they may take, who answers.
+
+Requests of clients and those of the control plane are answered by routers of their own, so that a
+flood of the first cannot hold up the second. Addresses are taken before the broker is known to
+anybody, and connections are accepted when it can answer.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from barnabas.broker.connection_limits import ConnectionLimits, parse_overrides
+from barnabas.broker.listener import Listener, SocketOptions
+from barnabas.broker.request_metrics import RequestMetrics
+from barnabas.broker.router import Router
+from barnabas.config.broker import BrokerOptions
+from barnabas.config.listeners import Endpoint
+from barnabas.model.errors import ConfigError
+
+if TYPE_CHECKING:
+    from barnabas.broker.broker import Broker
+
+
+class Network:
+    """The listeners of one broker and their routers."""
+
+    def __init__(self, broker: Broker) -> None:
+        options = broker.options
+        self._limits = _limits(options)
+        metrics = RequestMetrics(broker.metrics, broker.served)
+        data_plane, control_plane = (
+            Router(broker, broker.served, metrics, options.queued_max_requests) for _ in range(2)
+        )
+        self.routers = [data_plane, control_plane]
+        self._listeners: list[Listener] = []
+        self._accepting = False
+        for endpoint in options.endpoints.bind:
+            if endpoint.protocol.uses_tls or endpoint.protocol.uses_sasl:
+                raise ConfigError(
+                    f"listeners={endpoint}: {endpoint.protocol.name} is not served; use PLAINTEXT"
+                )
+            privileged = endpoint.name == options.endpoints.control_plane
+            self._listeners.append(
+                Listener(
+                    endpoint,
+                    _socket_options(options),
+                    self._limits,
+                    control_plane if privileged else data_plane,
+                    broker.alarm.now_ms,
+                    privileged=privileged,
+                )
+            )
+
+    @property
+    def endpoints(self) -> list[Endpoint]:
+        """Return where the broker listens; once bound, with the real ports."""
+        return [listener.endpoint for listener in self._listeners]
+
+    @property
+    def ports(self) -> dict[str, int]:
+        """Return the port of each listener, by its name."""
+        return {listener.name: listener.endpoint.port for listener in self._listeners}
+
+    async def bind(self) -> None:
+        """Take the addresses."""
+        for listener in self._listeners:
+            await listener.bind()
+
+    async def accept(self) -> None:
+        """Begin to take connections, unless that is so already."""
+        if not self._accepting:
+            self._accepting = True
+            for listener in self._listeners:
+                await listener.accept()
+
+    def configure(self, options: BrokerOptions) -> None:
+        """Let changed options act on connections to come."""
+        limits = self._limits
+        limits.connections_max = options.max_connections
+        limits.per_host_max = options.max_connections_per_ip
+        limits.per_host_overrides = parse_overrides(options.max_connections_per_ip_overrides)
+        limits.creation_rate_max = options.max_connection_creation_rate
+
+    def sweep(self) -> None:
+        """Close idle connections and take back large buffers."""
+        for listener in self._listeners:
+            listener.sweep()
+
+    def stop_accepting(self) -> None:
+        """Take no more connections; those that are open go on."""
+        for listener in self._listeners:
+            listener.stop_accepting()
+
+    async def drain(self, timeout_s: float) -> None:
+        """Wait for the requests under way, for at most a time per plane."""
+        for router in self.routers:
+            await router.drain(timeout_s)
+
+    async def close(self) -> None:
+        """Close every connection."""
+        for listener in self._listeners:
+            await listener.close()
+
+
+def _limits(options: BrokerOptions) -> ConnectionLimits:
+    return ConnectionLimits(
+        options.max_connections,
+        options.max_connections_per_ip,
+        parse_overrides(options.max_connections_per_ip_overrides),
+        options.max_connection_creation_rate,
+    )
+
+
+def _socket_options(options: BrokerOptions) -> SocketOptions:
+    return SocketOptions(
+        options.socket_request_max_bytes,
+        options.socket_send_buffer_bytes,
+        options.socket_receive_buffer_bytes,
+        options.socket_listen_backlog_size,
+        options.connections_max_idle_ms,
+    )
