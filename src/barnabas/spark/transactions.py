@@ -7,8 +7,10 @@ rows and the new marker go into one transaction, which the task leaves open and 
 `Written`. When all tasks are done the driver commits them one after the other; if it dies between
 two, Spark runs the batch again: tasks that were committed skip it, the others write it again.
 
-That rests on a replay giving the same rows to the same task (see `plan`), and on transactions that
-outlive a batch. Transactions are whole or absent task by task, not across tasks.
+That rests on a replay giving the same rows to the same task (see `plan`), on transactions that
+outlive a batch, and on markers that outlive a dead driver: brokers keep a group's offsets for
+offsets.retention.minutes, a week unless told otherwise, in which a query that died between two
+commits must be started again. Transactions are whole or absent task by task, not across tasks.
 """
 
 from __future__ import annotations
