@@ -1,4 +1,7 @@
-"""Which partitions a query reads: `subscribe`, `subscribePattern` or `assign`."""
+"""Which partitions a query reads: `subscribe`, `subscribePattern` or `assign`.
+
+A pattern need only match a part of a topic's name, as it does for Spark's connector.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,7 @@ class Choice:
     def covers(self, topic: str) -> bool:
         """Tell whether a topic of this name would be read."""
         if self.pattern is not None:
-            return self.pattern.fullmatch(topic) is not None
+            return self.pattern.search(topic) is not None
         return topic in (self.names or ())
 
     def partitions(self, topics: Mapping[str, TopicNow]) -> list[TopicPartition]:

@@ -82,8 +82,14 @@ def test_delays_have_units(text: str, delay_ms: int) -> None:
     assert options.trigger_delay_ms_max == delay_ms
 
 
-def test_a_pattern_matches_whole_names() -> None:
-    options = parse_source({**SERVERS, "subscribePattern": "log-.*"}, streaming=True)
+def test_a_pattern_matches_parts_of_names_unless_it_says_else() -> None:
+    found = parse_source({**SERVERS, "subscribePattern": "log-a"}, streaming=True)
+    assert [found.choice.covers(name) for name in ("log-a", "blog-ab", "log-")] == [
+        True,
+        True,
+        False,
+    ]
+    options = parse_source({**SERVERS, "subscribePattern": "^log-.*$"}, streaming=True)
     topics = {name: TopicNow("", (0, 1)) for name in ("log-a", "blog-a", "log-")}
     assert options.choice.partitions(topics) == [
         TopicPartition(name, number) for name in ("log-", "log-a") for number in (0, 1)
