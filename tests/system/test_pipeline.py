@@ -232,7 +232,7 @@ def test_a_record_that_cannot_be_read_ends_the_run_where_asked(
     with pytest.raises(PipelineError) as failure:
         shop.run(engine)
     said = str(failure.value)
-    assert re.search(rf"cannot read offset 30 of {shop.project.source}-0: ", said), said
+    assert re.search(rf"cannot read offset 10 of {shop.project.source}-0: ", said), said
     assert "\n" not in said
     assert "org.apache" not in said
     assert shop.in_topic() == []

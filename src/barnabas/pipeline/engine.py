@@ -178,7 +178,8 @@ class Engine:
         builder: Any = SparkSession.builder
         builder = builder.remote(f"sc://localhost:{port}")
         for name, text in self._configuration.items():
-            builder = builder.config(name, text)
+            if not _is_sparks(name):  # those are the driver's already, and so the session's
+                builder = builder.config(name, text)
         session: Any = builder.create()
         return session  # type: ignore[no-any-return]
 

@@ -51,7 +51,8 @@ def update(
     said: list[str] = []
     try:
         with connect_mode():
-            graph = create_dataflow_graph(spark, spec.catalog, spec.database, spec.configuration)
+            settings = _settings(spark, spec)
+            graph = create_dataflow_graph(spark, spec.catalog, spec.database, settings)
             try:
                 define(spec, SparkConnectGraphElementRegistry(spark, graph), spark, graph)
                 names, everything = list(refresh.names), refresh.everything
@@ -64,6 +65,15 @@ def update(
                 _drop(spark, graph)
     except PySparkException as failure:
         raise PipelineError(_why(failure, said)) from failure
+
+
+def _settings(spark: SparkSession, spec: Spec) -> dict[str, str]:
+    """Return what flows are to set; Spark refuses what only a driver can be started with."""
+    return {
+        name: text
+        for name, text in spec.configuration.items()
+        if not name.startswith("spark.") or spark.conf.isModifiable(name)
+    }
 
 
 def _why(failure: BaseException, said: Sequence[str]) -> str:
