@@ -38,7 +38,20 @@ def add_action(
     run: Callable[[argparse.Namespace], int | None],
     examples: str,
 ) -> argparse.ArgumentParser:
-    """Add the second word of a command (`create` of `topics create`) with its own help."""
+    """Add the second word of a command that talks to brokers (`create` of `topics create`)."""
+    parser = add_word(actions, name, summary, run, examples)
+    add_connection(parser)
+    return parser
+
+
+def add_word(
+    actions: argparse._SubParsersAction[argparse.ArgumentParser],
+    name: str,
+    summary: str,
+    run: Callable[[argparse.Namespace], int | None],
+    examples: str,
+) -> argparse.ArgumentParser:
+    """Add the second word of a command, with its own help."""
     parser = actions.add_parser(
         name,
         help=summary,
@@ -48,7 +61,6 @@ def add_action(
         allow_abbrev=False,
     )
     parser.set_defaults(run=run)
-    add_connection(parser)
     return parser
 
 

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from barnabas.cli.arguments import add_word
 from barnabas.cli.output import print_json
 from barnabas.cli.record_format import json_bytes
 from barnabas.config.topic import TopicOptions
@@ -75,15 +76,7 @@ def _add_action(
     run: Callable[[argparse.Namespace], int],
     examples: str,
 ) -> argparse.ArgumentParser:
-    parser = actions.add_parser(
-        name,
-        help=summary,
-        description=summary[0].upper() + summary[1:] + ".",
-        epilog=f"examples:\n{examples}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    parser.set_defaults(run=run)
+    parser = add_word(actions, name, summary, run, examples)
     parser.add_argument(
         "paths",
         metavar="PATH",

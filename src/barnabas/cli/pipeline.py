@@ -9,11 +9,12 @@ import signal
 import sys
 import time
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from barnabas.cli.arguments import BOOTSTRAP
+from barnabas.cli.arguments import BOOTSTRAP, add_word
 
 if TYPE_CHECKING:
     from barnabas.pipeline.run import Run
@@ -108,18 +109,10 @@ def _action(
     actions: argparse._SubParsersAction[argparse.ArgumentParser],
     name: str,
     summary: str,
-    run: object,
+    run: Callable[[argparse.Namespace], int | None],
     examples: str,
 ) -> argparse.ArgumentParser:
-    parser = actions.add_parser(
-        name,
-        help=summary,
-        description=summary[0].upper() + summary[1:] + ".",
-        epilog=f"examples:\n{examples}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    parser.set_defaults(run=run)
+    parser = add_word(actions, name, summary, run, examples)
     parser.add_argument(
         "directory",
         metavar="DIR",
