@@ -30,7 +30,7 @@ import pyarrow.parquet
 from barnabas import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from barnabas.admin import NewTopic
 from barnabas.pipeline.checking import check
-from barnabas.pipeline.demo.demo import QUICK
+from barnabas.pipeline.demo.demo import CONFIGURATION
 from barnabas.pipeline.engine import Engine
 from barnabas.pipeline.errors import PipelineError
 from barnabas.pipeline.progress import FlowReport
@@ -59,8 +59,8 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     configuration = {
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.session.timeZone": "UTC",
+        **CONFIGURATION,
         "spark.sql.pipelines.execution.maxConcurrentFlows": "1",
-        **QUICK,
     }
     running = Engine("local[2]", configuration, tmp_path_factory.mktemp("spark") / "spark.log")
     running.start()

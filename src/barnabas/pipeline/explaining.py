@@ -22,6 +22,7 @@ _WRAPPERS = (
     "STREAM_FAILED",
     "PYTHON_DATA_SOURCE_ERROR",
     "PYTHON_STREAMING_DATA_SOURCE_RUNTIME_ERROR",
+    "USER_RAISED_EXCEPTION",
 )
 _QUERY = re.compile(r"Query \[id = [^\]]*\] terminated with exception:\s*")
 _LENGTH_MAX = 600

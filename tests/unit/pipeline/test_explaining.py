@@ -38,7 +38,7 @@ SQLSTATE: 38000
         (
             "[STREAM_FAILED] Query [id = 1] terminated with exception: [USER_RAISED_EXCEPTION] "
             "cannot read offset 3 of clicks-0: no SQLSTATE: P0001\n\tat org.apache",
-            "cannot read offset 3 of clicks-0: no (USER_RAISED_EXCEPTION)",
+            "cannot read offset 3 of clicks-0: no",
         ),
         ("plain words\nin two lines", "plain words in two lines"),
         (

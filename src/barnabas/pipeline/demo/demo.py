@@ -34,8 +34,12 @@ from barnabas.pipeline.templates import Language, Project
 
 WINDOW, DELAY = "5 seconds", "2 seconds"
 PARTITIONS = 2
-QUICK = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
-"""A JVM that is up sooner, for few records."""
+CONFIGURATION = {
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.sql.pipelines.execution.maxConcurrentFlows": "2",
+    "spark.sql.pipelines.maxFlowRetryAttempts": "10",
+}
+"""A JVM that is up sooner, for few records, and patience with machines that are busy."""
 
 READY_S = 30.0
 _ADDRESS = re.compile(r"PLAINTEXT://([\w.\-]+:\d+)")
@@ -73,7 +77,7 @@ class Demo:
             self._language,
             window=WINDOW,
             delay=DELAY,
-            configuration=QUICK,
+            configuration=CONFIGURATION,
         )
 
     @property
