@@ -24,6 +24,7 @@ from barnabas.spark.options import SinkOptions
 from barnabas.spark.outgoing import Outgoing
 from barnabas.spark.sending import Ending, send_rows, send_transaction
 from barnabas.spark.transactions import TaskName
+from barnabas.spark.worker import settle
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,7 +48,9 @@ class BatchWriter(DataSourceArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
         """Write the rows of a task."""
-        return Written(send_rows(self._options.client, self._outgoing, iterator))
+        written = Written(send_rows(self._options.client, self._outgoing, iterator))
+        settle()
+        return written
 
 
 class StreamWriter(DataSourceStreamArrowWriter):
@@ -60,10 +63,14 @@ class StreamWriter(DataSourceStreamArrowWriter):
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
         """Write the rows of a task; exactly once: into a transaction that stays open."""
         options = self._options
-        if not options.exactly_once:
-            return Written(send_rows(options.client, self._outgoing, iterator))
-        name, batch = self._place()
-        return Written(*send_transaction(options.client, self._outgoing, iterator, name, batch))
+        if options.exactly_once:
+            name, batch = self._place()
+            sent = send_transaction(options.client, self._outgoing, iterator, name, batch)
+            written = Written(*sent)
+        else:
+            written = Written(send_rows(options.client, self._outgoing, iterator))
+        settle()
+        return written
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
         """Commit what the tasks have written."""

@@ -18,11 +18,11 @@ from pyspark.sql.types import BinaryType, StructField, StructType
 from barnabas import KafkaAdminClient, KafkaProducer
 from barnabas.admin import NewTopic
 from barnabas.model.errors import InvalidValueError
-from barnabas.spark import tasks
 from barnabas.spark.batch import BatchReader
 from barnabas.spark.datasource import BarnabasSource
 from barnabas.spark.errors import DataLossError
 from barnabas.spark.stream import StreamReader
+from barnabas.spark.worker import consumers
 
 VALUE = StructType([StructField("value", BinaryType())])
 ALL = ReadAllAvailable()
@@ -54,7 +54,7 @@ class Run:
 def worker() -> Iterator[None]:
     """End what a worker process would keep between tasks."""
     yield
-    tasks._worker().close()
+    consumers().close()
 
 
 @pytest.fixture
