@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from barnabas.cli.main import main
-from barnabas.cli.pipeline_view import behind, cells, plain
+from barnabas.cli.pipeline_view import behind, cells, plain, table
 from barnabas.pipeline.progress import FlowReport
 
 Run = Callable[..., tuple[int, str, str]]
@@ -89,3 +89,24 @@ def test_flows_are_shown_as_cells_and_lines() -> None:
     nothing = flow(lag=None, behind_s=None, state_rows=None, watermark=None, batch_ms=None)
     assert list(plain([nothing])) == ["counts: running, 12,345 rows, 100/s, batch -"]
     assert behind(flow(at_least=True, behind_s=30.0)) == ">30 s"
+
+
+def test_flows_are_drawn_as_a_table() -> None:
+    from rich.console import Console
+
+    with open("/dev/null", "w") as nowhere:
+        console = Console(width=140, record=True, file=nowhere)
+        console.print(table([flow(), flow(name="other", state="queued", lag=None)]))
+        head, *rows = [line for line in console.export_text().splitlines() if line.strip()]
+    assert head.split() == [
+        "flow",
+        "rows",
+        "rows/s",
+        "lag",
+        "behind",
+        "batch",
+        "state",
+        "watermark",
+    ]
+    assert any(row.split()[0] == "counts" and "10 rows, 2.0 KiB" in row for row in rows)
+    assert any(row.split()[:2] == ["other", "queued"] for row in rows)
