@@ -131,7 +131,7 @@ class Broker:
     def topic_name(self, topic_id: Uuid) -> str | None:
         """Return the name behind a topic id."""
         topic = self.cluster.topic_by_id(topic_id)
-        return topic.name if topic is not None else None
+        return topic.name if topic is not None else self.replicas.topic_name(topic_id)
 
     def absent(self, topic: str, partition: int) -> RequestError:
         """Say why a partition is not hosted here."""

@@ -146,6 +146,7 @@ class Control:
         new = [t.topic_name for t in request.topic_states if cluster.topic(t.topic_name) is None]
         await broker.learn_topic_configs(new)
         for topic in request.topic_states:
+            broker.replicas.metadata_came(topic.topic_id)
             present = cluster.topic(topic.topic_name)
             going = all(s.leader == LEADER_OF_A_DELETED_TOPIC for s in topic.partition_states)
             if going:

@@ -272,6 +272,7 @@ class _Fetcher:
     def _take(self, response: FetchResponse) -> None:
         broker = self._broker
         now_ms, wall_ms = self._now_ms(), broker.now_ms()
+        refused: dict[ErrorCode, list[TopicPartition]] = {}
         for topic in response.responses:
             name = topic.topic or broker.topic_name(topic.topic_id)
             if name is None:
@@ -296,7 +297,18 @@ class _Fetcher:
                     continue
                 if log.high_watermark != watermark and step.action is Action.NOTHING:
                     broker.wake_readers(key)  # consumers may read here, too
-                self._act(key, step)
+                if step.action in (Action.RETRY, Action.WAIT):
+                    refused.setdefault(step.code, []).append(key)
+                else:
+                    self._act(key, step)
+        for code, keys in refused.items():  # thousands at once when a leader has changed
+            logger.info(
+                "broker %d: %s for %d partitions, among them %s",
+                self._source,
+                code.name,
+                len(keys),
+                keys[0],
+            )
 
     def _act(self, key: TopicPartition, step: Step) -> None:
         if step.action is Action.NOTHING:
@@ -307,10 +319,9 @@ class _Fetcher:
             self._hold_until_flushed(partition)
         elif step.action in (Action.TRUNCATE, Action.RESTART):
             self._spawn(self._cut(partition, step, partition.leader_epoch))
-        elif step.action is Action.FIND_BOUNDS:
-            self._spawn(self._find_bounds(partition, partition.leader_epoch))
         else:
-            logger.info("%s on broker %d: %s", key, self._source, step.code.name)
+            assert step.action is Action.FIND_BOUNDS
+            self._spawn(self._find_bounds(partition, partition.leader_epoch))
 
     def _hold_until_flushed(self, partition: Partition) -> None:
         """Tell the leader nothing, by a fetch, of records that a crash could take back."""

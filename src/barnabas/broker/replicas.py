@@ -39,6 +39,18 @@ class Replicas:
             lambda other: other in broker.cluster.brokers,
             lambda: broker.options.replica_lag_time_max_ms,
         )
+        self._names: dict[Uuid, str] = {}
+
+    def topic_name(self, topic_id: Uuid) -> str | None:
+        """Return the name of a topic that has roles here, of which its metadata is still to come.
+
+        Those who were told of them at the same time ask at once.
+        """
+        return self._names.get(topic_id)
+
+    def metadata_came(self, topic_id: Uuid) -> None:
+        """From now on the cluster's view knows the topic, or that it is gone."""
+        self._names.pop(topic_id, None)
 
     async def take_roles(self, request: LeaderAndIsrRequest) -> dict[TopicPartition, ErrorCode]:
         """Take over roles; return what became of each."""
@@ -69,6 +81,8 @@ class Replicas:
         """Take over roles of one topic between two turns of the loop, with all that follows."""
         broker = self._broker
         options = broker.configs.topic_options(broker.configs.overrides_of(topic))
+        if topic_id != ZERO_UUID and broker.cluster.topic_by_id(topic_id) is None:
+            self._names[topic_id] = topic
         led: list[Partition] = []
         followed: list[Partition] = []
         for state in states:

@@ -13,6 +13,16 @@ from barnabas.controller import nodes
 from barnabas.coordination.contract import ServiceUnavailable
 from barnabas.coordination.memory import MemoryCoordination, MemoryStore
 from barnabas.model.errors import ConfigError
+from barnabas.wire.messages.leader_and_isr import (
+    LeaderAndIsrPartitionState,
+    LeaderAndIsrRequest,
+    LeaderAndIsrTopicState,
+)
+from barnabas.wire.messages.update_metadata import (
+    UpdateMetadataPartitionState,
+    UpdateMetadataRequest,
+    UpdateMetadataTopicState,
+)
 
 
 def broker(store: MemoryStore, folder: Path, number: int, **options: str) -> Broker:
@@ -90,5 +100,33 @@ def test_a_directory_of_another_cluster_is_refused(tmp_path: Path) -> None:
         with pytest.raises(ConfigError, match="belongs to cluster"):
             await broker(store, tmp_path, 1).start()
         await second.stop()
+
+    asyncio.run(story())
+
+
+def test_a_leader_knows_its_topic_before_the_metadata_comes(tmp_path: Path) -> None:
+    """Its followers, told at the same time, ask by the topic's id at once."""
+
+    async def story() -> None:
+        store = MemoryStore()
+        alone = broker(store, tmp_path, 0)
+        await alone.start()
+        topic_id = b"i" * 16
+        state = LeaderAndIsrPartitionState(
+            partition_index=0, leader=0, isr=[0, 1], replicas=[0, 1], is_new=True
+        )
+        roles = LeaderAndIsrTopicState(topic_name="t", topic_id=topic_id, partition_states=[state])
+        request = LeaderAndIsrRequest(controller_epoch=1, topic_states=[roles], broker_epoch=-1)
+        await alone.control.take(request)
+        assert alone.topic_name(topic_id) == "t"
+        told = UpdateMetadataTopicState(
+            topic_name="t",
+            topic_id=topic_id,
+            partition_states=[UpdateMetadataPartitionState(partition_index=0, leader=-2)],
+        )
+        gone = UpdateMetadataRequest(controller_epoch=1, topic_states=[told], broker_epoch=-1)
+        await alone.control.take(gone)
+        assert alone.topic_name(topic_id) is None, "it is being deleted"
+        await alone.stop()
 
     asyncio.run(story())
