@@ -122,13 +122,11 @@ def _sql(arguments: argparse.Namespace) -> None:
     rows = arguments.limit or (None if arguments.output else ROWS)
     with ProgressLine(wanted=not arguments.json) as line:
         tables = Tables(arguments)
-        began_s = time.monotonic()
         with _answer(arguments, query, tables, rows, line) as result:
             if arguments.output is not None:
                 found = result if rows is None else result.limited(rows)
                 written = write(found, arguments.output)
-                took_s = time.monotonic() - began_s
-                line.tell(f"{written:,} rows to {arguments.output} in {took_s:.1f} s")
+                line.tell(f"{written:,} rows to {arguments.output}")
             else:
                 assert rows is not None
                 _show(result, rows, arguments.json, line)
