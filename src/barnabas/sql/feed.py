@@ -57,8 +57,11 @@ class Feed:
     def _batches(self) -> Iterator[pa.RecordBatch]:
         self._thread = threading.Thread(target=self._fetch, name=f"sql-{self.table.topic}")
         self._thread.start()
-        while (batch := self._ahead.get()) is not None:
-            yield batch
+        try:
+            while (batch := self._ahead.get()) is not None:
+                yield batch
+        except KeyboardInterrupt as stop:  # the engine would make a failure of its own of it
+            self.failure = stop
 
     def _fetch(self) -> None:
         try:

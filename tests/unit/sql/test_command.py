@@ -10,7 +10,7 @@ from tests.unit.cli.conftest import Barnabas
 from tests.unit.sql.conftest import Fill
 
 from barnabas import KafkaAdminClient, KafkaConsumer, KafkaProducer
-from barnabas.sql import feed as feed_module
+from barnabas.spark import reading
 from barnabas.sql.feed import Feed
 
 pytest.importorskip("duckdb")
@@ -194,7 +194,7 @@ def test_formats_and_schemas_by_topic(barnabas: Barnabas, fill: Fill) -> None:
 def test_a_limit_ends_the_fetching(
     barnabas: Barnabas, fill: Fill, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    topic = fill([b"x" * 1000] * 60_000)
+    topic = fill([b"x"] * 60_000)
     read = []
     closes = Feed.close
 
@@ -202,7 +202,7 @@ def test_a_limit_ends_the_fetching(
         closes(feed)
         read.append(feed.records)
 
-    monkeypatch.setattr(feed_module, "AHEAD_BATCHES", 1)
+    monkeypatch.setattr(reading, "ROWS_MAX", 1000)
     monkeypatch.setattr(Feed, "close", close)
     assert len(answer(barnabas, f"select value from {topic} limit 3")) == 3
     assert len(read) == 1
