@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -77,7 +78,9 @@ class LocalEngine:
             else:
                 self._load(name, feed)
         try:
-            reader = self._duck.sql(translated.text).to_arrow_reader(RESULT_ROWS)
+            reader = self._interruptible(
+                lambda: self._duck.sql(translated.text).to_arrow_reader(RESULT_ROWS)
+            )
         except self._error as failure:
             raise self._told(failure, query, translated) from None
         return Result(reader.schema, self._batches(reader, query, translated))
@@ -146,10 +149,21 @@ class LocalEngine:
         self, reader: pa.RecordBatchReader, query: str, translated: Translated
     ) -> Iterator[pa.RecordBatch]:
         try:
-            yield from reader
+            while (batch := self._interruptible(lambda: next(reader, None))) is not None:
+                yield batch
         except (self._error, OSError) as failure:  # Arrow's streams raise OSError
             raise self._told(failure, query, translated) from None
         self._raise_failure()
+
+    def _interruptible(self, call: Callable[[], Any]) -> Any:
+        """Return what a call returns; Ctrl-C ends it, which DuckDB does not look out for."""
+        with ThreadPoolExecutor(1) as pool:
+            future = pool.submit(call)
+            try:
+                return future.result()
+            except KeyboardInterrupt:
+                self._duck.interrupt()
+                raise
 
     def _raise_failure(self) -> None:
         for feed in self.feeds.values():
