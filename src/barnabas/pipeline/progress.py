@@ -130,6 +130,12 @@ class Progress:
         """Take note of where logs end now."""
         self._ends.add(ends, now_ms)
 
+    def begin(self, name: str, positions: Mapping[TopicPartition, int]) -> None:
+        """Take note of where a flow goes on, before it has reported anything."""
+        flow = self._flow(name)
+        flow.reads_topics = True
+        flow.positions.update(positions)
+
     def report(self, report: Mapping[str, Any], now_ms: float) -> None:
         """Take note of a query's batch."""
         flow = self._flow(short(str(report.get("name") or "query")))

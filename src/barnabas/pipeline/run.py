@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from barnabas.model.errors import BarnabasError
 from barnabas.model.ids import TopicPartition
+from barnabas.pipeline.checking import stored_positions
 from barnabas.pipeline.engine import Engine
 from barnabas.pipeline.errors import PipelineError
 from barnabas.pipeline.explaining import explain
@@ -51,6 +52,11 @@ class Run:
         self._refresh = refresh
         self._lock = threading.Condition()
         self._progress = Progress(_now_ms())
+        if not refresh.names and not refresh.everything:
+            for flow in sketch.flows:
+                positions = stored_positions(spec, flow)
+                if positions is not None:
+                    self._progress.begin(flow.name, positions.offsets)
         self._watch = _Watch(sketch)
         self._stopped = threading.Event()
         self._ended = threading.Event()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -62,7 +63,8 @@ def update(
                         said.append(text)
                         tell(text)
             finally:
-                _drop(spark, graph)
+                with suppress(PySparkException):  # a Spark that is gone has forgotten it
+                    _drop(spark, graph)
     except PySparkException as failure:
         raise PipelineError(_why(failure, said)) from failure
 

@@ -158,3 +158,12 @@ def test_there_is_more_when_one_flow_has_not_read_all() -> None:
     assert not progress.has_more({ZERO: 10})
     progress.report(report(11, 11, name="g"), 300)
     assert progress.has_more({ZERO: 10})
+
+
+def test_a_flow_that_goes_on_is_behind_before_it_reports() -> None:
+    progress = Progress(0)
+    progress.begin("f", {ZERO: 10})
+    progress.ends({ZERO: 25}, 100)
+    flow = only(progress, 1100)
+    assert (flow.state, flow.rows, flow.lag) == ("waiting", 0, 15)
+    assert (flow.behind_s, flow.at_least) == (1.0, True)
