@@ -108,11 +108,11 @@ class Bench:
             raise RuntimeError(
                 f"{name}, {connector.name}: {found:,} of {self.totals[total]:,} {total}"
             )
+        rate, cost = self.scale.rows / meter.wall_s, meter.cpu_s * 1e6 / self.scale.rows
+        say(f"    {rate:,.0f} rows/s, {cost:.2f} CPU s per million")
         if not warming:
-            rows = self.scale.rows
-            add = self.report.add
-            add(name, "rows/s", "higher", connector.name, rows / meter.wall_s)
-            add(name, "CPU s per million", "lower", connector.name, meter.cpu_s * 1e6 / rows)
+            self.report.add(name, "rows/s", "higher", connector.name, rate)
+            self.report.add(name, "CPU s per million", "lower", connector.name, cost)
 
     def _wait(self, connector: Connector) -> None:
         """Send a few records, wait until they are in the target topic, and again."""
