@@ -28,7 +28,7 @@ INITIAL_EPOCH = 0
 FINAL_EPOCH = -1
 EPOCH_MAX = 2**31 - 1
 IDLE_MS_MAX = 120_000
-LOOK_MS_MAX = 3000
+LOOK_MS = 3000
 
 Key = tuple[str | Uuid, int]
 Place = tuple[str, int]
@@ -170,7 +170,7 @@ class FetchSessions:
         name_of: Callable[[Uuid], str | None],
         *,
         privileged: bool = False,
-        look_ms: int = LOOK_MS_MAX,
+        look_ms: int = LOOK_MS,
     ) -> Fetching:
         """Work out what a request reads, creating, advancing or closing its session.
 

@@ -26,7 +26,10 @@ EPOCH_DURING_DELETION = -2
 NO_EPOCH = -1
 
 ROLES_AT_ONCE = 50
-"""Logs may have to be made; nobody else is served meanwhile."""
+TURN_S_MAX = 0.1
+"""Where logs have to be made, others are served in between; but not after each few, since what
+they ask is of little use before the roles are taken.
+"""
 
 
 class Replicas:
@@ -63,10 +66,13 @@ class Replicas:
             ]
         )
         errors: dict[TopicPartition, ErrorCode] = {}
+        loop = asyncio.get_running_loop()
+        began = loop.time()
         for topic in request.topic_states:
             for start in range(0, len(topic.partition_states), ROLES_AT_ONCE):
-                if errors:
+                if loop.time() - began > TURN_S_MAX:
                     await asyncio.sleep(0)  # others have waited while logs were opened
+                    began = loop.time()
                 states = topic.partition_states[start : start + ROLES_AT_ONCE]
                 self._take(topic.topic_name, topic.topic_id, states, errors)
         return errors

@@ -8,7 +8,7 @@ from typing import Any
 from barnabas.broker.fetch_sessions import (
     EPOCH_MAX,
     IDLE_MS_MAX,
-    LOOK_MS_MAX,
+    LOOK_MS,
     Fetching,
     FetchSessions,
 )
@@ -221,7 +221,7 @@ def test_partitions_at_rest_are_not_looked_at() -> None:
     sessions.machine.touched(("t", 0))
     assert rest(fetching) == [1, 2, 0], "one that waits hears of it"
     assert rest(sessions.ask(1, next(epoch))) == []
-    sessions.now_ms += LOOK_MS_MAX
+    sessions.now_ms += LOOK_MS
     assert rest(sessions.ask(1, next(epoch))) == [0, 1, 2]
     assert sessions.machine.touched(("other", 0)) == ()
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, cast
 
-from barnabas.broker.fetch_sessions import LOOK_MS_MAX, Fetching, FetchItem
+from barnabas.broker.fetch_sessions import LOOK_MS, Fetching, FetchItem
 from barnabas.broker.new_leader import MISLED, leader_of, places_of
 from barnabas.broker.read_replica import RACK_AWARE, preferred_replica
 from barnabas.broker.replication_quotas import leads_throttled
@@ -49,14 +49,15 @@ def handle(broker: Broker, request: Request[FetchRequest]) -> FetchResponse | No
     """Read each partition; answer when there is enough, an error, or no more time."""
     body = request.body
     now_ms = broker.alarm.now_ms()
+    follows = _follower(body) >= 0
     fetching = broker.fetch_sessions.resolve(
         body,
         request.version,
         now_ms,
         broker.topic_name,
-        privileged=_follower(body) >= 0,
-        # How far a follower lags is known no better than this, if its partitions are at rest.
-        look_ms=min(LOOK_MS_MAX, broker.options.replica_lag_time_max_ms // 4),
+        privileged=follows,
+        # When a follower at rest was last caught up is known no better than this.
+        look_ms=broker.options.replica_lag_time_max_ms // 4 if follows else LOOK_MS,
     )
     if fetching.error:
         return FetchResponse(error_code=fetching.error)
