@@ -55,7 +55,7 @@ servers = {"kafka.bootstrap.servers": bootstrap}
 rows = (
     spark.readStream.format("barnabas").options(**servers)
     .options(subscribe="killed-source", startingOffsets="earliest", includeHeaders="true")
-    .options(offsetGroup="killed-readers", maxOffsetsPerTrigger=limit).load()
+    .options(offsetGroup="killed-readers", maxOffsetsPerTrigger=limit, minPartitions="2").load()
 )
 query = (
     rows.select("key", "value", "partition", "timestamp", "headers")

@@ -43,7 +43,7 @@ rows.select("key", "value", "partition").write.format("barnabas").options(**serv
 stream = (
     spark.readStream.format("barnabas").options(**servers)
     .options(subscribe="alone-source", startingOffsets="earliest", includeHeaders="true")
-    .options(offsetGroup=GROUP, maxOffsetsPerTrigger="1200").load()
+    .options(offsetGroup=GROUP, maxOffsetsPerTrigger="1200", minPartitions="2").load()
 )
 query = (
     stream.select("key", "value", "partition", "timestamp", "headers")
