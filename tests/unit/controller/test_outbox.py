@@ -5,7 +5,7 @@ from __future__ import annotations
 from barnabas.controller.cluster import BrokerView
 from barnabas.controller.knowledge import Knowledge, Topic
 from barnabas.controller.leadership import Assignment, Leadership
-from barnabas.controller.outbox import Letter, Outbox
+from barnabas.controller.outbox import ROLES_PER_REQUEST, Letter, Outbox
 from barnabas.model.ids import TopicPartition
 from barnabas.wire.messages.leader_and_isr import LeaderAndIsrRequest
 from barnabas.wire.messages.stop_replica import StopReplicaRequest
@@ -150,3 +150,32 @@ def test_a_topic_deleted_meanwhile_has_no_role() -> None:
     assert isinstance(roles, LeaderAndIsrRequest)
     assert isinstance(metadata, UpdateMetadataRequest)
     assert (roles.topic_states, metadata.topic_states) == ([], [])
+
+
+def test_many_roles_come_in_requests_that_can_be_answered_in_time() -> None:
+    """And before everyone hears where to find the partitions, in one request each."""
+    knowledge = known(1, 2)
+    keys = [TopicPartition("t", number) for number in range(2 * ROLES_PER_REQUEST + 1)]
+    for key in keys:
+        knowledge.assign(key, Assignment((1, 2)))
+        knowledge.leaderships[key] = Leadership(1, 4, (1, 2), 9)
+    box = outbox(knowledge)
+    for key in keys:
+        box.lead([2], key)
+    letters = box.take()
+    assert kinds(letters) == [
+        *[(2, "LeaderAndIsrRequest")] * 3,
+        (1, "UpdateMetadataRequest"),
+        (2, "UpdateMetadataRequest"),
+    ]
+    told = [
+        state.partition_index
+        for _, request in letters[:3]
+        if isinstance(request, LeaderAndIsrRequest)
+        for state in request.topic_states[0].partition_states
+    ]
+    assert told == [key.partition for key in keys]
+    for broker, request in letters[3:]:
+        assert isinstance(request, UpdateMetadataRequest)
+        assert len(request.topic_states[0].partition_states) == len(keys)
+        assert request.broker_epoch == 100 + broker
