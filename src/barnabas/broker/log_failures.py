@@ -50,7 +50,7 @@ NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 NOTICE_MS = 5000
 """The controller is told of a full disk at most once in this time."""
 
-RETURN_S = 60.0
+RETURN_S = 10.0
 """After this time a replica whose leadership went to another is offered again."""
 
 
