@@ -7,7 +7,8 @@ whose registrations these were. A successor that finds another registration than
 down takes that broker for restarted. At worst it is wrong, and the broker is out of sync for a
 moment.
 
-The node is ours alone: Kafka's brokers neither write nor read it.
+The node is ours alone: Kafka's brokers neither write nor read it. It is made when a second broker
+comes.
 """
 
 from __future__ import annotations
@@ -41,7 +42,12 @@ class Lives:
             return None  # as if nobody had written it; the next word is ours
 
     async def deal_with(self, brokers: Mapping[int, BrokerView]) -> None:
-        """Write down whose registrations have been dealt with."""
+        """Write down whose registrations have been dealt with.
+
+        A broker that was always alone is in sync with nobody, and needs no node.
+        """
+        if len(brokers) < 2 and not self._there:
+            return
         data = nodes.encode_lives({broker: view.epoch for broker, view in brokers.items()})
         change = Set(nodes.LIVES, data) if self._there else Create(nodes.LIVES, data)
         await self._tree.write([change])

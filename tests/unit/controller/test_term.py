@@ -168,6 +168,20 @@ async def test_a_restart_that_a_controller_had_not_seen_when_it_wrote_its_last_w
 
 
 @runs
+async def test_a_broker_that_was_always_alone_leaves_no_word_of_its_lives() -> None:
+    """Its tree is Kafka's, node for node; with a second one there is a life to account for."""
+    office = await Office().open(0)
+    await office.create("t", (0,))
+    assert not await office.exists(nodes.LIVES)
+    await office.come(1)
+    data, _ = await office.tree.get(nodes.LIVES)
+    assert nodes.decode_lives(data).keys() == {0, 1}
+    await office.die(1)
+    data, _ = await office.tree.get(nodes.LIVES)
+    assert nodes.decode_lives(data).keys() == {0}
+
+
+@runs
 async def test_lives_that_nobody_can_read() -> None:
     """The node is written anew, and younger registrations are told by the partitions' nodes."""
     office = await Office().open(0, 1, 2)
