@@ -86,6 +86,11 @@ class Control:
                 return await self._learn(request)
             return await self._stop(request)
 
+    @property
+    def informed(self) -> bool:
+        """Whether a controller has told of the cluster since this broker was started."""
+        return self._informed.is_set()
+
     async def until_informed(self, patience_ms: int) -> None:
         """Wait until a controller has told who is alive; another may have to be elected first."""
         try:
@@ -139,12 +144,12 @@ class Control:
     async def _learn(self, request: UpdateMetadataRequest) -> UpdateMetadataResponse:
         broker = self._broker
         cluster = broker.cluster
+        new = [t.topic_name for t in request.topic_states if cluster.topic(t.topic_name) is None]
+        await broker.learn_topic_configs(new)
         known = cluster.brokers
         cluster.brokers = {
             each.id: self._view(each, known.get(each.id)) for each in request.live_brokers
         }
-        new = [t.topic_name for t in request.topic_states if cluster.topic(t.topic_name) is None]
-        await broker.learn_topic_configs(new)
         for topic in request.topic_states:
             broker.replicas.metadata_came(topic.topic_id)
             present = cluster.topic(topic.topic_name)

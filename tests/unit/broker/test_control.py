@@ -7,10 +7,17 @@ from types import SimpleNamespace
 from typing import Any
 
 from barnabas.broker.control import Control
+from barnabas.broker.handlers import metadata
 from barnabas.broker.session import Session
 from barnabas.controller.cluster import BrokerView, ClusterView
 from barnabas.model.error_codes import ErrorCode
-from barnabas.wire.messages.update_metadata import UpdateMetadataBroker, UpdateMetadataRequest
+from barnabas.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from barnabas.wire.messages.update_metadata import (
+    UpdateMetadataBroker,
+    UpdateMetadataPartitionState,
+    UpdateMetadataRequest,
+    UpdateMetadataTopicState,
+)
 
 OWN, OWN_EPOCH = 1, 50
 
@@ -30,8 +37,9 @@ class Listening:
             learn_topic_configs=nothing,
             cluster_changed=lambda: None,
         )
+        self.broker = broker
         self.cluster: ClusterView = broker.cluster
-        self.control = Control(broker)
+        self.control = broker.control = Control(broker)
 
     def tell(self, *alive: int, epoch: int = 3, line: Session | None = None, to: int = -1) -> int:
         """Say who is alive; return the error."""
@@ -74,3 +82,43 @@ def test_what_was_meant_for_an_older_life_is_not_heard() -> None:
     broker = Listening()
     assert broker.tell(1, to=OWN_EPOCH - 1) == ErrorCode.STALE_BROKER_EPOCH
     assert broker.tell(1, to=OWN_EPOCH) == ErrorCode.NONE
+
+
+def test_clients_of_a_broker_that_has_just_started_wait_for_the_controllers_word() -> None:
+    """They would take a topic that the broker has not heard of for a deleted one."""
+    listening = Listening()
+    listening.broker.allows = lambda *asked: True
+    listening.broker.options = SimpleNamespace(auto_create_topics_enable=False)
+    listening.broker.replicas = SimpleNamespace(metadata_came=lambda topic_id: None)
+    listening.broker.cluster_id = "c"
+    listening.broker.offline_replicas = lambda *asked: []
+    request: Any = SimpleNamespace(
+        body=MetadataRequest(topics=[MetadataRequestTopic(name="t")]),
+        version=12,
+        session=line(1),
+    )
+    told = UpdateMetadataRequest(
+        controller_id=7,
+        controller_epoch=3,
+        live_brokers=[UpdateMetadataBroker(id=1)],
+        topic_states=[
+            UpdateMetadataTopicState(
+                topic_name="t",
+                topic_id=bytes(range(16)),
+                partition_states=[
+                    UpdateMetadataPartitionState(partition_index=number, leader=1)
+                    for number in range(3)
+                ],
+            )
+        ],
+    )
+
+    async def ask() -> Any:
+        answer: Any = asyncio.ensure_future(metadata.handle(listening.broker, request))  # type: ignore[arg-type]
+        await asyncio.sleep(0)
+        assert not answer.done()
+        await listening.control.take(told)
+        return await answer
+
+    (topic,) = asyncio.run(ask()).topics
+    assert (topic.error_code, len(topic.partitions)) == (ErrorCode.NONE, 3)

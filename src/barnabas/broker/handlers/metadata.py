@@ -31,10 +31,16 @@ if TYPE_CHECKING:
     from barnabas.broker.request import Request
 
 
+PATIENCE_MS = 10_000
+"""How long a broker that has just started has clients wait for what it does not know yet."""
+
+
 def handle(
     broker: Broker, request: Request[MetadataRequest]
 ) -> MetadataResponse | Coroutine[Any, Any, MetadataResponse]:
     """Describe what was asked for; create what is missing and may be created."""
+    if not broker.control.informed:
+        return _answer_when_informed(broker, request)
     wanted = request.body.topics
     if wanted is None or (request.version == 0 and not wanted):
         return _answer(broker, request, _all(broker, request))
@@ -42,6 +48,15 @@ def handle(
     if missing:
         return _create_and_answer(broker, request, wanted, missing)
     return _answer(broker, request, [_describe(broker, request, topic) for topic in wanted])
+
+
+async def _answer_when_informed(
+    broker: Broker, request: Request[MetadataRequest]
+) -> MetadataResponse:
+    """Wait for the controller's word: clients take a topic that is not known for a deleted one."""
+    await broker.control.until_informed(PATIENCE_MS)
+    answer = handle(broker, request)
+    return answer if isinstance(answer, MetadataResponse) else await answer
 
 
 def refuse(request: MetadataRequest, code: ErrorCode, message: str | None) -> MetadataResponse:
