@@ -75,6 +75,8 @@ chaos: $(STAMP) deps  ## long seeded runs with crashes
 	  $(BIN)/python -m pytest tests/compat/test_transactions_killed_producers.py
 	BARNABAS_CHAOS_SECONDS=$${BARNABAS_CHAOS_SECONDS:-300} \
 	  $(BIN)/python -m pytest tests/system/test_cluster_chaos.py -n0 -s
+	BARNABAS_CHAOS_KILLS=$${BARNABAS_CHAOS_KILLS:-24} \
+	  $(BIN)/python -m pytest tests/system/test_spark_killed.py tests/system/test_spark_sink_killed.py -n0 -s
 
 docs: $(STAMP)  ## write the generated pages and files anew
 	$(BIN)/python tools/check_generated.py --write

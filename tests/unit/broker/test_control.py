@@ -90,8 +90,8 @@ def test_clients_of_a_broker_that_has_just_started_wait_for_the_controllers_word
     listening.broker.allows = lambda *asked: True
     listening.broker.options = SimpleNamespace(auto_create_topics_enable=False)
     listening.broker.replicas = SimpleNamespace(metadata_came=lambda topic_id: None)
-    listening.broker.cluster_id = "c"
     listening.broker.offline_replicas = lambda *asked: []
+    listening.broker.endpoints_for = lambda *asked: []
     request: Any = SimpleNamespace(
         body=MetadataRequest(topics=[MetadataRequestTopic(name="t")]),
         version=12,
