@@ -63,7 +63,7 @@ class Scale:
 
     @classmethod
     def full(cls) -> Scale:
-        return cls(3_000_000, 40, 1, 5)
+        return cls(3_000_000, 40, 2, 5)
 
     @classmethod
     def quick(cls) -> Scale:
