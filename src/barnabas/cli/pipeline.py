@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 INIT_EXAMPLES = """\
   barnabas pipeline init clicks
-  barnabas pipeline init clicks --language sql --bootstrap-server kafka:9092
+  barnabas pipeline init clicks --language sql --bootstrap kafka:9092
   barnabas pipeline init clicks --bad-records fail"""
 
 CHECK_EXAMPLES = """\
@@ -50,9 +50,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(metavar="ACTION", required=True)
     init = _action(actions, "init", "write a small project that works", _init, INIT_EXAMPLES)
     init.add_argument(
-        "--bootstrap-server",
         "--bootstrap",
-        dest="bootstrap",
         metavar="HOST:PORT[,...]",
         default=os.environ.get("BARNABAS_BOOTSTRAP") or BOOTSTRAP,
         help=f"brokers of the topics (default: $BARNABAS_BOOTSTRAP or {BOOTSTRAP})",

@@ -206,7 +206,7 @@ def test_mistakes_are_named(cluster: Cluster, topic: str) -> None:
 def test_memory_that_is_taken_for_too_long(cluster: Cluster, topic: str) -> None:
     async def scenario(bootstrap: str, topic: str) -> None:
         async with AIOKafkaProducer(
-            bootstrap_servers=bootstrap, batch_size=1000, buffer_memory=1000, max_block_ms=50
+            bootstrap_servers=bootstrap, batch_size=1000, buffer_memory=1000, max_block_ms=1000
         ) as producer:
             await producer.partitions_for(topic)
             core = producer._running()

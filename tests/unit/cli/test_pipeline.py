@@ -26,7 +26,7 @@ def pipeline(capsys: pytest.CaptureFixture[str]) -> Run:
 
 def test_init_writes_a_project_and_says_what_comes_next(pipeline: Run, tmp_path: Path) -> None:
     shop = str(tmp_path / "shop")
-    code, out, _ = pipeline("init", shop, "--bootstrap-server", "b:1", "--language", "sql")
+    code, out, _ = pipeline("init", shop, "--bootstrap", "b:1", "--language", "sql")
     assert code == 0
     assert f"wrote {shop}/transformations/clicks.sql" in out
     assert "barnabas topics create clicks-dead-letters --bootstrap b:1" in out
@@ -40,7 +40,7 @@ def test_a_project_that_is_wrong_is_told_line_by_line(
 ) -> None:
     pytest.importorskip("grpc", reason="pip install 'barnabas[spark]'")
     shop = tmp_path / "shop"
-    pipeline("init", str(shop), "--bootstrap-server", barnabas_bootstrap)
+    pipeline("init", str(shop), "--bootstrap", barnabas_bootstrap)
     path = shop / "transformations" / "clicks.py"
     path.write_text(path.read_text().replace("subscribe=", "subscribed="))
     for action in (("check", "--without-spark"), ("run",)):
