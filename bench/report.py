@@ -23,6 +23,7 @@ from rich.markup import escape
 from rich.table import Table
 
 CAPTION = "Median [min-max]; ~ marks a ratio whose ranges overlap."
+OURS = "barnabas"
 Better = Literal["higher", "lower"]
 
 
@@ -66,8 +67,9 @@ class Report:
         figure.values.setdefault(broker, []).append(value)
 
     def brokers(self) -> list[str]:
-        """The brokers that were measured, in the order they first appear."""
-        return list(dict.fromkeys(name for figure in self.figures for name in figure.values))
+        """What was measured: ours first, the others in the order they first appear."""
+        names = dict.fromkeys(name for figure in self.figures for name in figure.values)
+        return sorted(names, key=lambda name: name.lower() != OURS)
 
     def rows(self) -> Iterable[list[str]]:
         """Yield scenario, metric, one cell for each broker, and the ratio when there are two."""
