@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 WORK_BYTES = 4 * 1024 * 1024
 """How much one piece of work reads or writes: short enough to stop soon, or to wait after it."""
+
+PAUSE_S = 50e-6
+"""A thread that never rests is left on its core to the end of its slice (some milliseconds), also
+when the loop or a client wakes up there. One that rests between two buffers lets them in."""
 
 Work: TypeAlias = Callable[[], int]  # returns how many bytes it read and wrote
 
@@ -21,6 +26,11 @@ class Means(NamedTuple):
 
 class Aborted(Exception):
     """The compaction was told to stop, or its segments are no longer those of the log."""
+
+
+def give_way() -> None:
+    """Let whoever waits for this core have it."""
+    time.sleep(PAUSE_S)
 
 
 def go_on(is_aborted: Callable[[], bool]) -> None:

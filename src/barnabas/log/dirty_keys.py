@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator
 
 from barnabas.kernels import CONTROL_BIT, TRANSACTIONAL_BIT, HeaderFields, check_batch
 from barnabas.log.batch_reader import BatchReader, unpack_records
-from barnabas.log.compaction_work import WORK_BYTES, Aborted, Means, Work, go_on
+from barnabas.log.compaction_work import WORK_BYTES, Aborted, Means, Work, give_way, go_on
 from barnabas.log.offset_map import OffsetMap
 from barnabas.log.partition_log import PartitionLog
 from barnabas.log.replay import marker_of
@@ -67,6 +67,7 @@ class _Mapping:
             if self.full_at < 0 and not reader.done:
                 fields = reader.whole()
                 if fields is None:
+                    give_way()
                     done += reader.fill()
                 else:
                     self._put_special(fields)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator
 
 from barnabas.kernels import SPECIAL_MASK, Buffer, filter_batches, scan_batches
 from barnabas.log.batch_reader import BatchReader
-from barnabas.log.compaction_work import WORK_BYTES, Aborted, Means, Work, go_on
+from barnabas.log.compaction_work import WORK_BYTES, Aborted, Means, Work, give_way, go_on
 from barnabas.log.file_pool import FilePool
 from barnabas.log.partition_log import PartitionLog
 from barnabas.log.recovery import CLEANED
@@ -111,6 +111,7 @@ class Rewriting:
                 break
             fields = reader.whole()
             if fields is None:
+                give_way()
                 done += reader.fill()
             elif fields[5] & SPECIAL_MASK:
                 self._put(self._special.filter(reader.buffer, reader.at, fields))
