@@ -199,7 +199,8 @@ for _ in range(3):
         gc.collect()
         sys.exit(0)
     assert os.waitpid(child, 0)[1] == 0
-    print(len(client.call(board.refresh(), 10_000).brokers))
+    # A child must not have what was printed so far to print again.
+    print(len(client.call(board.refresh(), 10_000).brokers), flush=True)
     assert client.call(board.connection(), 10_000) is connection
 client.call(board.close())
 cluster.close()
