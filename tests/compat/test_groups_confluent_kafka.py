@@ -50,6 +50,9 @@ class ConfluentMember:
         self.name = name
         self.paused = self.closing = False
         self.ledger = ledger
+        self._owed: dict[Place, int] = {}
+        """What was processed and not committed yet: a rebalance under way refuses commits, and who
+        keeps a partition through it does not read its records again."""
         settings = {
             "bootstrap.servers": bootstrap,
             "group.id": group,
@@ -73,6 +76,7 @@ class ConfluentMember:
             return
         message = self.consumer.poll(0.002)
         if message is None:
+            self._commit()
             return
         error = message.error()
         if error is not None:
@@ -84,13 +88,24 @@ class ConfluentMember:
     def _process(self, message: Message) -> None:
         place, offset = (message.topic(), message.partition()), message.offset()
         self.ledger.read(self.name, place, offset)
-        try:
-            self.consumer.commit(message, asynchronous=False)
-        except KafkaException as refusal:
-            if refusal.args[0].code() not in REFUSED_WHILE_REBALANCING:
-                raise
-        else:
-            self.ledger.has_committed(place, offset + 1)
+        self._owed[place] = offset + 1
+        self._commit()
+
+    def _commit(self) -> None:
+        for place, offset in list(self._owed.items()):
+            try:
+                self.consumer.commit(offsets=[TopicPartition(*place, offset)], asynchronous=False)
+            except KafkaException as refusal:
+                if refusal.args[0].code() not in REFUSED_WHILE_REBALANCING:
+                    raise
+                return
+            if self._owed.pop(place, None) is not None:
+                self.ledger.has_committed(place, offset)
+
+    def _gives_up(self, partitions: list[TopicPartition]) -> None:
+        for place in places(partitions):
+            self._owed.pop(place, None)  # its next owner reads that again
+        self.ledger.revoked(self.name, places(partitions))
 
     def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         self.ledger.assigned(self.name, places(partitions))
@@ -100,10 +115,10 @@ class ConfluentMember:
             self.ledger.resumes((each.topic, each.partition), max(each.offset, 0))
 
     def _revoked(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        self.ledger.revoked(self.name, places(partitions))
+        self._gives_up(partitions)
 
     def _lost(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        self.ledger.revoked(self.name, places(partitions))
+        self._gives_up(partitions)
 
     def close(self) -> None:
         self.closing = True
