@@ -152,7 +152,12 @@ def _status(demo: Demo) -> str:
         return text
     if not demo.flows:
         return f"{text}; Spark is starting"
-    flows = (f"{flow['flow']} {flow['rows']:,} read, lag {flow['lag']}" for flow in demo.flows)
+    flows = (
+        f"{flow['flow']} starts"
+        if flow["lag"] is None
+        else f"{flow['flow']} {flow['rows']:,} read, lag {flow['lag']:,}"
+        for flow in demo.flows
+    )
     return f"{text}; {'; '.join(flows)}"
 
 
