@@ -532,6 +532,6 @@ def _no_thread_is_left() -> Iterator[None]:
     """Whatever the clients start, their close ends."""
     before = set(threading.enumerate())
     yield
-    for _ in until_deadline("the end of the clients' threads", 10):
+    for _ in until_deadline("the end of the clients' threads", 60):
         if not [t for t in threading.enumerate() if t not in before]:
             break

@@ -267,9 +267,9 @@ def test_topics_come_and_go_while_a_broker_is_away(cluster: Cluster) -> None:
             DEADLINE_S
         )
     cluster.start(2)
-    wait_for(lambda: "gone" not in admin.list_topics(timeout=10).topics, "the deletion")
+    wait_for(lambda: "gone" not in admin.list_topics(timeout=DEADLINE_S).topics, "the deletion")
     wait_for(lambda: _creatable(admin, "gone"), "the name is free again")
-    assert "two" in admin.list_topics(timeout=10).topics
+    assert "two" in admin.list_topics(timeout=DEADLINE_S).topics
 
 
 def _creatable(admin: AdminClient, topic: str) -> bool:

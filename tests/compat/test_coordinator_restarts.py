@@ -132,7 +132,7 @@ TRANSFERS = textwrap.dedent(
     dice = random.Random(seed)
     producer = Producer({
         "bootstrap.servers": bootstrap, "transactional.id": txn_id, "linger.ms": 0,
-        "transaction.timeout.ms": 2000, "log_level": 0,
+        "log_level": 0,
     })
     producer.init_transactions(30)
     while True:
@@ -229,7 +229,9 @@ def test_money_is_neither_made_nor_lost(quick_bootstrap: str, name: str) -> None
             output = tellers[number].stdout
             assert output is not None
             for _ in range(dice.randint(1, 15)):
-                outcome, transfer = output.readline().split()
+                line = output.readline()
+                assert line, f"a producer ended by itself, with {tellers[number].wait()}"
+                outcome, transfer = line.split()
                 told[transfer] = outcome
             kills += 1
             kill(tellers[number], told)
@@ -245,7 +247,7 @@ def test_money_is_neither_made_nor_lost(quick_bootstrap: str, name: str) -> None
             if stable == end_of(quick_bootstrap, name, committed=False, partition=account):
                 break
     auditor.over.set()
-    auditor.join(30)
+    auditor.join(60)
     assert not auditor.is_alive()
 
     everything = ACCOUNTS * START_BALANCE

@@ -128,8 +128,12 @@ class Crowd:
         self.drive(lambda: self.ledger.shares(self.members) == sorted(shares), f"shares {shares}")
 
     def close(self) -> None:
-        for member in self.members:
-            (member.consumer if isinstance(member, PythonMember) else member).close()
+        while self.members:
+            member = self.members.pop()
+            if isinstance(member, ConfluentMember):
+                member.leave(self.members)
+            else:
+                (member.consumer if isinstance(member, PythonMember) else member).close()
 
 
 @pytest.fixture

@@ -7,7 +7,8 @@ processed, and committed offsets never go back.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -53,6 +54,8 @@ class ConfluentMember:
         self._owed: dict[Place, int] = {}
         """What was processed and not committed yet: a rebalance under way refuses commits, and who
         keeps a partition through it does not read its records again."""
+        self._commit_under_way: tuple[Place, int, Future[Any]] | None = None
+        self._pool = ThreadPoolExecutor(1, name)
         settings = {
             "bootstrap.servers": bootstrap,
             "group.id": group,
@@ -71,8 +74,13 @@ class ConfluentMember:
             topics, on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._lost
         )
 
+    @property
+    def is_idle(self) -> bool:
+        """Tell whether nothing is under way that only its next step hears of."""
+        return self._commit_under_way is None
+
     def step(self) -> None:
-        if self.paused:
+        if not self._has_heard_of_its_commit() or self.paused or self.closing:
             return
         message = self.consumer.poll(0.002)
         if message is None:
@@ -92,15 +100,37 @@ class ConfluentMember:
         self._commit()
 
     def _commit(self) -> None:
-        for place, offset in list(self._owed.items()):
-            try:
-                self.consumer.commit(offsets=[TopicPartition(*place, offset)], asynchronous=False)
-            except KafkaException as refusal:
-                if refusal.args[0].code() not in REFUSED_WHILE_REBALANCING:
-                    raise
-                return
-            if self._owed.pop(place, None) is not None:
-                self.ledger.has_committed(place, offset)
+        """Commit what is owed, in a thread: all members live in the test's own.
+
+        A commit waits on its connection behind a JoinGroup, which is answered when the other
+        members have been driven on.
+        """
+        for place, offset in self._owed.items():
+            partition = TopicPartition(*place, offset)
+            self._commit_under_way = (
+                place,
+                offset,
+                self._pool.submit(self.consumer.commit, offsets=[partition], asynchronous=False),
+            )
+            return
+
+    def _has_heard_of_its_commit(self) -> bool:
+        if self._commit_under_way is None:
+            return True
+        place, offset, answer = self._commit_under_way
+        if not answer.done():
+            return False
+        self._commit_under_way = None
+        refusal = answer.exception()
+        if refusal is None:
+            del self._owed[place]
+            self.ledger.has_committed(place, offset)
+        elif (
+            not isinstance(refusal, KafkaException)
+            or refusal.args[0].code() not in REFUSED_WHILE_REBALANCING
+        ):
+            raise refusal
+        return True
 
     def _gives_up(self, partitions: list[TopicPartition]) -> None:
         for place in places(partitions):
@@ -120,9 +150,12 @@ class ConfluentMember:
     def _lost(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         self._gives_up(partitions)
 
-    def close(self) -> None:
+    def leave(self, others: Sequence[Any]) -> None:
+        """Go, after the commit that is under way: it may need the others to be answered."""
         self.closing = True
+        drive([self, *others], lambda: self.is_idle, "a commit is answered")
         self.consumer.close()
+        self._pool.shutdown()
         self.ledger.vanished(self.name)
 
 
@@ -153,7 +186,7 @@ class Crowd:
 
     def leave(self, member: ConfluentMember) -> None:
         self.members.remove(member)
-        member.close()
+        member.leave(self.members)
 
     def settle(self, wanted: list[Place], what: str, seconds: float = 30) -> None:
         """Drive everybody until all partitions have an owner and shares differ by one at most."""
@@ -199,8 +232,8 @@ def produce(bootstrap: str, wanted: list[Place], count: int) -> None:
 def crowd(quick_bootstrap: str, name: str) -> Iterator[Crowd]:
     crowd = Crowd(quick_bootstrap, f"group-of-{name}")
     yield crowd
-    for member in crowd.members:
-        member.close()
+    while crowd.members:
+        crowd.leave(crowd.members[0])
     crowd.ledger.check()
 
 
@@ -239,6 +272,7 @@ def test_a_member_that_does_not_poll_loses_its_partitions_and_comes_back(
     sleepy, awake = crowd.join([name], 2, **timeouts)
     crowd.settle(wanted, "two members share 4 partitions")
     sleepy.paused = True
+    drive(crowd.members, lambda: sleepy.is_idle, "a commit is answered")
     crowd.ledger.vanished(sleepy.name)
     drive(
         [awake],
@@ -294,7 +328,7 @@ def test_a_static_id_that_is_used_twice_fences_the_first(crowd: Crowd, name: str
                 KafkaError.FENCED_INSTANCE_ID,
             ), message.error()
             break
-    old.close()
+    old.leave(crowd.members)
 
 
 def test_cooperative_members_keep_what_they_need_not_give(crowd: Crowd, name: str) -> None:

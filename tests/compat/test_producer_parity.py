@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer
 from confluent_kafka import TopicPartition as Place
+from tests.compat.samples import until_deadline
 
 pytestmark = pytest.mark.compat
 
@@ -33,10 +34,10 @@ def library(request: pytest.FixtureRequest) -> Iterator[tuple[Any, Any, Any]]:
 
 def read(bootstrap: str, topic: str, count: int) -> list[Any]:
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "parity"})
-    partitions = consumer.list_topics(topic, 10).topics[topic].partitions
+    partitions = consumer.list_topics(topic, 30).topics[topic].partitions
     consumer.assign([Place(topic, number, 0) for number in partitions])
     found: list[Any] = []
-    for _ in range(100):
+    for _ in until_deadline(f"{count} records"):
         found += consumer.consume(count - len(found), 0.2)
         if len(found) == count:
             break

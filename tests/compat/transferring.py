@@ -41,7 +41,7 @@ def main(bootstrap: str, topic: str, transactional_id: str, seed: int) -> None:
             value = f"{name} {amount} {len(moves)}".encode()
             producer.produce(topic, value, partition=random.randrange(PARTITIONS))
             if random.random() < 0.3:
-                producer.flush(10)
+                producer.flush(30)
         if random.random() < 0.2:
             producer.abort_transaction(30)
             print("aborted", name, flush=True)

@@ -61,9 +61,12 @@ class Fetchers:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self._fetchers: dict[tuple[int, int], _Fetcher] = {}
+        self._stopped = False
 
     def follow(self, partitions: Iterable[Partition]) -> None:
         """Copy partitions from their leaders, from now on."""
+        if self._stopped:
+            return  # what the controller still has to say to a broker that goes
         for partition in partitions:
             key = partition.topic_partition
             self.forget([key])
@@ -91,7 +94,8 @@ class Fetchers:
                 fetcher.wake()
 
     async def stop(self) -> None:
-        """End all loops."""
+        """End all loops, for good."""
+        self._stopped = True
         fetchers = list(self._fetchers.values())
         self._fetchers.clear()
         for fetcher in fetchers:

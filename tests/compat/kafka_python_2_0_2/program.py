@@ -53,7 +53,7 @@ consumer = kafka.KafkaConsumer(
     enable_auto_commit=False,
     value_deserializer=lambda data: json.loads(data.decode("ascii")),
     key_deserializer=bytes.decode,
-    consumer_timeout_ms=10000,
+    consumer_timeout_ms=30000,
 )
 records = [(r.partition, r.offset, r.key, r.value["number"]) for r in islice(consumer, 10)]
 seen.append(("read", sorted(records)))
@@ -65,7 +65,7 @@ seen.append(("committed all", consumer.committed(first)))
 consumer.seek(first, 1)
 seen.append(("after seek", next(consumer).offset))
 consumer.seek_to_beginning(first)
-polled = consumer.poll(timeout_ms=5000, max_records=2)
+polled = consumer.poll(timeout_ms=30000, max_records=2)
 seen.append(("polled", sum(len(found) for found in polled.values())))
 seen.append(("ends", sorted(consumer.end_offsets([first]).values())))
 seen.append(("subscription", consumer.subscription() == {topic}))

@@ -110,7 +110,8 @@ async def test_no_server_in_time_is_an_error_that_names_the_option():
 
 
 async def test_a_restarted_server_finds_the_session_and_its_watches(server):
-    one = await connect(server.address)
+    # A Java process starts meanwhile, on a machine that may have other things to do.
+    one = await connect(server.address, session_timeout_ms=40_000)
     reached = Reached(one)
     events: list[Event] = []
     await one.create("/live", b"me", ephemeral=True)

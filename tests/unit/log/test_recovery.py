@@ -80,7 +80,7 @@ def test_a_flipped_byte_in_the_middle_cuts_there_and_drops_later_segments(
     assert again.producers.get(7).last_sequence == end - 1
     assert len(again.segments) == 3
     assert not disk.exists(segments[3].path(".log"))
-    lines = [record.getMessage() for record in caplog.records]
+    lines = [each.getMessage() for each in caplog.records if each.name.startswith("barnabas")]
     assert len(lines) == 1
     assert f"{len(segments) - 3} segments dropped" in lines[0]
     assert "CRC" in lines[0]
