@@ -38,12 +38,16 @@ def running(
         shutil.rmtree(directory)
 
 
-def arguments(description: str, argv: Sequence[str] | None) -> argparse.Namespace:
+def arguments(
+    description: str, argv: Sequence[str] | None, scenarios: Sequence[str] = ()
+) -> argparse.Namespace:
     """Read what every such benchmark is told."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--quick", action="store_true", help="one repetition, little of all")
     parser.add_argument("--markdown", action="store_true", help="print Markdown, not a table")
     parser.add_argument("--only", choices=["barnabas", "apache"], help="measure one broker alone")
+    if scenarios:
+        parser.add_argument("--scenario", choices=scenarios, help="measure one thing alone")
     return parser.parse_args(argv)
 
 

@@ -4,7 +4,7 @@ Ours beside Apache Kafka 3.9, one cluster after the other, each on a ZooKeeper s
 with sessions of three seconds. A fail-over begins with SIGKILL: what is measured contains the
 session that must run out first.
 
-    python -m bench.replication [--quick] [--markdown] [--only barnabas|apache]
+    python -m bench.replication [--quick] [--markdown] [--only barnabas|apache] [--scenario NAME]
 """
 
 from __future__ import annotations
@@ -287,11 +287,19 @@ def controller_fail_over(cluster: ReplicatedCluster, _: Load, scale: Scale, repo
     report.add(scenario, "s until others lead all of them", "lower", cluster.name, took)
 
 
+def tell(report: Report, name: str) -> None:
+    """Print every value of a cluster."""
+    for figure in report.figures:
+        values = ", ".join(f"{value:.4g}" for value in figure.values.get(name, []))
+        print(f"    {figure.scenario}, {figure.metric}: {values}", file=sys.stderr)
+
+
 SCENARIOS = (throughput, latency, fail_over, start_with_many, controller_fail_over)
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    args = arguments("Replication: ours beside Apache Kafka.", argv)
+    names = [scenario.__name__ for scenario in SCENARIOS]
+    args = arguments("Replication: ours beside Apache Kafka.", argv, scenarios=names)
     scale = QUICK if args.quick else FULL
     load = Load.build()
     report = Report([machine(), f"load: {load.name}; {RECORD_BYTES}-byte records"])
@@ -311,8 +319,11 @@ def main(argv: Sequence[str] | None = None) -> None:
         folder = Path(tempfile.mkdtemp(prefix="barnabas-bench-"))
         with running(distribution, classpath, folder) as cluster:
             for scenario in SCENARIOS:
-                print(f"{cluster.name}: {scenario.__name__}", file=sys.stderr)
-                scenario(cluster, load, scale, report)
+                if args.scenario in (None, scenario.__name__):
+                    print(f"{cluster.name}: {scenario.__name__}", file=sys.stderr)
+                    scenario(cluster, load, scale, report)
+                    # What was seen so far is worth having when a later part does not end.
+                    tell(report, cluster.name)
     if args.markdown:
         print(report.markdown())
     else:
