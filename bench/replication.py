@@ -290,8 +290,9 @@ def controller_fail_over(cluster: ReplicatedCluster, _: Load, scale: Scale, repo
 def tell(report: Report, name: str) -> None:
     """Print every value of a cluster."""
     for figure in report.figures:
-        values = ", ".join(f"{value:.4g}" for value in figure.values.get(name, []))
-        print(f"    {figure.scenario}, {figure.metric}: {values}", file=sys.stderr)
+        if name in figure.values:
+            values = ", ".join(f"{value:.4g}" for value in figure.values[name])
+            print(f"    {figure.scenario}, {figure.metric}: {values}", file=sys.stderr)
 
 
 SCENARIOS = (throughput, latency, fail_over, start_with_many, controller_fail_over)
