@@ -45,8 +45,7 @@ def quick_bootstrap(
 def crowd(quick_bootstrap: str, name: str) -> Iterator[Crowd]:
     crowd = Crowd(quick_bootstrap, f"group-of-{name}")
     yield crowd
-    for member in crowd.members:
-        member.close()
+    crowd.close()
     crowd.ledger.check()
 
 

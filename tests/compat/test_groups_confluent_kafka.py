@@ -188,6 +188,11 @@ class Crowd:
         self.members.remove(member)
         member.leave(self.members)
 
+    def close(self) -> None:
+        """Let everybody go, one after the other."""
+        while self.members:
+            self.leave(self.members[0])
+
     def settle(self, wanted: list[Place], what: str, seconds: float = 30) -> None:
         """Drive everybody until all partitions have an owner and shares differ by one at most."""
 
@@ -232,8 +237,7 @@ def produce(bootstrap: str, wanted: list[Place], count: int) -> None:
 def crowd(quick_bootstrap: str, name: str) -> Iterator[Crowd]:
     crowd = Crowd(quick_bootstrap, f"group-of-{name}")
     yield crowd
-    while crowd.members:
-        crowd.leave(crowd.members[0])
+    crowd.close()
     crowd.ledger.check()
 
 
