@@ -53,7 +53,7 @@ class WireCutter:
         self._swallowed.clear()
         self._change("swallow")
 
-    def wait_swallowed(self, timeout_s: float = 10) -> None:
+    def wait_swallowed(self, timeout_s: float = 120) -> None:
         """Wait until an answer has been thrown away."""
         if not self._swallowed.wait(timeout_s):
             raise TimeoutError(f"no answer came within {timeout_s} s")

@@ -15,7 +15,7 @@ from barnabas.coordination.embedded import EmbeddedCoordination, EmbeddedStore
 from barnabas.coordination.memory import MemoryCoordination, MemoryStore
 from barnabas.testing.zookeeper import ZooKeeperServer
 
-SESSION_TIMEOUT_MS = 10_000
+SESSION_TIMEOUT_MS = 40_000
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -59,7 +59,7 @@ class ZooKeeperService:
     def __init__(self, server: ZooKeeperServer, chroot: str) -> None:
         from barnabas.coordination.zookeeper_settings import ZooKeeperSettings
 
-        self.settings = ZooKeeperSettings((server.address,), chroot, SESSION_TIMEOUT_MS, 10_000)
+        self.settings = ZooKeeperSettings((server.address,), chroot, SESSION_TIMEOUT_MS, 60_000)
 
     async def connect(self) -> Coordination:
         from barnabas.coordination.zookeeper import ZooKeeperCoordination
@@ -77,12 +77,12 @@ class ZooKeeperService:
             lambda state: expired.set() if state is SessionState.EXPIRED else None
         )
         twin = KazooClient(
-            self.settings.servers[0], client_id=session._link._client.client_id, timeout=1
+            self.settings.servers[0], client_id=session._link._client.client_id, timeout=20
         )
         await asyncio.to_thread(twin.start)
         await asyncio.to_thread(twin.stop)
         twin.close()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(120):
             await expired.wait()
 
 
