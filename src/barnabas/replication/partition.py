@@ -262,7 +262,7 @@ class Partition:
                 ErrorCode.UNKNOWN_LEADER_EPOCH,
                 f"broker {broker_id} is not a follower of {self.topic_partition}",
             )
-        if broker_epoch < follower.broker_epoch:
+        if NO_EPOCH < broker_epoch < follower.broker_epoch:  # before Fetch v15 none is told
             raise RequestError(
                 ErrorCode.STALE_BROKER_EPOCH,
                 f"broker {broker_id} has restarted since it sent this fetch of "

@@ -320,3 +320,13 @@ def test_a_fetch_of_an_older_life_is_not_believed(make: Callable[..., Partition]
     assert [follower.end_offset for follower in partition.followers if follower.broker_id == 1] == [
         2
     ]
+
+
+def test_a_follower_that_tells_no_life_is_believed(make: Callable[..., Partition]) -> None:
+    """As one that was downgraded to a version whose fetches do not carry it."""
+    partition = make()
+    append(partition, 10)
+    fetch(partition, 1, 10)
+    assert partition.follower_fetched(2, 7, 4, 0)
+    assert partition.follower_fetched(2, -1, 10, 0)
+    assert partition.log.high_watermark == 10
