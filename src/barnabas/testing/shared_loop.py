@@ -24,6 +24,7 @@ class SharedLoop:
 
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._ended: asyncio.Event | None = None
         self._thread: threading.Thread | None = None
         self._store: EmbeddedStore | None = None
 
@@ -48,19 +49,22 @@ class SharedLoop:
 
     def close(self) -> None:
         """End the thread; its brokers have been stopped or killed."""
-        loop, thread = self._loop, self._thread
-        self._loop = self._thread = self._store = None
-        if loop is not None and thread is not None:
-            loop.call_soon_threadsafe(loop.stop)
+        loop, thread, ended = self._loop, self._thread, self._ended
+        self._loop = self._thread = self._store = self._ended = None
+        if loop is not None and thread is not None and ended is not None:
+            loop.call_soon_threadsafe(ended.set)
             thread.join(_DEADLINE_S)
 
     def _serve(self, ready: Future[asyncio.AbstractEventLoop]) -> None:
-        loop = new_loop()
-        asyncio.set_event_loop(loop)
-        loop.call_soon(ready.set_result, loop)
-        loop.run_forever()
-        loop.run_until_complete(loop.shutdown_default_executor())
-        loop.close()
+        # A runner ends the tasks that are left: else the garbage collector would complain of them
+        # in whatever is running when it finds them.
+        with asyncio.Runner(loop_factory=new_loop) as runner:
+            runner.run(self._live(ready))
+
+    async def _live(self, ready: Future[asyncio.AbstractEventLoop]) -> None:
+        self._ended = ended = asyncio.Event()
+        ready.set_result(asyncio.get_running_loop())
+        await ended.wait()
 
 
 class SharedRunner:
