@@ -6,14 +6,16 @@ stops it; `stop` ends exactly that process and waits for it.
 
 from __future__ import annotations
 
+import re
 import signal
-import socket
 import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from barnabas.testing.zookeeper import free_port as free_port
 
 
 class NotReady(Exception):
@@ -60,11 +62,14 @@ def start_barnabas(
     *,
     port: int = 0,
     options: Mapping[str, str] | None = None,
-    timeout_s: float = 20,
+    timeout_s: float = 60,
     wait: bool = True,
 ) -> RunningBroker:
-    """Start our broker by its command, as users do, and wait for its ready line."""
-    port = port or free_port()
+    """Start our broker by its command, as users do, and wait for its ready line.
+
+    Who does not wait for that must give the port; else the system chooses it.
+    """
+    assert port or wait
     data_dir.mkdir(parents=True, exist_ok=True)
     settings = [f"--set={name}={value}" for name, value in (options or {}).items()]
     command = Path(sys.executable).parent / "barnabas"
@@ -75,7 +80,8 @@ def start_barnabas(
         process = subprocess.Popen([*argv, *settings], stdout=output, stderr=output)
     if wait:
         # The whole phrase: a refusal to bind names the address too, and another broker may hold it.
-        wait_for_line(process, log, f"is ready on PLAINTEXT://{listen}", timeout_s)
+        wait_for_line(process, log, f"is ready on PLAINTEXT://127.0.0.1:{port or ''}", timeout_s)
+        (listen,) = re.findall(r"is ready on PLAINTEXT://(127\.0\.0\.1:\d+) ", log.read_text())
     return RunningBroker("Barnabas", process, listen, data_dir)
 
 
@@ -90,14 +96,6 @@ def wait_for_line(process: subprocess.Popen[bytes], log: Path, text: str, timeou
             process.wait()
             raise NotReady(f"no {text!r} within {timeout_s} s:\n{_tail(log)}")
         time.sleep(0.01)
-
-
-def free_port() -> int:
-    """Return a TCP port of the loopback interface that is free now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def _tail(log: Path) -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from barnabas.model.errors import BarnabasError
 
-_DEADLINE_S = 30.0
+_DEADLINE_S = 60.0
 _ADDRESS = re.compile(rb"([\w.\-]+):(\d+)")
 
 

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from barnabas.config.listeners import Endpoint
 
-_DEADLINE_S = 30.0
+_DEADLINE_S = 60.0
 
 
 class InProcessBroker(Protocol):

@@ -41,7 +41,7 @@ _JAVA_OPTIONS = (
     # No test asks what survives a loss of power.
     "-Dzookeeper.forceSync=no",
 )
-_DEADLINE_S = 30.0
+_DEADLINE_S = 60.0
 _PORTS = random.SystemRandom()
 
 
