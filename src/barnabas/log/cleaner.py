@@ -117,10 +117,6 @@ class Cleaner:
         """Tell whether the one who works on the partition must stop."""
         return self._states.get(partition) is _State.ABORTED
 
-    def in_progress(self, partition: TopicPartition) -> bool:
-        """Tell whether somebody works on the partition, or has not stopped yet."""
-        return partition in self._states
-
     def finish(self, log: PartitionLog, failure: str | None = None) -> None:
         """Note that the work on a log ended; with a failure it is not chosen again."""
         partition = log.topic_partition

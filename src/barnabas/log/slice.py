@@ -50,10 +50,6 @@ class Slice:
         """Return the bytes; may run on another thread."""
         return b"" if self._file is None else self._file.pread(self.size, self.position)
 
-    def read_into(self, buffer: bytearray | memoryview) -> int:
-        """Fill a buffer of at most `size` bytes; may run on another thread."""
-        return 0 if self._file is None else self._file.pread_into(buffer, self.position)
-
     def fileno(self) -> int | None:
         """Return the descriptor for zero-copy sending, None when there is none."""
         return None if self._file is None else self._file.fileno()

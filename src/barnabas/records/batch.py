@@ -107,10 +107,6 @@ class BatchHeader(NamedTuple):
         return self.attributes & CONTROL_BIT != 0
 
     @property
-    def has_producer_id(self) -> bool:
-        return self.producer_id >= 0
-
-    @property
     def delete_horizon_ms(self) -> int | None:
         """When compaction may drop the tombstones and markers of this batch, if it was set."""
         return self.base_timestamp if self.attributes & _DELETE_HORIZON_BIT else None

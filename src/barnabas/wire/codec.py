@@ -85,11 +85,6 @@ def encode(message: Message, version: int) -> bytes:
     return join(encode_parts(message, version))
 
 
-def encode_into(message: Message, version: int, out: bytearray) -> None:
-    """Encode a message at the end of a bytearray."""
-    out += encode(message, version)
-
-
 def decode(cls: type[M], buffer: Buffer, version: int, position: int = 0) -> tuple[M, int]:
     """Decode a message that starts at a position; return it and the position after it.
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import struct
 from typing import Any, Final
 
-from barnabas.model.errors import RemoteProtocolError
 from barnabas.wire.apis import Api, api_of
 from barnabas.wire.codec import decode, encode_parts, join
 from barnabas.wire.header import (
@@ -20,17 +19,8 @@ from barnabas.wire.primitives import Buffer
 from barnabas.wire.schema import Message
 
 SIZE: Final = struct.Struct(">i")
-SIZE_BYTES: Final = SIZE.size
 _SIZE_AND_HEADER: Final = struct.Struct(">ii")
 _SIZE_AND_TAGGED_HEADER: Final = struct.Struct(">iib")
-
-
-def frame_size(buffer: Buffer, limit: int, position: int = 0) -> int:
-    """Read the size of a frame, which must have arrived whole; hold it against a limit."""
-    size: int = SIZE.unpack_from(buffer, position)[0]
-    if size < 0 or size > limit:
-        raise RemoteProtocolError(f"a frame of {size} bytes is announced; the limit is {limit}")
-    return size
 
 
 def request_frame(

@@ -101,12 +101,6 @@ def decode_response_header(
     return correlation_id, position
 
 
-def encode_response_header(entry: Api, version: int, correlation_id: int) -> bytes:
-    """Write the header of a response."""
-    head = _CORRELATION.pack(correlation_id)
-    return head + b"\x00" if entry.response_header_version(version) > 0 else head
-
-
 def peek_correlation_id(buffer: Buffer, position: int = 0) -> int:
     """Read the correlation id of a response: it tells which request the response belongs to."""
     try:

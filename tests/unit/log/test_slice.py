@@ -5,16 +5,13 @@ import os
 NOW = 1_700_000_000_000
 
 
-def test_bytes_a_buffer_and_a_descriptor_give_the_same(open_log, batch):
+def test_bytes_and_a_descriptor_give_the_same(open_log, batch):
     log = open_log()
     for _ in range(3):
         log.append_as_leader(batch(), 0, NOW)
     piece = log.read(1, 10_000)
     data = piece.read()
     assert len(piece) == len(data) == piece.size
-    buffer = bytearray(piece.size)
-    assert piece.read_into(buffer) == piece.size
-    assert buffer == data
     assert os.pread(piece.fileno(), piece.size, piece.position) == data
     piece.release()
     piece.release()
@@ -25,7 +22,6 @@ def test_bytes_a_buffer_and_a_descriptor_give_the_same(open_log, batch):
 def test_an_empty_slice_holds_nothing(open_log):
     piece = open_log().read(0, 100)
     assert (piece.size, piece.read(), piece.fileno()) == (0, b"", None)
-    assert piece.read_into(bytearray(5)) == 0
     piece.release()
 
 

@@ -44,7 +44,7 @@ def test_header_properties(codec: Codec) -> None:
     assert (header.base_offset, header.last_offset, header.next_offset) == (10, 59, 60)
     assert header.last_sequence == 39  # wrapped
     assert header.codec is codec
-    assert header.has_producer_id
+    assert header.producer_id == 7
     assert (header.is_transactional, header.is_control, header.is_append_time) == (False,) * 3
     assert header.timestamp_type == 0
     assert header.delete_horizon_ms is None

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.unit.wire.samples import all_messages, random_message
 
 from barnabas.model.errors import LocalProtocolError, RemoteProtocolError
-from barnabas.wire.codec import decode, encode, encode_into, encode_parts
+from barnabas.wire.codec import decode, encode, encode_parts
 from barnabas.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from barnabas.wire.messages.describe_client_quotas import DescribeClientQuotasResponse
 from barnabas.wire.messages.fetch import (
@@ -68,13 +68,6 @@ def test_decoding_starts_at_a_position_and_tells_where_it_ended() -> None:
     message, end = decode(ListGroupsRequest, b"head" + data + b"tail", 4, 4)
     assert message == ListGroupsRequest(states_filter=["Stable"])
     assert end == 4 + len(data)
-
-
-def test_encode_into_appends() -> None:
-    out = bytearray(b"head")
-    encode_into(ListGroupsRequest(), 0, out)
-    encode_into(MetadataRequest(topics=None), 1, out)
-    assert out == b"head\xff\xff\xff\xff"
 
 
 def test_threads_that_meet_at_the_first_use_do_not_harm_each_other() -> None:

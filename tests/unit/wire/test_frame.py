@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import struct
 
-import pytest
-
-from barnabas.model.errors import RemoteProtocolError
 from barnabas.wire.apis import api
 from barnabas.wire.codec import decode
 from barnabas.wire.frame import (
     decode_response,
-    frame_size,
     request_frame,
     response_frame,
     response_parts,
@@ -67,11 +63,3 @@ def test_pieces_join_to_the_frame() -> None:
     assert any(part is records for part in parts)
     assert b"".join(parts) == response_frame(response, 12, 3)
     assert struct.unpack_from(">i", parts[0])[0] == sum(map(len, parts)) - 4
-
-
-def test_sizes_are_held_against_the_limit() -> None:
-    assert frame_size(b"??\x00\x00\x01\x00", 256, 2) == 256
-    with pytest.raises(RemoteProtocolError, match="257 bytes is announced; the limit is 256"):
-        frame_size(b"\x00\x00\x01\x01", 256)
-    with pytest.raises(RemoteProtocolError, match="-1 bytes"):
-        frame_size(b"\xff\xff\xff\xff", 256)
