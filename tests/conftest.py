@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parent.parent
 if str(ROOT) not in sys.path:  # `python -m pytest` has put it there, plain `pytest` has not
@@ -17,6 +18,10 @@ if str(ROOT) not in sys.path:  # `python -m pytest` has put it there, plain `pyt
 
 from tools.apache_kafka import Distribution, Unavailable  # noqa: E402
 from tools.processes import RunningBroker, start_barnabas  # noqa: E402
+
+# That the machine is busy is no failure.
+settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("unhurried")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

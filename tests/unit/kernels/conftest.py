@@ -5,12 +5,8 @@ from __future__ import annotations
 import importlib
 
 import pytest
-from hypothesis import settings
 
 from barnabas.kernels.contract import Kernels
-
-settings.register_profile("unhurried", deadline=None)  # a busy machine is no failure
-settings.load_profile("unhurried")
 
 
 def load(name: str) -> Kernels:
