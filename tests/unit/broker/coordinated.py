@@ -81,8 +81,8 @@ def join_request(group: str, member_id: str = "", **more: Any) -> JoinGroupReque
     return JoinGroupRequest(
         **{
             "group_id": group,
-            "session_timeout_ms": 10_000,
-            "rebalance_timeout_ms": 10_000,
+            "session_timeout_ms": 60_000,
+            "rebalance_timeout_ms": 60_000,
             "member_id": member_id,
             "protocol_type": "consumer",
             "protocols": [protocol],
@@ -116,7 +116,7 @@ def hold_flushes(serving: Serving) -> Iterator[None]:
     run = Flush.run
 
     def held(flush: Flush) -> None:
-        assert released.wait(20), "the test never let go"
+        assert released.wait(60), "the test never let go"
         run(flush)
 
     with pytest.MonkeyPatch.context() as patch:

@@ -65,7 +65,7 @@ def _produce(version: int, topic: str, topic_id: Uuid) -> Message:
     data = produce.PartitionProduceData(index=0, records=records_for(version))
     return produce.ProduceRequest(
         acks=-1,
-        timeout_ms=5000,
+        timeout_ms=60_000,
         topic_data=[produce.TopicProduceData(name=topic, topic_id=topic_id, partition_data=[data])],
     )
 
@@ -109,9 +109,9 @@ def _create_topics(version: int, topic: str, topic_id: Uuid) -> Message:
 def _delete_topics(version: int, topic: str, topic_id: Uuid) -> Message:
     if version >= 6:
         return delete_topics.DeleteTopicsRequest(
-            topics=[delete_topics.DeleteTopicState(topic_id=topic_id)], timeout_ms=5000
+            topics=[delete_topics.DeleteTopicState(topic_id=topic_id)], timeout_ms=60_000
         )
-    return delete_topics.DeleteTopicsRequest(topic_names=[topic], timeout_ms=5000)
+    return delete_topics.DeleteTopicsRequest(topic_names=[topic], timeout_ms=60_000)
 
 
 def _delete_records(version: int, topic: str, topic_id: Uuid) -> Message:

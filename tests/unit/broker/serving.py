@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from barnabas.broker.broker import Broker
 from barnabas.config.broker import BrokerOptions
@@ -56,16 +56,35 @@ def wait_for(condition: Callable[[], object], what: str, deadline_s: float = DEA
 
 
 class Lines(logging.Handler):
-    """Collects what one broker's thread logs, asyncio below it included."""
+    """Collects what one broker's thread logs, asyncio below it included.
+
+    Garbage is collected on any thread: what asyncio says of a task that another loop has left
+    behind is not this broker's.
+    """
 
     def __init__(self) -> None:
         super().__init__(logging.DEBUG)
         self.records: list[logging.LogRecord] = []
         self.thread: int | None = None
+        self._of_own_loop = False
 
     def emit(self, record: logging.LogRecord) -> None:
-        if record.thread == self.thread:
+        of_a_loop = record.name == "asyncio" and record.levelno >= logging.ERROR
+        if record.thread == self.thread and (self._of_own_loop or not of_a_loop):
             self.records.append(record)
+
+    def watch(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Collect what is logged on the present thread, and failures that its loop tells of."""
+        self.thread = threading.get_ident()
+
+        def tell(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+            self._of_own_loop = True
+            try:
+                loop.default_exception_handler(context)
+            finally:
+                self._of_own_loop = False
+
+        loop.set_exception_handler(tell)
 
     def of(self, level: int = logging.WARNING) -> list[str]:
         """Return the lines of a level and above, oldest first."""
@@ -86,8 +105,22 @@ class WatchedBroker(Broker):
 
     async def start(self) -> None:
         self.loop = asyncio.get_running_loop()
-        self.lines.thread = threading.get_ident()
+        self.lines.watch(self.loop)
         await super().start()
+
+
+class LoopAhead:
+    """What an alarm uses of a loop, some time later than it is."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, ms: int) -> None:
+        self._loop = loop
+        self._ahead_s = ms / 1000
+
+    def time(self) -> float:
+        return self._loop.time() + self._ahead_s
+
+    def call_at(self, when: float, callback: Callable[[], None]) -> asyncio.TimerHandle:
+        return self._loop.call_at(when - self._ahead_s, callback)
 
 
 class Serving:
@@ -165,6 +198,18 @@ class Serving:
     def wait_inside(self, condition: Callable[[], object], what: str) -> None:
         """Wait until something holds of the broker."""
         wait_for(lambda: self.inside(condition), what)
+
+    def let_pass(self, ms: int) -> None:
+        """Let the broker's clocks jump: the timers until then ring, idle connections are older."""
+
+        def jump() -> None:
+            broker, wall_clock = self.broker, self.broker._wall_clock
+            broker.alarm.stop()
+            broker._wall_clock = lambda: wall_clock() + ms / 1000
+            broker.alarm._loop = cast(asyncio.AbstractEventLoop, LoopAhead(broker.alarm._loop, ms))
+            broker.alarm._ring()
+
+        self.inside(jump)
 
     def connect(self, listener: int = 0) -> Wire:
         """Open a connection; it is closed with the broker at the latest."""
@@ -277,7 +322,12 @@ def batch_of(values: Iterable[bytes | str], codec: str = "none", **header: Any) 
 
 
 def produce_request(
-    topic: str, records: bytes | None, *, partition: int = 0, acks: int = 1, timeout_ms: int = 5000
+    topic: str,
+    records: bytes | None,
+    *,
+    partition: int = 0,
+    acks: int = 1,
+    timeout_ms: int = 60_000,
 ) -> ProduceRequest:
     """Return a request that appends to one partition."""
     data = PartitionProduceData(index=partition, records=records)

@@ -26,7 +26,7 @@ def test_lost_coordination_file(tmp_path: Path) -> None:
             row = batch_of(["one"], producer_id=2500, producer_epoch=0, base_sequence=0)
             assert produce(wire, "a", row, partition=1).error_code == 0
             epoch = metadata(wire, "a").topics[0].partitions[1].leader_epoch
-            request = DeleteTopicsRequest(topics=[DeleteTopicState(name="gone")], timeout_ms=5000)
+            request = DeleteTopicsRequest(topics=[DeleteTopicState(name="gone")], timeout_ms=60_000)
             assert wire.ask(request, 6).responses[0].error_code == 0
         serving.stop()
         for file in tmp_path.glob("coordination.sqlite*"):

@@ -103,3 +103,40 @@ def test_old_notices_are_removed(monkeypatch: pytest.MonkeyPatch) -> None:
         ]
 
     asyncio.run(story())
+
+
+def test_damaged_configs_hold_up_no_others(caplog: pytest.LogCaptureFixture) -> None:
+    """Several changes may be read at once, after a session was lost."""
+
+    async def story() -> None:
+        store = MemoryStore()
+        tree, other = await prepared(store), await session(store)
+        told, notices = await following(tree)
+        await tree.close()
+        await ConfigStore(other).set("topics", "bad", {"a": "0"})
+        await other.set(nodes.config_path("topics", "bad"), b"no json")
+        await ConfigStore(other).set("topics", "t", {"a": "1"})
+        await tree.start()
+        await notices.start()
+        assert told.calls == [("topics", "t", {"a": "1"})]
+
+    asyncio.run(story())
+    assert nodes.config_path("topics", "bad") in caplog.text
+
+
+def test_what_changes_between_the_first_look_and_the_start_is_heard_of() -> None:
+    """Loading logs may take minutes, and configs were read before that."""
+
+    async def story() -> None:
+        store = MemoryStore()
+        tree, other = await prepared(store), await session(store)
+        await ConfigStore(other).set("brokers", "<default>", {"a": "0"})
+        told = Told(tree)
+        notices = ConfigNotices(cast(Broker, cast(Any, told)), tree)
+        await notices.skip()
+        await ConfigStore(other).set("brokers", "<default>", {"a": "1"})
+        assert told.calls == []
+        await notices.start()
+        assert told.calls == [("brokers", "<default>", {"a": "1"})]
+
+    asyncio.run(story())

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import socket
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -61,7 +60,7 @@ def test_pipelined_answers_keep_their_order(wire: Wire, topic: str) -> None:
     sender.start()
     for kind, version, correlation in expected:
         assert wire.receive(kind, version)[0] == correlation
-    sender.join(20)
+    sender.join(60)
     assert len(values_of(fetch(wire, topic))) == 300
 
 
@@ -100,7 +99,7 @@ def test_a_flood_behind_a_waiting_request_stays_in_the_socket(
         )
         assert connection._end - connection._start <= 2 * READ_AHEAD_BYTES
         produce(wire, topic, batch_of(["go"]))
-        flood.socket.settimeout(20)
+        flood.socket.settimeout(60)
         assert flood.receive(FetchRequest, 12)[0] == 1
         assert flood.receive(ApiVersionsRequest, 0)[0] == 7
 
@@ -209,26 +208,34 @@ class TestLimits:
             serving.expect_line("socket.request.max.bytes")
 
 
+IDLE_MS = 60_000
+
+
+def grow_old(serving: Serving) -> None:
+    """Let more time pass than a connection may be idle, and have the broker look."""
+    serving.let_pass(IDLE_MS + 1)
+    serving.inside(serving.broker.sweep_connections)
+
+
 class TestIdleness:
     def test_idle_connections_are_closed(self, tmp_path: Path) -> None:
         """Silent ones go, half a frame or not; one that speaks or waits stays."""
-        with Serving(tmp_path, {"connections.max.idle.ms": 300}) as serving:
+        with Serving(tmp_path, {"connections.max.idle.ms": IDLE_MS}) as serving:
             silent, half, waiting, busy = (serving.connect() for _ in range(4))
             create_topic(busy, "t")
             half.socket.sendall(b"\0\0\1\0half a frame")
-            waiting.send(fetch_request("t", max_wait_ms=60_000), 12)
-            ended = []
-            end = time.monotonic() + 20
-            silent.socket.setblocking(False)
-            half.socket.setblocking(False)
-            while len(ended) < 2 and time.monotonic() < end:
-                assert busy.ask(ApiVersionsRequest(), 0).error_code == 0
-                for each in (silent, half):
-                    if each not in ended:
-                        with contextlib.suppress(BlockingIOError):
-                            assert each.socket.recv(1) == b""
-                            ended.append(each)
-            assert len(ended) == 2
+            waiting.send(fetch_request("t", max_wait_ms=10 * IDLE_MS), 12)
+            serving.wait_inside(lambda: len(serving.broker.fetch_purgatory), "the fetch waits")
+            connections = serving.broker.network._listeners[0].connections
+            serving.wait_inside(
+                lambda: sorted(each._end - each._start for each in connections) == [0, 0, 0, 16],
+                "all are connected, and half a frame is there",
+            )
+            serving.let_pass(IDLE_MS + 1)
+            assert busy.ask(ApiVersionsRequest(), 0).error_code == 0
+            serving.inside(serving.broker.sweep_connections)
+            silent.expect_close()
+            half.expect_close()
             produce(busy, "t", batch_of(["x"]))
             assert waiting.receive(FetchRequest, 12)[0] == 1
 
@@ -239,30 +246,43 @@ class TestIdleness:
             serving.connect() as wire,
         ):
             assert wire.ask(ApiVersionsRequest(), 0).error_code == 0
-            serving.inside(serving.broker.sweep_connections)
+            grow_old(serving)
             assert wire.ask(ApiVersionsRequest(), 0).error_code == 0
 
     def test_closed_ones_that_do_not_read_are_dropped(self, tmp_path: Path) -> None:
         """A client that never reads cannot keep a closed connection, and its answers, alive."""
-        with Serving(tmp_path, {"connections.max.idle.ms": 200}) as serving:
-            wire = serving.connect()
-            create_topic(wire, "t" * 200, 60)
-            victim = socket.socket()
+        with (
+            Serving(tmp_path, {"connections.max.idle.ms": IDLE_MS}) as serving,
+            socket.socket() as victim,
+        ):
+            with serving.connect() as wire:
+                create_topic(wire, "t" * 200, 60)
             victim.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             victim.connect(serving.address)
-            victim.settimeout(0.05)
+            victim.setblocking(False)
             frame = request_frame(MetadataRequest(topics=None), 12, 1, "greedy")
-            with contextlib.suppress(TimeoutError):
-                while True:
-                    victim.send(frame * 100)
-            wire.socket.close()
+            unsent = bytearray()
             listener = serving.broker.network._listeners[0]
-            serving.wait_inside(lambda: not listener.connections, "all connections are gone")
-            victim.close()
+
+            def stuffed() -> bool:
+                if not unsent:
+                    unsent.extend(frame * 100)
+                with contextlib.suppress(BlockingIOError):
+                    del unsent[: victim.send(unsent)]
+                return serving.inside(
+                    lambda: any(each._write_paused for each in listener.connections)
+                )
+
+            def gone() -> bool:
+                grow_old(serving)
+                return serving.inside(lambda: not listener.connections)
+
+            wait_for(stuffed, "the broker has more to say than the client takes")
+            wait_for(gone, "all connections are gone")
 
     def test_readers_that_stall_are_dropped(self, tmp_path: Path) -> None:
         """A client that stops in the middle of a large answer does not pin its file for ever."""
-        options = {"connections.max.idle.ms": 150, "message.max.bytes": 20_000_000}
+        options = {"connections.max.idle.ms": IDLE_MS, "message.max.bytes": 20_000_000}
         with Serving(tmp_path, options) as serving:
             with serving.connect() as wire:
                 create_topic(wire, "t")
@@ -272,10 +292,15 @@ class TestIdleness:
             stalled.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             stalled.send(fetch_request("t", partition_max_bytes=1 << 25), 12)
             log = serving.broker.partitions["t", 0].log
-            serving.wait_inside(lambda: log.segments[0].file.pins, "the file is pinned")
-            serving.wait_inside(lambda: not log.segments[0].file.pins, "the file is let go")
             listener = serving.broker.network._listeners[0]
-            serving.wait_inside(lambda: not listener.connections, "the connection is gone")
+
+            def gone() -> bool:
+                grow_old(serving)
+                return serving.inside(lambda: not listener.connections)
+
+            serving.wait_inside(lambda: log.segments[0].file.pins, "the file is pinned")
+            wait_for(gone, "the connection is gone")
+            assert not serving.inside(lambda: log.segments[0].file.pins), "the file is let go"
 
 
 class TestListeners:

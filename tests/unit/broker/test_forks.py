@@ -87,7 +87,7 @@ def segments(tmp_path: Path, topic: str) -> list[Path]:
 
 
 def delete(wire: Wire, topic: str) -> None:
-    request = DeleteTopicsRequest(topics=[DeleteTopicState(name=topic)], timeout_ms=5000)
+    request = DeleteTopicsRequest(topics=[DeleteTopicState(name=topic)], timeout_ms=60_000)
     assert wire.ask(request, 6).responses[0].error_code == 0
 
 

@@ -34,7 +34,7 @@ def broker(store: MemoryStore, folder: Path, number: int, disk: FaultyFiles) -> 
 
 
 async def until(holds: Callable[[], object], what: str) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while not holds():  # noqa: ASYNC110 - no one event tells it
             await asyncio.sleep(0.01)
     assert holds(), what
@@ -66,7 +66,7 @@ def test_another_leads_and_the_full_one_comes_back(
         await other.start()
         await until(lambda: len(full.cluster.brokers) == 2, "both know each other")
         topic = NewTopic("t", 1, 2, {0: [0, 1]})
-        (made,) = await full.topics.create([topic], dry_run=False, timeout_ms=10_000)
+        (made,) = await full.topics.create([topic], dry_run=False, timeout_ms=60_000)
         assert not isinstance(made, Exception)
 
         def view(of: Broker) -> PartitionView:
@@ -98,7 +98,7 @@ def test_a_leader_without_others_in_sync_leads_on(tmp_path: Path) -> None:
         disk = FaultyFiles()
         alone = broker(MemoryStore(), tmp_path, 0, disk)
         await alone.start()
-        await alone.topics.create([NewTopic("t", 1, 1)], dry_run=False, timeout_ms=10_000)
+        await alone.topics.create([NewTopic("t", 1, 1)], dry_run=False, timeout_ms=60_000)
         disk.room = 0
         assert await produce(alone, "during") is ErrorCode.KAFKA_STORAGE_ERROR
         assert not alone.log_failures._handed_on

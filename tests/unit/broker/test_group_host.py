@@ -183,7 +183,7 @@ def test_several_groups_at_once_answer_in_order(wire: Wire, group: str) -> None:
 
 def test_offsets_of_a_deleted_topic_are_forgotten(wire: Wire, group: str, topic: str) -> None:
     assert commit(wire, group, {(topic, 0): 5, ("t", 0): 6}) == [0, 0]
-    request = DeleteTopicsRequest(topics=[DeleteTopicState(name=topic)], timeout_ms=5000)
+    request = DeleteTopicsRequest(topics=[DeleteTopicState(name=topic)], timeout_ms=60_000)
     assert wire.ask(request, 6).responses[0].error_code == 0
     everything = wire.ask(OffsetFetchRequest(group_id=group, topics=None), 7)
     assert [each.name for each in everything.topics] == ["t"]

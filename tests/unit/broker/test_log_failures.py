@@ -174,7 +174,7 @@ def test_removed_directory(serving: Serving, tmp_path: Path) -> None:
     import asyncio
 
     checkpoints = serving.broker.logs.write_checkpoints()
-    asyncio.run_coroutine_threadsafe(checkpoints, serving.broker.loop).result(10)
+    asyncio.run_coroutine_threadsafe(checkpoints, serving.broker.loop).result(60)
     with serving.connect() as wire:
         refused = produce(wire, topics["c"], batch_of(["x"]))
         assert refused.error_code == ErrorCode.KAFKA_STORAGE_ERROR

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -19,8 +21,10 @@ from tests.unit.broker.serving import (
     wait_for,
 )
 
+from barnabas.broker import logs
 from barnabas.broker.broker import Broker
 from barnabas.config.broker import BrokerOptions
+from barnabas.log.directory import LogDirectory
 from barnabas.model.errors import ConfigError
 
 
@@ -46,20 +50,34 @@ def test_logs_are_spread(tmp_path: Path) -> None:
                 assert values_of(fetch(wire, "t", partition=partition)) == [b"p%d" % partition]
 
 
-def test_deleted_logs_leave_the_disk(tmp_path: Path) -> None:
+def test_deleted_logs_leave_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A deleted topic's directory is renamed at once and removed after its delay."""
+    removed_at: list[float] = []
+    looked = threading.Event()
+    purge = logs._purge
+
+    def purge_slowly(directory: LogDirectory, path: str) -> None:
+        removed_at.append(time.monotonic())
+        assert looked.wait(60)
+        purge(directory, path)
+
+    monkeypatch.setattr(logs, "_purge", purge_slowly)
     with (
-        Serving(tmp_path, {"log.segment.delete.delay.ms": 300}) as serving,
+        Serving(tmp_path, {"log.segment.delete.delay.ms": 100}) as serving,
         serving.connect() as wire,
     ):
         create_topic(wire, "t")
         produce(wire, "t", batch_of(["x"]))
         assert logs_in(tmp_path) == ["t-0"]
+        asked_at = time.monotonic()
         assert delete(wire, name="t").error_code == 0
         (renamed,) = logs_in(tmp_path)
         assert renamed.startswith("t-0.")
         assert renamed.endswith("-delete")
+        looked.set()
         wait_for(lambda: logs_in(tmp_path) == [], "the directory is gone")
+        # The loop counts whole milliseconds.
+        assert removed_at[0] - asked_at > 0.098
 
 
 def test_leftovers_are_removed_at_the_next_start(tmp_path: Path) -> None:

@@ -50,8 +50,8 @@ def test_old_segments_go_and_the_log_start_follows(tmp_path: Path) -> None:
 def test_all_of_a_log_can_go_and_offsets_go_on(tmp_path: Path) -> None:
     with Serving(tmp_path, OPTIONS) as serving:
         wire = serving.connect()
-        create_topic(wire, "t", configs={"retention.ms": "1000"})
-        put(wire, "t", serving.broker.now_ms() - 60_000, 3)
+        create_topic(wire, "t", configs={"retention.ms": "600000"})
+        put(wire, "t", serving.broker.now_ms() - 3_600_000, 3)
         log = serving.broker.partitions[("t", 0)].log
         serving.wait_inside(lambda: len(log.segments) == 1 and log.log_start_offset == 3, "all go")
         put(wire, "t", serving.broker.now_ms())

@@ -20,7 +20,8 @@ from barnabas.coordination.memory import MemoryCoordination, MemoryStore
 from barnabas.model.errors import BarnabasError
 from barnabas.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 
-STOP_S_MAX = 8.0
+STOP_S_MAX = 30.0
+PATIENCE_S = 2 * STOP_S_MAX
 
 
 class AwayCoordination(MemoryCoordination):
@@ -61,17 +62,20 @@ def broker(store: MemoryStore, folder: Path, number: int, **options: str) -> Bro
 def test_a_stop_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, noticed: bool) -> None:
     """Neither the leaderships to hand over nor a request that waits for the tree hold it up.
 
-    The options leave patience for minutes. Until the session is known to be in trouble, one
+    The options leave patience for a minute. Until the session is known to be in trouble, one
     request's worth of patience is spent.
     """
-    patience_ms = 30_000 if noticed else 300
-    monkeypatch.setattr(module, "DRAIN_S_MAX", 30.0 if noticed else 0.3)
+    patience_s = PATIENCE_S if noticed else 0.3
+    monkeypatch.setattr(module, "DRAIN_S_MAX", patience_s)
 
     async def story() -> None:
         store = MemoryStore()
-        options = {"controller.socket.timeout.ms": str(patience_ms)}
+        options = {
+            "controller.socket.timeout.ms": f"{patience_s * 1000:.0f}",
+            "controlled.shutdown.retry.backoff.ms": f"{PATIENCE_S * 1000:.0f}",
+        }
         controller = broker(store, tmp_path, 0, **options)
-        other = broker(store, tmp_path, 1, **options)
+        other = broker(store, tmp_path, 1, **{"controlled.shutdown.retry.backoff.ms": "50"})
         await controller.start()
         await other.start()
         assert await controller.control.learned.until(
@@ -87,7 +91,7 @@ def test_a_stop_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, noti
         asked = asyncio.ensure_future(
             connection.send(CreateTopicsRequest(topics=[topic], timeout_ms=60_000))
         )
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while not controller.network.routers[0].under_way:  # noqa: ASYNC110 - nothing tells it
                 await asyncio.sleep(0.01)
         began = time.monotonic()

@@ -67,7 +67,7 @@ def test_topics_on_a_full_disk(tmp_path: Path) -> None:
         assert fetch(wire, "u").error_code == ErrorCode.KAFKA_STORAGE_ERROR
         disk.room = None
         assert produce(wire, "t", batch_of(["x"])).error_code == 0
-        request = DeleteTopicsRequest(topics=[DeleteTopicState(name="u")], timeout_ms=5000)
+        request = DeleteTopicsRequest(topics=[DeleteTopicState(name="u")], timeout_ms=60_000)
         assert wire.ask(request, 6).responses[0].error_code == 0
         create_topic(wire, "u")
         assert produce(wire, "u", batch_of(["x"])).error_code == 0

@@ -21,7 +21,7 @@ from barnabas.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopi
 
 def delete(wire: Wire, name: str) -> int:
     """Delete a topic and return the code."""
-    request = DeleteTopicsRequest(topics=[DeleteTopicState(name=name)], timeout_ms=5000)
+    request = DeleteTopicsRequest(topics=[DeleteTopicState(name=name)], timeout_ms=60_000)
     code: int = wire.ask(request, 6).responses[0].error_code
     return code
 
@@ -47,7 +47,7 @@ def test_configs_and_deletions_meet(tmp_path: Path) -> None:
         finally:
             ended.set()
             for thread in threads:
-                thread.join(20)
+                thread.join(60)
         assert codes <= {0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
         with serving.connect() as wire:
             create_topic(wire, "t")
@@ -77,7 +77,7 @@ def test_appends_and_deletions_meet(tmp_path: Path) -> None:
         finally:
             ended.set()
             for thread in threads:
-                thread.join(20)
+                thread.join(60)
         assert codes <= {0, 3, 6}
         assert 0 in codes
 
@@ -96,6 +96,6 @@ def test_automatic_creation_by_many(tmp_path: Path) -> None:
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(20)
+            thread.join(60)
         assert len(found) == 12
         assert len(set(found)) == 1

@@ -103,7 +103,7 @@ def produce(
     request = ProduceRequest(
         transactional_id=txn_id,
         acks=-1,
-        timeout_ms=5000,
+        timeout_ms=60_000,
         topic_data=[TopicProduceData(name=topic, partition_data=[data])],
     )
     code: int = wire.ask(request, 9).responses[0].partition_responses[0].error_code
@@ -304,13 +304,13 @@ def test_the_first_offsets_of_all_make_their_topic(tmp_path: Path) -> None:
 def test_a_transaction_past_its_timeout_is_aborted(
     wire: Wire, serving: Serving, txn_id: str, topic: str
 ) -> None:
-    producer = init(wire, txn_id, timeout_ms=1000)
+    producer = init(wire, txn_id, timeout_ms=600_000)
     enlist(wire, txn_id, producer, topic, 0)
     assert produce(wire, txn_id, producer, topic, "slow") == 0
     broker = serving.broker
     serving.inside(broker.transactions.abort_timed_out)
     assert state(wire, txn_id).transaction_state == "Ongoing"
-    now_ms = broker.now_ms() + 2000
+    now_ms = broker.now_ms() + 601_000
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(broker, "now_ms", lambda: now_ms)
         serving.inside(broker.transactions.abort_timed_out)
@@ -335,7 +335,7 @@ def test_a_deleted_topic_does_not_hold_up_the_end(wire: Wire, txn_id: str, topic
 
     producer = init(wire, txn_id)
     assert enlist(wire, txn_id, producer, topic, 0) == [0]
-    request = DeleteTopicsRequest(topics=[DeleteTopicState(name=topic)], timeout_ms=5000)
+    request = DeleteTopicsRequest(topics=[DeleteTopicState(name=topic)], timeout_ms=60_000)
     assert wire.ask(request, 6).responses[0].error_code == 0
     assert end(wire, txn_id, producer) == 0
     wait_for_state(wire, txn_id, "CompleteCommit")

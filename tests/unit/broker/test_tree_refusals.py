@@ -40,12 +40,12 @@ REQUESTS: dict[str, tuple[Message, Callable[[Any], int]]] = {
     "CreateTopics": (
         CreateTopicsRequest(
             topics=[CreatableTopic(name="new", num_partitions=1, replication_factor=1)],
-            timeout_ms=1000,
+            timeout_ms=60_000,
         ),
         lambda answer: answer.topics[0].error_code,
     ),
     "DeleteTopics": (
-        DeleteTopicsRequest(topics=[DeleteTopicState(name="old")], timeout_ms=1000),
+        DeleteTopicsRequest(topics=[DeleteTopicState(name="old")], timeout_ms=60_000),
         lambda answer: answer.responses[0].error_code,
     ),
     "CreatePartitions": (

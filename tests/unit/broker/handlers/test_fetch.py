@@ -39,7 +39,7 @@ FETCH_VERSIONS = range(4, 13)
 
 
 def delete_topic(wire: Wire, name: str) -> None:
-    wire.ask(DeleteTopicsRequest(topics=[DeleteTopicState(name=name)], timeout_ms=5000), 6)
+    wire.ask(DeleteTopicsRequest(topics=[DeleteTopicState(name=name)], timeout_ms=60_000), 6)
 
 
 @pytest.mark.parametrize("version", FETCH_VERSIONS)
@@ -464,5 +464,5 @@ def test_many_readers_of_one_append(serving: Serving, wire: Wire, topic: str) ->
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(60)
     assert answers == [[b"for all"]] * 20

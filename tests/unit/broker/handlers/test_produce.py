@@ -167,7 +167,7 @@ def test_topic_ids(wire: Wire, new_name: Callable[[], str]) -> None:
         return topic.partition_responses[0].error_code
 
     assert by_id(first) == 0
-    wire.ask(DeleteTopicsRequest(topics=[DeleteTopicState(name=name)], timeout_ms=5000), 6)
+    wire.ask(DeleteTopicsRequest(topics=[DeleteTopicState(name=name)], timeout_ms=60_000), 6)
     second = create_topic(wire, name)
     assert second != first
     assert by_id(first) == ErrorCode.UNKNOWN_TOPIC_ID
@@ -233,7 +233,7 @@ def test_deletion_ends_a_waiting_produce(
     with serving.connect() as producer:
         producer.send(produce_request(name, batch_of(["x"]), acks=-1, timeout_ms=60_000), 9)
         serving.wait_inside(lambda: len(serving.broker.produce_purgatory), "a produce waits")
-        wire.ask(DeleteTopicsRequest(topics=[DeleteTopicState(name=name)], timeout_ms=5000), 6)
+        wire.ask(DeleteTopicsRequest(topics=[DeleteTopicState(name=name)], timeout_ms=60_000), 6)
         _, response = producer.receive(ProduceRequest, 9)
     assert response.responses[0].partition_responses[0].error_code == 6
 

@@ -56,9 +56,9 @@ def extend(wire: Wire, dry_run: bool = False, **fields: Any) -> Any:
 def delete(wire: Wire, version: int = 6, **fields: Any) -> Any:
     """Try to delete one topic and return its result."""
     request = (
-        DeleteTopicsRequest(topics=[DeleteTopicState(**fields)], timeout_ms=5000)
+        DeleteTopicsRequest(topics=[DeleteTopicState(**fields)], timeout_ms=60_000)
         if version >= 6
-        else DeleteTopicsRequest(topic_names=[fields["name"]], timeout_ms=5000)
+        else DeleteTopicsRequest(topic_names=[fields["name"]], timeout_ms=60_000)
     )
     (result,) = wire.ask(request, version).responses
     return result
@@ -238,7 +238,7 @@ class TestDeleteTopics:
 
     def test_twice(self, wire: Wire, topic: str) -> None:
         """The second mention of a topic is a mistake."""
-        request = DeleteTopicsRequest(topic_names=[topic, topic], timeout_ms=5000)
+        request = DeleteTopicsRequest(topic_names=[topic, topic], timeout_ms=60_000)
         codes = [each.error_code for each in wire.ask(request, 5).responses]
         assert sorted(codes) == [0, 42]
 
@@ -387,7 +387,7 @@ def test_many_changes_at_once(serving: Serving, new_name: Callable[[], str]) -> 
         wire.send(CreateTopicsRequest(topics=[topic]), 7)
         bigger = CreatePartitionsTopic(name=name, count=2, assignments=None)
         wire.send(CreatePartitionsRequest(topics=[bigger]), 3)
-        wire.send(DeleteTopicsRequest(topics=[DeleteTopicState(name=name)], timeout_ms=5000), 6)
+        wire.send(DeleteTopicsRequest(topics=[DeleteTopicState(name=name)], timeout_ms=60_000), 6)
     for wire, name in zip(wires, names, strict=True):
         _, created = wire.receive(CreateTopicsRequest, 7)
         assert [(each.name, each.error_code) for each in created.topics] == [(name, 0)]

@@ -1,0 +1,142 @@
+"""The controller's place in a broker: what goes wrong in an event, and what makes it look again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from barnabas.broker import controller_host
+from barnabas.broker.broker import Broker
+from barnabas.config.broker import BrokerOptions
+from barnabas.controller import nodes
+from barnabas.controller.term import Term
+from barnabas.controller.topic_store import NewTopic
+from barnabas.coordination.memory import MemoryCoordination, MemoryStore
+from barnabas.model.errors import CorruptFileError
+from barnabas.model.ids import TopicPartition
+
+T0 = TopicPartition("t", 0)
+
+
+def broker(store: MemoryStore, folder: Path, number: int, **options: str) -> Broker:
+    given = {
+        "broker.id": str(number),
+        "listeners": "PLAINTEXT://127.0.0.1:0",
+        "log.dirs": str(folder / str(number)),
+        "replica.fetch.wait.max.ms": "50",
+        "replica.fetch.backoff.ms": "50",
+        "controlled.shutdown.retry.backoff.ms": "50",
+        **{name.replace("_", "."): value for name, value in options.items()},
+    }
+    return Broker(BrokerOptions.parse(given), coordination=MemoryCoordination(store))
+
+
+async def until(holds: Callable[[], object], what: str) -> None:
+    async with asyncio.timeout(60):
+        while not holds():  # noqa: ASYNC110 - no one event tells it
+            await asyncio.sleep(0.01)
+    assert holds(), what
+
+
+def test_an_event_that_fails_is_told_and_the_next_one_runs(tmp_path: Path) -> None:
+    """A controller that stood still would hold its office and decide nothing any more."""
+
+    async def story() -> None:
+        told: list[dict[str, Any]] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context))
+        alone = broker(MemoryStore(), tmp_path, 0)
+        await alone.start()
+
+        async def fails(_: Term) -> None:
+            raise ZeroDivisionError("a bug")
+
+        async def works(term: Term) -> int:
+            return term.epoch
+
+        with pytest.raises(ZeroDivisionError):
+            await alone.controller.call(fails)
+        assert await alone.controller.call(works) == 1
+        assert [type(each["exception"]) for each in told] == [ZeroDivisionError]
+        await alone.stop()
+
+    asyncio.run(story())
+
+
+def test_an_epoch_that_is_no_number_is_named(tmp_path: Path) -> None:
+    async def story() -> None:
+        store = MemoryStore()
+        tree = MemoryCoordination(store)
+        await tree.start()
+        await tree.create(nodes.CONTROLLER_EPOCH, b"many")
+        with pytest.raises(CorruptFileError, match="/controller_epoch holds b'many'"):
+            await broker(store, tmp_path, 0).start()
+
+    asyncio.run(story())
+
+
+def test_who_cannot_run_for_office_tries_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The watch is spent, so nobody else would remind it."""
+    monkeypatch.setattr(controller_host, "RETRY_S", 0.01)
+
+    async def story() -> None:
+        store = MemoryStore()
+        alone = broker(store, tmp_path, 0)
+        await alone.start()
+        tree = MemoryCoordination(store)
+        await tree.start()
+        data, _ = await tree.get(nodes.CONTROLLER_EPOCH)
+        await tree.set(nodes.CONTROLLER_EPOCH, b"many")
+        await tree.delete(nodes.CONTROLLER)
+        await until(lambda: alone.controller.term is None, "it has left office")
+        await tree.set(nodes.CONTROLLER_EPOCH, data)
+        await until(lambda: alone.controller.term is not None, "it is in office again")
+        assert (await tree.get(nodes.CONTROLLER_EPOCH))[0] == b"2"
+        await alone.stop()
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("entity", [("topics", "t"), ("brokers", nodes.DEFAULT_ENTITY)])
+def test_a_config_that_allows_unclean_elections_has_one_held(
+    tmp_path: Path, entity: tuple[str, str]
+) -> None:
+    """Nobody in sync is alive: from now on whoever lives may lead."""
+
+    async def story() -> None:
+        store = MemoryStore()
+        controller, behind, ahead = (broker(store, tmp_path, number) for number in range(3))
+        for each in (controller, behind, ahead):
+            await each.start()
+        await until(lambda: len(controller.cluster.brokers) == 3, "all know each other")
+        topic = NewTopic("t", 1, 2, {0: [1, 2]})
+        (made,) = await controller.topics.create([topic], dry_run=False, timeout_ms=60_000)
+        assert not isinstance(made, Exception)
+
+        def leader(of: Broker) -> int:
+            view = of.cluster.topic("t")
+            return view.partitions[0].leader if view is not None else -1
+
+        await behind.kill()
+        await until(lambda: leader(controller) == 2, "the one that is left leads")
+        await ahead.kill()
+        await until(lambda: leader(controller) == -1, "nobody leads")
+        back = broker(store, tmp_path, 1)
+        await back.start()
+        await until(lambda: T0 in back.partitions, "it has heard of its replica")
+        assert leader(controller) == -1, "it was not in sync"
+        await back.store_configs(*entity, {"unclean.leader.election.enable": "true"})
+        await until(lambda: leader(controller) == 1, "it leads all the same")
+        term = controller.controller.term
+        assert term is not None
+        held = term.knowledge.leaderships[T0]
+        assert (held.isr, held.recovering) == ((1,), True)
+        await back.stop()
+        await controller.stop()
+
+    asyncio.run(story())
