@@ -417,7 +417,7 @@ def test_fuzzed_frames(serving: Serving, witness: Wire) -> None:
         # acks=0 has no answer and fetches may wait: what comes next tells that this one is done.
         connection.send(ApiVersionsRequest(), 0)
         if not reaches_the_end(connection):
-            connection.socket.close()
+            leave(serving, connection)
             connection = None
             closed += 1
         lines = serving.lines.of()
@@ -451,7 +451,7 @@ def test_random_requests(serving: Serving, witness: Wire) -> None:
         connection.socket.sendall(frame)
         connection.send(ApiVersionsRequest(), 0)
         if not reaches_the_end(connection):
-            connection.socket.close()
+            leave(serving, connection)
             connection = None
         lines = [line for line in serving.lines.of() if "closing 127.0.0.1" not in line]
         serving.lines.clear()
@@ -540,7 +540,18 @@ def reaches_the_end(connection: Wire) -> bool:
         return False  # a fetch that waits: the caller closes, which ends it
     finally:
         if connection.socket.fileno() >= 0:
-            connection.socket.settimeout(20)
+            connection.socket.settimeout(60)
+
+
+def leave(serving: Serving, connection: Wire) -> None:
+    """Close a connection, and wait until the broker has done with all that came on it."""
+    own = connection.socket.getsockname()
+    connection.socket.close()
+    present = serving.broker.network._listeners[0].connections
+    serving.wait_inside(
+        lambda: all(each._transport.get_extra_info("peername") != own for each in present),
+        "the broker has let go of the connection",
+    )
 
 
 def resident_kib(pid: int) -> int:

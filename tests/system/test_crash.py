@@ -51,7 +51,7 @@ class Load:
                 "bootstrap.servers": f"{address[0]}:{address[1]}",
                 "enable.idempotence": True,
                 "linger.ms": 1,
-                "message.timeout.ms": 60_000,
+                "message.timeout.ms": 240_000,
                 "reconnect.backoff.ms": 20,
                 "reconnect.backoff.max.ms": 100,
                 "log_level": 0,
@@ -87,8 +87,8 @@ class Load:
     def finish(self) -> None:
         """Stop sending; wait until everything sent is acknowledged."""
         self._ended.set()
-        self._thread.join(30)
-        assert self._producer.flush(30) == 0
+        self._thread.join(60)
+        assert self._producer.flush(120) == 0
 
 
 def read_all(address: tuple[str, int]) -> dict[tuple[int, int], bytes | None]:
@@ -193,7 +193,7 @@ def test_terminated_under_load(tmp_path: Path) -> None:
 def run_start(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Run `barnabas start` until it ends by itself."""
     command = [sys.executable, "-m", "barnabas.cli", "start", "--id", "0", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
 def test_two_brokers_on_one_directory(tmp_path: Path) -> None:
@@ -241,6 +241,6 @@ def test_signals_while_clients_wait(tmp_path: Path, number: signal.Signals) -> N
         create_topic(wire, "t")
         wire.send(fetch_request("t", max_wait_ms=300_000), 12)
         process.send_signal(number)
-        assert process.wait(20) == 0
+        assert process.wait(60) == 0
         wire.expect_close()
     runner.stop()

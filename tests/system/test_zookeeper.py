@@ -112,7 +112,7 @@ def read_with_streams(connect: str) -> None:
         "auto.offset.reset": "smallest",
         "offsets.storage": "kafka",
         "consumer.timeout.ms": "30000",
-        "zookeeper.connection.timeout.ms": "15000",
+        "zookeeper.connection.timeout.ms": "60000",
         "rebalance.backoff.ms": "200",
         "rebalance.max.retries": "100",
     }
@@ -222,7 +222,7 @@ def test_ids_are_generated_and_clashes_are_refused(
         assert first.broker.broker_id == 1001
         double = Serving(tmp_path / "double", {**options, "broker.id": "1001"})
         double.options["reserved.broker.max.id"] = "2000"
-        double.options["zookeeper.session.timeout.ms"] = "600"
+        double.options["zookeeper.session.timeout.ms"] = "2000"
         with pytest.raises(ConfigError, match=r"broker.id=1001: another live broker"):
             double.start()
         double._forget()
@@ -252,8 +252,8 @@ def test_a_lost_session_is_followed_by_another(
             tmp_path,
             {
                 "zookeeper.connect": network.address + chroot,
-                "zookeeper.session.timeout.ms": "1500",
-                "zookeeper.connection.timeout.ms": "15000",
+                "zookeeper.session.timeout.ms": "4000",
+                "zookeeper.connection.timeout.ms": "60000",
             },
         )
         with serving:

@@ -58,7 +58,7 @@ def converse(outcomes: dict[int, list[Any]], leaders: list[list[int]]) -> tuple[
             ScriptedBroker({MetadataRequest: metadata}) as broker,
             Switchboard([broker.address], retry_backoff_ms=(1, 1)) as board,
         ):
-            return await ask_leaders(board, PARTITIONS, ask, timeout_ms=2000)
+            return await ask_leaders(board, PARTITIONS, ask, timeout_ms=60_000)
 
     return asyncio.run(conversation()), asked
 

@@ -21,7 +21,7 @@ from barnabas.model.request_errors import (
 )
 
 
-def settled(rounds: list[dict[str, Any] | Exception], timeout_ms: float = 2000) -> Any:
+def settled(rounds: list[dict[str, Any] | Exception], timeout_ms: float = 60_000) -> Any:
     """Settle keys a, b, c; each attempt gets the outcomes of one round. Also return the asked."""
     asked: list[list[str]] = []
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from time import perf_counter
+from time import thread_time
 
 import pytest
 from hypothesis import given
@@ -48,8 +48,8 @@ def test_a_thousand_members_and_ten_thousand_partitions(
     topics = [f"topic-{n:03d}" for n in range(topic_count)]
     partition_counts = dict.fromkeys(topics, 10_000 // topic_count)
     group = [Member(f"member-{n:04d}", topics) for n in range(1_000)]
-    start = perf_counter()
+    start = thread_time()
     first = assignor.assign(partition_counts, group)
-    elapsed = perf_counter() - start
+    elapsed = thread_time() - start
     assert sum(map(len, first.values())) == 10_000
-    assert elapsed < 2, f"took {elapsed:.2f} s"  # a tenth of that, on an idle machine
+    assert elapsed < 2, f"took {elapsed:.2f} s of the processor"  # ten times what it takes

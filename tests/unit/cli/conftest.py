@@ -64,7 +64,8 @@ def produce(barnabas: Barnabas, tmp_path: Path) -> Produce:
 @pytest.fixture(scope="session")
 def three_brokers() -> Iterator[Cluster]:
     """Three brokers in three racks; whoever stops one starts it again."""
-    options = {"replica.fetch.wait.max.ms": 50}
+    # Leaders come home when a test says so, however long the tests take.
+    options = {"replica.fetch.wait.max.ms": 50, "auto.leader.rebalance.enable": "false"}
     with Cluster(brokers=3, options=options, racks=("red", "green", "blue")) as cluster:
         yield cluster
 

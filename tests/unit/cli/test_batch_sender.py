@@ -153,8 +153,10 @@ def test_a_final_failure_is_told_for_every_line() -> None:
 def test_retries_end_when_time_is_up() -> None:
     log = Log(*[ErrorCode.NOT_ENOUGH_REPLICAS] * 1000)
     outcomes = send(log, [(row(b"a"), 0)], timeout_ms=30)
-    assert isinstance(outcomes.failures[1], RequestError)
-    assert 0 < len(log.failures) < 999
+    failure = outcomes.failures[1]
+    assert isinstance(failure, RequestError)
+    assert failure.code is ErrorCode.NOT_ENOUGH_REPLICAS
+    assert 0 < len(log.failures) < 1000
 
 
 def test_a_batch_too_large_is_halved_until_it_fits() -> None:

@@ -50,7 +50,11 @@ def test_hooks_in_their_order(caplog: pytest.LogCaptureFixture) -> None:
     hooks.on_commit(offsets)
     hooks.close()
     assert watching.seen == [{A0: [1, 1, 1, 1]}, offsets, "closed"]
-    assert [record.message.rpartition(" ")[2] for record in caplog.records] == [
+    assert [
+        record.message.rpartition(" ")[2]
+        for record in caplog.records
+        if record.name.startswith("barnabas")
+    ] == [
         "on_consume",
         "on_commit",
     ]

@@ -69,11 +69,11 @@ def test_killing_a_broker_in_a_thread_takes_what_was_not_flushed(flushed: str, k
         producer = Producer({"bootstrap.servers": cluster.bootstrap, "linger.ms": 0})
         for number in range(3):
             producer.produce("t", value=f"value {number}")
-        assert producer.flush(10) == 0
+        assert producer.flush(60) == 0
         cluster.kill()
         cluster.start()
         consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "g"})
-        assert consumer.get_watermark_offsets(TopicPartition("t", 0), timeout=10) == (0, kept)
+        assert consumer.get_watermark_offsets(TopicPartition("t", 0), timeout=60) == (0, kept)
         consumer.close()
 
 

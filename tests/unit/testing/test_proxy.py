@@ -30,11 +30,9 @@ def proxy(cluster: Cluster) -> Iterator[FaultProxy]:
         yield running
 
 
-def converse(
-    proxy: FaultProxy, client: Callable[[Switchboard], Awaitable[Any]], timeout_ms: float = 10_000
-) -> Any:
+def converse(proxy: FaultProxy, client: Callable[[Switchboard], Awaitable[Any]]) -> Any:
     async def conversation() -> Any:
-        async with Switchboard(proxy.bootstrap, request_timeout_ms=timeout_ms) as board:
+        async with Switchboard(proxy.bootstrap, request_timeout_ms=60_000) as board:
             return await client(board)
 
     return asyncio.run(conversation())
@@ -93,7 +91,7 @@ def test_a_stalled_connection_is_silent_until_it_heals(proxy: FaultProxy, at: An
     async def client(board: Switchboard) -> None:
         fault = proxy.stall(DescribeClusterRequest, at=at, after_bytes=3)
         waiting = asyncio.ensure_future(describe(board))
-        await asyncio.to_thread(fault.happened.wait, 10)
+        assert await asyncio.to_thread(fault.happened.wait, 60)
         done, _ = await asyncio.wait([waiting], timeout=0.05)
         assert not done
         await asyncio.to_thread(proxy.heal)
@@ -107,9 +105,9 @@ def test_a_stall_becomes_a_timeout_of_the_client(proxy: FaultProxy) -> None:
         await board.connection()
         proxy.stall(DescribeClusterRequest, both_ways=True)
         with pytest.raises(RequestTimeoutError, match="DescribeCluster within 50 ms"):
-            await describe(board)
+            await board.send(DescribeClusterRequest(), timeout_ms=50)
 
-    converse(proxy, client, timeout_ms=50)
+    converse(proxy, client)
 
 
 def test_answers_are_delayed(proxy: FaultProxy) -> None:
@@ -120,7 +118,7 @@ def test_answers_are_delayed(proxy: FaultProxy) -> None:
         await describe(board)
         return time.monotonic() - started
 
-    assert converse(proxy, client) >= 0.06
+    assert converse(proxy, client) > 0.058  # a loop may count whole milliseconds
 
 
 def test_a_dropped_answer_breaks_the_order(proxy: FaultProxy) -> None:
