@@ -12,10 +12,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from barnabas.controller.topic_store import NewTopic
 from barnabas.log.partition_log import PartitionLog
 from barnabas.model.ids import Uuid
+
+if TYPE_CHECKING:
+    from barnabas.broker.broker import Broker
 
 logger = logging.getLogger("barnabas.logs")
 
@@ -56,3 +60,16 @@ def topics_of(
             )
         )
     return adopted
+
+
+async def adopt(broker: Broker) -> None:
+    """Take over the logs of a broker that is alone, if nobody knows a topic."""
+    if any(True for _ in broker.cluster.topics):
+        return
+    configs = {host.topic: host.topic_configs for host in (broker.groups, broker.transactions)}
+    topics = topics_of(broker.logs.all, configs)
+    if topics:
+        names = ", ".join(topic.name for topic in topics)
+        logger.info("topics found on disk are taken over: %s", names)
+        await broker.producer_id_blocks.reserve(producer_id_max(broker.logs.all))
+        await broker.topics.adopt(topics)

@@ -16,7 +16,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from functools import cache
 from random import Random
 
-from barnabas.broker.adoption import producer_id_max, topics_of
+from barnabas.broker.adoption import adopt
 from barnabas.broker.alarm import Alarm
 from barnabas.broker.cleaning import Cleaning
 from barnabas.broker.cluster_session import ClusterSession
@@ -37,10 +37,10 @@ from barnabas.broker.housekeeping import Housekeeping
 from barnabas.broker.isr_keeper import IsrKeeper
 from barnabas.broker.log_failures import LogFailures
 from barnabas.broker.logs import Logs
+from barnabas.broker.membership import Membership, embedded_tree, zookeeper_tree
 from barnabas.broker.network import Network
 from barnabas.broker.peers import Peers
 from barnabas.broker.producer_ids import ProducerIds
-from barnabas.broker.registration import Registration
 from barnabas.broker.relocations import Relocations
 from barnabas.broker.replicas import Replicas
 from barnabas.broker.replication_quotas import ReplicationQuotas
@@ -53,14 +53,11 @@ from barnabas.broker.tree_refusals import refused_as
 from barnabas.config.broker import BrokerOptions
 from barnabas.config.listeners import Endpoint
 from barnabas.config.sources import BrokerSources
-from barnabas.controller import nodes
 from barnabas.controller.cluster import BrokerView, ClusterView
 from barnabas.controller.config_store import ConfigStore
 from barnabas.controller.producer_id_blocks import ProducerIdBlocks
-from barnabas.controller.term import PROTOCOLS
 from barnabas.controller.topic_store import TopicStore
 from barnabas.coordination.contract import Coordination, SessionState
-from barnabas.coordination.embedded import EmbeddedCoordination, EmbeddedStore
 from barnabas.log.files import DiskFiles, Files
 from barnabas.metrics.registry import Registry
 from barnabas.model.error_codes import ErrorCode
@@ -73,7 +70,7 @@ from barnabas.wire.schema import Message
 
 logger = logging.getLogger("barnabas.broker")
 
-COORDINATION_FILE = "coordination.sqlite"
+UNCLEAN_ELECTIONS = "unclean.leader.election.enable"
 DRAIN_S_MAX = 30.0
 """How long a broker that stops waits for requests that are under way."""
 
@@ -97,9 +94,9 @@ class Broker:
         self.cluster = ClusterView()
         self.partitions: dict[tuple[str, int], Partition] = {}
         self.metrics = Registry()
-        self.served = served_apis(alone=coordination is None and options.zookeeper_connect is None)
+        self._alone = coordination is None and options.zookeeper_connect is None
+        self.served = served_apis(alone=self._alone)
         self._coordination = coordination
-        self._embedded = coordination is None
         self._files = files
         self._own_executor = executor is None
         self._executor = executor
@@ -222,15 +219,6 @@ class Broker:
         if self.controller.term is None:
             raise RequestError(ErrorCode.NOT_CONTROLLER, "this broker is not the controller")
 
-    async def allow_unclean_elections(self, topics: Collection[str]) -> list[str]:
-        """Return those of some topics that may get a leader that has not all of their records."""
-        found = await self.config_store.get_each("topics", topics)
-        return [
-            topic
-            for topic, overrides in found.items()
-            if self.configs.topic_options(overrides).unclean_leader_election_enable
-        ]
-
     # what the controller does to this broker
 
     async def learn_topic_configs(self, topics: Collection[str]) -> None:
@@ -276,32 +264,18 @@ class Broker:
         self.configs.set_topic(topic, None)
         self.groups.topics_deleted(topic)
 
-    def drop_partition(self, key: TopicPartition) -> None:
-        """Host a partition no longer: who waits for it is told."""
-        partition = self.partitions.pop(key, None)
-        if partition is not None:
-            partition.resign()
-            self.relocations.cancel(key)
-            self.flusher.forget(partition)
-            self._coordinator_resigns(key)
-            self.wake_readers(key)
-            self.produce_purgatory.check(key)
-            self.deletion_purgatory.check(key)
-
-    def _coordinator_resigns(self, partition: TopicPartition) -> None:
-        for host in (self.groups, self.transactions):
-            if host.topic == partition.topic:
-                host.resign(partition.partition)
-
     def configs_changed(self, entity_type: str, name: str, configs: Mapping[str, str]) -> None:
         """Let changed configs act on the partitions they concern."""
         if entity_type == "topics":
-            self.configs.set_topic(name, configs)
-            self._configure(topic=name)
+            if self.configs.knows(name):  # else they are read when the topic comes
+                self.configs.set_topic(name, configs)
+                self._configure(topic=name)
         elif entity_type == "brokers" and self.configs.set_dynamic(name, configs):
             self._configure(topic=None)
             self.cleaning.start()
             self.network.configure(self.options)
+        if UNCLEAN_ELECTIONS in configs:
+            self.controller.unclean_election_allowed()
 
     def _configure(self, topic: str | None) -> None:
         for key, partition in self.partitions.items():
@@ -358,32 +332,18 @@ class Broker:
 
     async def _join_cluster(self) -> None:
         options = self.static_options
-        vital_path = None
+        first = options.log_directories[0].rstrip("/")
         if self._coordination is None and options.zookeeper_connect is not None:
-            self._embedded = False
-            self._coordination = _zookeeper(options)
-        if self._coordination is None:
-            first = options.log_directories[0].rstrip("/")
-            if first in self.logs.offline:
-                raise StorageError(
-                    f"{first} holds {COORDINATION_FILE}, without which no topic is known: "
-                    f"{self.logs.offline[first]}"
-                )
-            vital_path = first
-            path = f"{first}/{COORDINATION_FILE}"
-            self._coordination = EmbeddedCoordination(EmbeddedStore(path, self._executor))
+            self._coordination = zookeeper_tree(options)
+        elif self._coordination is None:
+            self._coordination = embedded_tree(self.logs, self._executor, first)
         self.tree = self._coordination
-        await self._coordination.start()
-        self.registration = Registration(
-            self._coordination, self._random_bytes, options.zookeeper_session_timeout_ms
-        )
-        identity = self.logs.identity()
-        self.cluster.cluster_id = await self.registration.cluster_id(
-            identity.get("cluster.id"), private=options.zookeeper_connect is None
-        )
-        self.broker_id = await self.registration.broker_id(options, identity.get("broker.id"))
+        self.membership = Membership(self.tree, options, self._random_bytes)
+        await self.membership.join(self.logs.identity())
+        self.cluster.cluster_id = self.membership.cluster_id
+        self.broker_id = self.membership.broker_id
         self.logs.write_identity(self.broker_id, self.cluster.cluster_id)
-        self.log_failures = LogFailures(self, vital_path)
+        self.log_failures = LogFailures(self, first if self._alone else None)
         self.relocations = Relocations(self, self._executor)
         self.retention = Retention(self, self._executor)
         self.cleaning = Cleaning(self, None if self._own_executor else self._executor)
@@ -416,6 +376,7 @@ class Broker:
         )
 
     async def _load(self) -> None:
+        await self.config_notices.skip()  # what changes while logs are loaded is heard of later
         for name, values in (await self.config_store.get_all("brokers")).items():
             self.configs.set_dynamic(name, values)
         topics = await self.config_store.get_all("topics")
@@ -436,7 +397,8 @@ class Broker:
         await self.control.until_informed(3 * self.options.zookeeper_session_timeout_ms)
         self.groups.open()
         self.transactions.open()
-        await self._adopt_topics()
+        if self._alone:
+            await adopt(self)
         self.logs.settle_forks(lambda topic_id: self.cluster.topic_by_id(topic_id) is not None)
         for _ in self.logs.offline:
             await self.log_failures.notify()
@@ -451,40 +413,16 @@ class Broker:
     async def _enter_cluster(self) -> None:
         """Enter the cluster, at the start or after a lost session: each time with a new epoch."""
         await self.controller.resign()
-        await self._register()
+        self.cluster.brokers[self.broker_id] = await self.membership.register(
+            self.options, self.network.ports, self.now_ms()
+        )
         await self.config_notices.start()
         await self.controller.start()
 
-    async def _adopt_topics(self) -> None:
-        """Take over the logs of a directory whose topics nobody knows (see `adoption`)."""
-        if not self._embedded or any(True for _ in self.cluster.topics):
-            return
-        configs = {host.topic: host.topic_configs for host in (self.groups, self.transactions)}
-        topics = topics_of(self.logs.all, configs)
-        if topics:
-            names = ", ".join(topic.name for topic in topics)
-            logger.info("topics found on disk are taken over: %s", names)
-            await self.producer_id_blocks.reserve(producer_id_max(self.logs.all))
-            await self.topics.adopt(topics)
-
-    async def _register(self) -> None:
-        options = self.options
-        told = options.endpoints.advertise(self.network.ports, self.registration.default_host())
-        dialled = options.advertised_listeners is None
-        registration = nodes.BrokerRegistration(
-            [(each.name, each.host, each.port) for each in told],
-            {each.name: each.protocol.name for each in told},
-            options.broker_rack,
-            self.now_ms(),
-        )
-        self.own_view = BrokerView(
-            self.broker_id,
-            {each.name: (None if dialled else each.host, each.port) for each in told},
-            options.broker_rack,
-            await self.registration.register(self.broker_id, registration),
-            {each.name: PROTOCOLS[each.protocol.name] for each in told},
-        )
-        self.cluster.brokers[self.broker_id] = self.own_view
+    @property
+    def own_view(self) -> BrokerView:
+        """Return this broker as it is registered."""
+        return self.membership.view
 
     @property
     def broker_epoch(self) -> int:
@@ -586,11 +524,3 @@ class Broker:
             return  # it was deleted meanwhile, and its directory renamed
         logger.error("cannot flush %s: %s", partition.topic_partition, failure)
         self.log_failures.of_partition(partition.topic_partition, failure)
-
-
-def _zookeeper(options: BrokerOptions) -> Coordination:
-    """Return a session with the ensemble; imported here, as its library is an extra."""
-    from barnabas.coordination.zookeeper import ZooKeeperCoordination
-    from barnabas.coordination.zookeeper_settings import settings_of
-
-    return ZooKeeperCoordination(settings_of(options))

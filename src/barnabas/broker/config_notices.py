@@ -30,13 +30,17 @@ class ConfigNotices:
     def __init__(self, broker: Broker, tree: Coordination) -> None:
         self._broker = broker
         self._tree = tree
-        self._last = ""
-        self._started = False
+        self._last: str | None = None
+        """The newest notice that was acted upon; None before anything was read."""
         self._reading = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
 
+    async def skip(self) -> None:
+        """Pass over the notices that are there: configs that are read from now on know of them."""
+        self._last = max(await self._tree.children(nodes.CONFIG_CHANGES), default="")
+
     async def start(self) -> None:
-        """Follow what comes from now on; in a new session, also what came in between."""
+        """Follow what comes from now on; also what came since `skip`, or in between sessions."""
         await self._read()
 
     def _watch(self, _: Event) -> None:
@@ -55,12 +59,12 @@ class ConfigNotices:
     async def _read(self) -> None:
         async with self._reading:
             names = await self._tree.children(nodes.CONFIG_CHANGES, self._watch)
-            fresh = [name for name in names if name > self._last] if self._started else []
-            self._started = True
-            if names:
-                self._last = max(names)
-            for name in fresh:
-                await self._act(f"{nodes.CONFIG_CHANGES}/{name}")
+            if self._last is None:
+                self._last = max(names, default="")
+            for name in names:
+                if name > self._last:
+                    await self._act(f"{nodes.CONFIG_CHANGES}/{name}")
+                    self._last = name
             for name in names[:-KEPT]:
                 try:
                     await self._tree.delete(f"{nodes.CONFIG_CHANGES}/{name}")
@@ -71,8 +75,8 @@ class ConfigNotices:
         try:
             data, _ = await self._tree.get(path)
             entity_type, name = nodes.decode_config_change(path, data)
+            values = await self._broker.config_store.get(entity_type, name)
         except (NoNode, CorruptFileError) as failure:
             logger.error("a notice of changed configs is passed over: %s", failure)
             return
-        values = await self._broker.config_store.get(entity_type, name)
         self._broker.configs_changed(entity_type, name, values)

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 from barnabas.client.addresses import Address
 from barnabas.client.connection import Connection
 from barnabas.controller.outbox import Letter
-from barnabas.controller.term import Event, Term
+from barnabas.controller.term import Term
+from barnabas.controller.watches import Event
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError, RequestError
 from barnabas.model.ids import TopicPartition

@@ -10,18 +10,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from typing import TYPE_CHECKING, TypeVar
 
 from barnabas.broker.conditions import Conditions
 from barnabas.broker.controller_channels import ControllerChannels
 from barnabas.controller import nodes
 from barnabas.controller.guarded_tree import ControllerMoved
-from barnabas.controller.term import Event, Term
+from barnabas.controller.term import Term
+from barnabas.controller.watches import Event
 from barnabas.coordination.contract import (
     BadVersion,
     Coordination,
-    CoordinationError,
     Create,
     NodeExists,
     NoNode,
@@ -95,8 +95,10 @@ class ControllerHost:
             except (ControllerMoved, SessionExpired):
                 _fail(outcome, RequestError(ErrorCode.NOT_CONTROLLER, "the term has ended"))
                 raise
-            except BarnabasError as failure:
+            except Exception as failure:
                 _fail(outcome, failure)
+                if not isinstance(failure, BarnabasError):
+                    raise  # a bug, of which not only the one who asked must hear
                 return
             if not outcome.done():
                 outcome.set_result(result)
@@ -104,6 +106,11 @@ class ControllerHost:
         self._queue.put_nowait(event)
         self.decided.watch(lambda: self._term is not term, _ended(outcome))
         return await outcome
+
+    def unclean_election_allowed(self) -> None:
+        """Partitions without a leader may get one now, if this broker is the controller."""
+        if self._term is not None:
+            self._queue.put_nowait(self._term.unclean_election_allowed)
 
     async def all_told(self, timeout_ms: int) -> None:
         """Wait until all brokers have heard what was decided so far, or time is up."""
@@ -123,7 +130,7 @@ class ControllerHost:
                 await self._look()
             except SessionExpired:
                 return  # the broker starts a new session, and looks again
-            except CoordinationError as failure:
+            except BarnabasError as failure:
                 # The watch is spent: without another look nobody here would ever run for office.
                 logger.warning("who is the controller cannot be told: %s", failure)
                 await asyncio.sleep(RETRY_S)
@@ -162,7 +169,7 @@ class ControllerHost:
             except NodeExists:
                 logger.debug("another broker runs for office, too")
             data, stat = await self._tree.get(nodes.CONTROLLER_EPOCH)
-        epoch = int(data) + 1
+        epoch = nodes.decode_controller_epoch(data) + 1
         claim = nodes.encode_controller(self._broker.broker_id, self._broker.now_ms())
         try:
             results = await self._tree.multi(
@@ -189,13 +196,23 @@ class ControllerHost:
             epoch_version,
             broker.options.endpoints.inter_broker,
             post=queue.put_nowait,
-            allow_unclean=broker.allow_unclean_elections,
+            allow_unclean=self._allow_unclean,
             new_topic_id=lambda: new_uuid(self._random_bytes),
         )
         self._term = term
         self._channels = ControllerChannels(broker, term, queue.put_nowait)
         queue.put_nowait(term.begin)
         self._task = asyncio.get_running_loop().create_task(self._run(term, queue, self._channels))
+
+    async def _allow_unclean(self, topics: Collection[str]) -> list[str]:
+        """Return those of some topics that may get a leader that has not all of their records."""
+        broker = self._broker
+        found = await broker.config_store.get_each("topics", topics)
+        return [
+            topic
+            for topic, overrides in found.items()
+            if broker.configs.topic_options(overrides).unclean_leader_election_enable
+        ]
 
     async def _run(
         self, term: Term, queue: asyncio.Queue[Event], channels: ControllerChannels
@@ -211,6 +228,11 @@ class ControllerHost:
                 return
             except BarnabasError:
                 logger.exception("an event of the controller failed")
+            except Exception as bug:  # noqa: BLE001 - the loop tells of it
+                # One that stood still would hold its office and decide nothing any more.
+                asyncio.get_running_loop().call_exception_handler(
+                    {"message": "an event of the controller failed", "exception": bug}
+                )
             channels.send(term.letters())
             self.decided.look()
 
@@ -226,7 +248,7 @@ class ControllerHost:
         self.decided.look()
 
 
-def _fail(outcome: asyncio.Future[Result], failure: BarnabasError) -> None:
+def _fail(outcome: asyncio.Future[Result], failure: Exception) -> None:
     if not outcome.done():
         outcome.set_exception(failure)
 

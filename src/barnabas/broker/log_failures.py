@@ -120,7 +120,7 @@ class LogFailures:
         held = broker.logs.take_offline(path, failure)
         logger.error("%s is offline with %d partitions: %s", path, len(held), failure)
         for key in held:
-            broker.drop_partition(key)
+            broker.replicas.drop(key)
         if not broker.logs.paths:
             self._spawn(broker.give_up("no log directory is left"))
         elif path == self._vital_path:

@@ -133,7 +133,7 @@ class Replicas:
             if topic_id != ZERO_UUID and partition.topic_id != topic_id:
                 if partition.leader != -1:
                     raise RequestError(ErrorCode.INCONSISTENT_TOPIC_ID)
-                broker.drop_partition(key)
+                self.drop(key)
                 partition = None
             elif state.leader_epoch <= partition.leader_epoch:
                 if broker.log_failures.hands_on(partition):
@@ -146,6 +146,22 @@ class Replicas:
             partition = Partition(key, topic_id, log, broker.broker_id, self._neighbours)
             broker.partitions[key] = partition
         return partition
+
+    def drop(self, key: TopicPartition) -> None:
+        """Host a partition no longer: who waits for it is told."""
+        broker = self._broker
+        partition = broker.partitions.pop(key, None)
+        if partition is None:
+            return
+        partition.resign()
+        broker.relocations.cancel(key)
+        broker.flusher.forget(partition)
+        for host in (broker.groups, broker.transactions):
+            if host.topic == key.topic:
+                host.resign(key.partition)
+        broker.wake_readers(key)
+        broker.produce_purgatory.check(key)
+        broker.deletion_purgatory.check(key)
 
     async def stop(self, request: StopReplicaRequest) -> dict[TopicPartition, ErrorCode]:
         """Stop replicas, and delete those that are to be; return what became of each."""
@@ -168,7 +184,7 @@ class Replicas:
         if partition is None and broker.logs.may_be_offline(key):
             return ErrorCode.KAFKA_STORAGE_ERROR
         broker.fetchers.forget([key])
-        broker.drop_partition(key)
+        self.drop(key)
         if state.delete_partition:
             await broker.cleaning.stop_for(key)
             options = broker.configs.topic_options(broker.configs.overrides_of(key.topic))

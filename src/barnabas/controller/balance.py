@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 
+from barnabas.controller import nodes
 from barnabas.controller.election import elect_any, elect_preferred
+from barnabas.controller.guarded_tree import GuardedTree
 from barnabas.controller.knowledge import Knowledge
 from barnabas.controller.partitions import Partitions
+from barnabas.coordination.contract import Delete, NoNode
 from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import CorruptFileError
 from barnabas.model.ids import TopicPartition
+
+logger = logging.getLogger("barnabas.controller")
 
 
 class Balance:
     """Elections that nobody's death made necessary."""
 
-    def __init__(self, knowledge: Knowledge, partitions: Partitions) -> None:
+    def __init__(self, knowledge: Knowledge, tree: GuardedTree, partitions: Partitions) -> None:
         self._knowledge = knowledge
+        self._tree = tree
         self._partitions = partitions
 
     async def elect_preferred(
@@ -63,6 +71,20 @@ class Balance:
                 ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE if key in failed else ErrorCode.NONE
             )
         return answers
+
+    async def take_legacy(self) -> None:
+        """Hold the elections that the oldest tools ask for by a node, and remove it."""
+        path = nodes.LEGACY_PREFERRED_ELECTION
+        try:
+            data, _ = await self._tree.tree.get(path)
+        except NoNode:
+            return
+        try:
+            listed = nodes.decode_partitions(path, data)
+            await self.elect_preferred(TopicPartition(t, n) for t, n, _ in listed)
+        except CorruptFileError as failure:
+            logger.error("an election is passed over: %s", failure)
+        await self._tree.write_each([(Delete(path),)])  # unless it is gone already
 
     def _refusal(self, key: TopicPartition) -> ErrorCode:
         if self._knowledge.assignment(key) is None or key not in self._knowledge.leaderships:

@@ -67,8 +67,7 @@ class Deletion:
             if broker not in self._knowledge.brokers:
                 logger.info("topic %s is deleted when broker %d is back", topic, broker)
                 return False
-        known = self._knowledge.topics[topic]
-        if any(assignment.is_moving for assignment in known.partitions.values()):
+        if not self._knowledge.goes(topic):
             logger.info("topic %s is deleted when its reassignment has ended", topic)
             return False
         return True

@@ -67,8 +67,6 @@ class IsrChanges:
                 answers[wish.key] = Granted(error)
             elif _is_granted_already(wish, present):
                 answers[wish.key] = Granted(ErrorCode.NONE, present)
-            elif wish.partition_epoch < present.partition_epoch:
-                answers[wish.key] = Granted(ErrorCode.INVALID_UPDATE_VERSION)
             else:
                 changed[wish.key] = present.with_isr(wish.isr, recovering=wish.recovering)
         stale = await self._partitions.change(changed)
@@ -81,7 +79,7 @@ class IsrChanges:
 
     def _refusal(self, broker_id: int, wish: Wish, present: Leadership | None) -> ErrorCode:
         knowledge = self._knowledge
-        if present is None or wish.key.topic in knowledge.deleting:
+        if present is None or knowledge.goes(wish.key.topic):
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         if (
             wish.leader_epoch > present.leader_epoch
@@ -90,19 +88,18 @@ class IsrChanges:
             return ErrorCode.NOT_CONTROLLER  # it has heard of a controller that we have not
         if wish.leader_epoch < present.leader_epoch or present.leader != broker_id:
             return ErrorCode.FENCED_LEADER_EPOCH
-        if not wish.isr or broker_id not in wish.isr:
-            return ErrorCode.INVALID_REQUEST
-        if wish.recovering and (len(wish.isr) > 1 or not present.recovering):
-            return ErrorCode.INVALID_REQUEST
         if _is_granted_already(wish, present):
             return ErrorCode.NONE
-        if not set(wish.isr) <= set(knowledge.replicas(wish.key)):
+        if wish.partition_epoch < present.partition_epoch:
+            return ErrorCode.INVALID_UPDATE_VERSION
+        if wish.recovering and (len(wish.isr) > 1 or not present.recovering):
+            return ErrorCode.INVALID_REQUEST
+        if broker_id not in wish.isr or not set(wish.isr) <= set(knowledge.replicas(wish.key)):
             return ErrorCode.INVALID_REQUEST
         for replica, epoch in zip(wish.isr, wish.broker_epochs, strict=True):
             view = knowledge.brokers.get(replica)
-            if view is None or replica in knowledge.shutting_down:
-                return ErrorCode.INELIGIBLE_REPLICA
-            if epoch != -1 and epoch != view.epoch:
+            leaving = replica in knowledge.shutting_down and replica not in present.isr
+            if view is None or leaving or epoch not in (-1, view.epoch):
                 return ErrorCode.INELIGIBLE_REPLICA
         return ErrorCode.NONE
 

@@ -56,10 +56,9 @@ class Knowledge:
         """Tell whether a broker lives and the disk of this replica works."""
         return broker_id in self.brokers and key not in self._failed.get(broker_id, ())
 
-    def serving(self, key: TopicPartition, *, also_leaving: bool = False) -> set[int]:
+    def serving(self, key: TopicPartition) -> set[int]:
         """Return the brokers whose replica of a partition can be used."""
-        brokers = self.brokers if also_leaving else self.live
-        return {broker for broker in brokers if key not in self._failed.get(broker, ())}
+        return {broker for broker in self.live if key not in self._failed.get(broker, ())}
 
     def disk_failed(self, broker_id: int, keys: Iterable[TopicPartition]) -> None:
         """Note replicas that a broker cannot serve although it lives."""
@@ -119,6 +118,12 @@ class Knowledge:
             for number, assignment in topic.partitions.items()
             if assignment.is_moving
         ]
+
+    def goes(self, topic: str) -> bool:
+        """Tell whether a topic is to go; one of which something moves lives on until that ends."""
+        return topic in self.deleting and not any(
+            assignment.is_moving for assignment in self.topics[topic].partitions.values()
+        )
 
     def forget_topic(self, topic: str) -> None:
         """Drop a topic that is gone."""

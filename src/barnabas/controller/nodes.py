@@ -278,6 +278,16 @@ def decode_controller(data: bytes) -> int:
         raise CorruptFileError(f"node {CONTROLLER} names no broker: {data[:80]!r}") from failure
 
 
+def decode_controller_epoch(data: bytes) -> int:
+    """Return which term the present or last controller's is, the first being 1."""
+    try:
+        return int(data)
+    except ValueError as failure:
+        raise CorruptFileError(
+            f"node {CONTROLLER_EPOCH} holds {data[:80]!r}, no number"
+        ) from failure
+
+
 def decode_partitions(path: str, data: bytes) -> list[tuple[str, int, tuple[int, ...]]]:
     """Read a list of partitions, with replicas where the node has them (the legacy requests)."""
     value = parsed(path, data)

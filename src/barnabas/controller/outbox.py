@@ -183,7 +183,7 @@ class Outbox:
     ) -> UpdateMetadataPartitionState:
         knowledge = self._knowledge
         replicas = knowledge.replicas(key)
-        going = key.topic in knowledge.deleting
+        going = knowledge.goes(key.topic)
         return UpdateMetadataPartitionState(
             partition_index=key.partition,
             controller_epoch=self._epoch,
@@ -200,7 +200,7 @@ class Outbox:
         for key, delete in stops.items():
             topic = topics.setdefault(key.topic, StopReplicaTopicState(topic_name=key.topic))
             leadership = self._knowledge.leaderships.get(key)
-            if key.topic in self._knowledge.deleting:
+            if self._knowledge.goes(key.topic):
                 epoch = EPOCH_DURING_DELETION
             else:
                 epoch = leadership.leader_epoch if leadership is not None else -1

@@ -80,7 +80,7 @@ class Partitions:
         by_newcomers: dict[frozenset[int], list[TopicPartition]] = {}
         for key, written in self._written.items():
             held = knowledge.leaderships.get(key)
-            if held is None or key.topic in knowledge.deleting:
+            if held is None or knowledge.goes(key.topic):
                 continue
             newcomers = frozenset(
                 broker
@@ -127,7 +127,7 @@ class Partitions:
         wanting = [
             key
             for key in knowledge.partitions_in(PartitionPhase.NEW, PartitionPhase.OFFLINE)
-            if key.topic not in knowledge.deleting
+            if not knowledge.goes(key.topic)
         ]
         new = [key for key in wanting if knowledge.phase(key) is PartitionPhase.NEW]
         await self.give_first_leaders(new)
@@ -237,7 +237,7 @@ class Partitions:
         online = leadership.leader >= 0
         phase = PartitionPhase.ONLINE if online else PartitionPhase.OFFLINE
         knowledge.set_phase(key, phase)
-        if key.topic in knowledge.deleting:
+        if knowledge.goes(key.topic):
             return
         holders = [
             broker

@@ -13,7 +13,7 @@ fail-over the new controller finds all of this in the topic's node and goes on.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from barnabas.controller import nodes
 from barnabas.controller.deletion import Deletion
@@ -25,9 +25,9 @@ from barnabas.controller.outbox import Outbox
 from barnabas.controller.partitions import Partitions
 from barnabas.controller.phases import ReplicaPhase
 from barnabas.controller.replicas import Replicas
-from barnabas.coordination.contract import Delete, NoNode, Set
+from barnabas.coordination.contract import BadVersion, Delete, NoNode, Set
 from barnabas.model.error_codes import ErrorCode
-from barnabas.model.errors import RequestError
+from barnabas.model.errors import CorruptFileError, RequestError
 from barnabas.model.ids import TopicPartition
 
 logger = logging.getLogger("barnabas.controller")
@@ -57,7 +57,8 @@ class Reassignment:
     ) -> None:
         """Move a partition to a target, or back (None); raises the protocol's error.
 
-        With `same_factor`, a target with another number of replicas is an error, too.
+        With `same_factor`, a target with another number of replicas is an error, too. What the
+        oldest tools have asked for this partition holds no longer.
         """
         present = self._checked(key, target)
         if same_factor and target is not None and len(target) != len(present.origin):
@@ -65,17 +66,32 @@ class Reassignment:
                 ErrorCode.INVALID_REPLICATION_FACTOR,
                 f"{key} has {len(present.origin)} replicas, not {len(target)}",
             )
-        planned = present.towards(tuple(target) if target is not None else present.origin)
-        if not planned.is_moving and planned.replicas == present.replicas:
-            return
-        await self._store(key, planned)
+        await self._forget_legacy([key])
+        await self._move(key, present, tuple(target) if target is not None else present.origin)
+
+    async def _move(
+        self, key: TopicPartition, present: Assignment, target: tuple[int, ...]
+    ) -> None:
+        planned = present.towards(target)
+        if planned == present:
+            return  # it is there already, or on its way
         dropped = [broker for broker in present.replicas if broker not in planned.replicas]
-        await self._discard((key, broker) for broker in dropped)
+        leadership = self._knowledge.leaderships.get(key)
+        if dropped and leadership is not None and set(leadership.isr) <= set(dropped):
+            raise RequestError(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                f"only {list(leadership.isr)} have all records of {key}, and would have to go",
+            )
+        await self._store(key, planned)
+        if dropped:
+            await self._discard((key, broker) for broker in dropped)
+            await self._partitions.elect_missing()  # one of them may have led
         await self._go_on(key)
+        await self._deletion.resume()  # where a cancellation was all that it waited for
 
     def _checked(self, key: TopicPartition, target: Sequence[int] | None) -> Assignment:
         present = self._knowledge.assignment(key)
-        if present is None or key.topic in self._knowledge.deleting:
+        if present is None or self._knowledge.goes(key.topic):
             raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no {key}")
         if target is None:
             if not present.is_moving:
@@ -171,52 +187,73 @@ class Reassignment:
         self._replicas.forget(gone)
 
     async def _store(self, key: TopicPartition, assignment: Assignment) -> None:
-        """Write a topic's node with a partition's new assignment, then know it."""
-        topic = self._knowledge.topics[key.topic]
-        partitions = topic.partitions | {key.partition: assignment}
-        node = nodes.TopicAssignment(
-            topic.topic_id,
-            {number: each.replicas for number, each in partitions.items()},
-            {number: each.adding for number, each in partitions.items() if each.adding},
-            {number: each.removing for number, each in partitions.items() if each.removing},
-        )
-        await self._tree.write([Set(nodes.topic_path(key.topic), node.encode())])
+        """Write a topic's node with a partition's new assignment, then know it.
+
+        The topic may have got more partitions since its node was last looked at: those stay.
+        """
+        path = nodes.topic_path(key.topic)
+        while True:
+            data, stat = await self._tree.tree.get(path)
+            node = _assigned(nodes.TopicAssignment.decode(path, data), key.partition, assignment)
+            try:
+                await self._tree.write([Set(path, node.encode(), stat.version)])
+                break
+            except BadVersion:
+                continue
         self._knowledge.assign(key, assignment)
 
     # -- the legacy node ----------------------------------------------------------------------
 
     async def take_legacy(self) -> None:
-        """Begin what the oldest tools ask for by a node; entries that cannot be are dropped."""
-        wanted = await self._legacy()
-        refused = []
-        for topic, number, replicas in wanted:
+        """Begin what the oldest tools ask for by a node; what is done or cannot be is removed."""
+        done = []
+        for topic, number, replicas in await self._legacy():
             key = TopicPartition(topic, number)
             try:
-                assignment = self._knowledge.assignment(key)
-                if assignment is not None and assignment.target == replicas:
-                    if not assignment.is_moving:
-                        refused.append(key)  # it is there already
-                    continue
-                await self.begin(key, replicas)
+                await self._move(key, self._checked(key, replicas), replicas)
             except RequestError as refusal:
                 logger.error("a reassignment is refused: %s", refusal)
-                refused.append(key)
-        await self._forget_legacy(refused)
+                done.append(key)
+                continue
+            assignment = self._knowledge.assignment(key)
+            if assignment is not None and not assignment.is_moving:
+                done.append(key)
+        await self._forget_legacy(done)
 
     async def _legacy(self) -> list[tuple[str, int, tuple[int, ...]]]:
+        path = nodes.LEGACY_REASSIGNMENT
         try:
-            data, _ = await self._tree.tree.get(nodes.LEGACY_REASSIGNMENT)
+            return nodes.decode_partitions(path, (await self._tree.tree.get(path))[0])
         except NoNode:
             return []
-        return nodes.decode_partitions(nodes.LEGACY_REASSIGNMENT, data)
+        except CorruptFileError as failure:
+            logger.error("reassignments are passed over: %s", failure)
+            return []
 
     async def _forget_legacy(self, done: Sequence[TopicPartition]) -> None:
         wanted = await self._legacy()
         left = [each for each in wanted if TopicPartition(*each[:2]) not in done]
-        if not wanted or len(left) == len(wanted):
+        if len(left) == len(wanted):
             return
-        if left:
-            change = Set(nodes.LEGACY_REASSIGNMENT, nodes.encode_partitions(left))
-            await self._tree.write([change])
-        else:
-            await self._tree.write([Delete(nodes.LEGACY_REASSIGNMENT)])
+        path = nodes.LEGACY_REASSIGNMENT
+        change = Set(path, nodes.encode_partitions(left)) if left else Delete(path)
+        await self._tree.write_each([(change,)])  # unless it is gone already
+
+
+def _assigned(
+    node: nodes.TopicAssignment, number: int, assignment: Assignment
+) -> nodes.TopicAssignment:
+    """Return a topic's node with another assignment of one partition."""
+    return nodes.TopicAssignment(
+        node.topic_id,
+        {**node.replicas, number: assignment.replicas},
+        _with(node.adding, number, assignment.adding),
+        _with(node.removing, number, assignment.removing),
+    )
+
+
+def _with(
+    moving: Mapping[int, Sequence[int]], number: int, brokers: Sequence[int]
+) -> dict[int, Sequence[int]]:
+    """Return who comes or goes; a partition of which nobody does is not named."""
+    return {n: each for n, each in {**moving, number: brokers}.items() if each}

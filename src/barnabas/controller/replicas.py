@@ -48,7 +48,7 @@ class Replicas:
         by_broker: dict[int, list[TopicPartition]] = {}
         for key, broker in self._legal(replicas, ReplicaPhase.OFFLINE):
             self._outbox.stop(broker, key, delete=False)
-            if key.topic not in self._knowledge.deleting:
+            if not self._knowledge.goes(key.topic):
                 by_broker.setdefault(broker, []).append(key)
         for broker, keys in by_broker.items():
             await self._partitions.drop_from_isr(broker, keys)

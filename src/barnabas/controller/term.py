@@ -14,30 +14,29 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, 
 
 from barnabas.controller import nodes
 from barnabas.controller.balance import Balance
-from barnabas.controller.cluster import BrokerView
+from barnabas.controller.catalogue import Catalogue
 from barnabas.controller.deletion import Deletion
 from barnabas.controller.election import elect_without
 from barnabas.controller.guarded_tree import GuardedTree
 from barnabas.controller.isr_changes import Granted, IsrChanges, Wish
-from barnabas.controller.knowledge import Knowledge, Replica, Topic
-from barnabas.controller.leadership import Assignment
+from barnabas.controller.knowledge import Knowledge, Replica
 from barnabas.controller.lives import Lives
+from barnabas.controller.notices import Notices
 from barnabas.controller.outbox import Letter, Outbox
 from barnabas.controller.partitions import Partitions
 from barnabas.controller.phases import PartitionPhase, ReplicaPhase
 from barnabas.controller.reassignment import Reassignment
 from barnabas.controller.replicas import Replicas
-from barnabas.coordination.contract import Coordination, Delete, NoNode, Set, Watch
-from barnabas.coordination.contract import Event as TreeEvent
+from barnabas.controller.roster import Roster, turnover
+from barnabas.controller.watches import Event, Watches
+from barnabas.coordination.contract import Coordination
 from barnabas.model.error_codes import ErrorCode
-from barnabas.model.errors import CorruptFileError, RequestError
-from barnabas.model.ids import ZERO_UUID, TopicPartition, Uuid
+from barnabas.model.errors import RequestError
+from barnabas.model.ids import TopicPartition, Uuid
+
+__all__ = ["Event", "Term"]
 
 logger = logging.getLogger("barnabas.controller")
-
-PROTOCOLS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
-
-Event = Callable[[], Awaitable[None]]
 
 
 class Term:
@@ -62,12 +61,23 @@ class Term:
         self.epoch = epoch
         self.knowledge = Knowledge()
         self._tree = tree
-        self._post = post
-        self._new_topic_id = new_topic_id
-        self._watches: dict[Event, Watch] = {}
+        self._watches = watches = Watches(post)
         guarded = GuardedTree(tree, epoch_version)
-        self._guarded = guarded
         self._lives = Lives(guarded)
+        self._roster = Roster(tree, watches.on(self.brokers_changed))
+        self._catalogue = Catalogue(guarded, new_topic_id, watches.on_child(self.topic_changed))
+        self._failed_disks = Notices(
+            guarded,
+            nodes.LOG_DIR_EVENTS,
+            nodes.decode_log_dir_event,
+            watches.on(self.log_dir_events),
+        )
+        self._changed_isrs = Notices(
+            guarded,
+            nodes.ISR_CHANGES,
+            nodes.decode_partitions,
+            watches.on(self.isr_notifications),
+        )
         self.outbox = Outbox(self.knowledge, broker_id, epoch, listener)
         self._partitions = Partitions(self.knowledge, guarded, self.outbox, epoch, allow_unclean)
         self._replicas = Replicas(self.knowledge, self.outbox, self._partitions)
@@ -83,7 +93,7 @@ class Term:
             self._deletion,
         )
         self._isr_changes = IsrChanges(self.knowledge, self._partitions)
-        self.balance = Balance(self.knowledge, self._partitions)
+        self.balance = Balance(self.knowledge, guarded, self._partitions)
 
     def letters(self) -> list[Letter]:
         """Return what the last event tells the brokers, in the order in which they must hear it."""
@@ -94,11 +104,11 @@ class Term:
     async def begin(self) -> None:
         """Learn everything, and put in order what the last controller left undone."""
         knowledge = self.knowledge
-        await self._clear(nodes.LOG_DIR_EVENTS)
-        await self._clear(nodes.ISR_CHANGES)
+        await self._failed_disks.clear()
+        await self._changed_isrs.clear()
         known_lives = await self._lives.known()
-        knowledge.brokers = await self._read_brokers()
-        names = await self._tree.children(nodes.TOPICS, self._watch(self.topics_changed))
+        knowledge.brokers = await self._roster.read()
+        names = await self._tree.children(nodes.TOPICS, self._watches.on(self.topics_changed))
         await self._learn(names)
         # Before anybody is elected: what a deletion has half removed must not be made again.
         going = await self._tree.children(nodes.DELETE_TOPICS)
@@ -113,7 +123,7 @@ class Term:
             (key, broker)
             for key in keys
             for broker in knowledge.replicas(key)
-            if knowledge.serves(broker, key) and key.topic not in knowledge.deleting
+            if knowledge.serves(broker, key) and not knowledge.goes(key.topic)
         )
         await self._partitions.account_for_lives(known_lives)
         await self._lives.deal_with(knowledge.brokers)
@@ -128,7 +138,7 @@ class Term:
     async def _learn(self, names: Iterable[str]) -> None:
         """Read topics that are new to this controller, with their leaders."""
         knowledge = self.knowledge
-        found = await self._read_topics(names)
+        found = await self._catalogue.read(names)
         knowledge.topics |= found
         keys = [key for name in found for key in knowledge.partitions_of(name)]
         unclear = await self._partitions.load(keys)
@@ -136,74 +146,22 @@ class Term:
             logger.error("topic %s is left alone", name)
             knowledge.forget_topic(name)
 
-    async def _read_topics(self, names: Iterable[str]) -> dict[str, Topic]:
-        """Read the assignments of topics; those that are gone, or make no sense, are left out."""
-        paths = {name: nodes.topic_path(name) for name in names}
-        found = await self._tree.get_many(list(paths.values()), self._hear_topic)
-        topics: dict[str, Topic] = {}
-        unnamed: dict[str, nodes.TopicAssignment] = {}
-        for (name, path), got in zip(paths.items(), found, strict=True):
-            if got is None:
-                continue
-            try:
-                node = nodes.TopicAssignment.decode(path, got[0])
-            except CorruptFileError as failure:
-                logger.error("topic %s is left alone: %s", name, failure)
-                continue
-            if node.topic_id == ZERO_UUID:  # made before topics had ids
-                node = nodes.TopicAssignment(
-                    self._new_topic_id(), node.replicas, node.adding, node.removing
-                )
-                unnamed[path] = node
-            topics[name] = Topic(node.topic_id, _assignments(node))
-        for path, node in unnamed.items():
-            await self._guarded.write([Set(path, node.encode())])
-        return topics
-
     # -- brokers ------------------------------------------------------------------------------
-
-    async def _read_brokers(self) -> dict[int, BrokerView]:
-        names = await self._tree.children(nodes.BROKER_IDS, self._watch(self.brokers_changed))
-        paths = {broker_id: nodes.broker_path(broker_id) for broker_id in sorted(map(int, names))}
-        found = await self._tree.get_many(list(paths.values()), self._watch(self.brokers_changed))
-        brokers: dict[int, BrokerView] = {}
-        for (broker_id, path), got in zip(paths.items(), found, strict=True):
-            if got is None:
-                continue
-            try:
-                registration = nodes.BrokerRegistration.decode(path, got[0])
-            except CorruptFileError as failure:
-                logger.error("broker %d is left out: %s", broker_id, failure)
-                continue
-            brokers[broker_id] = broker_view(broker_id, registration, got[1].czxid)
-        return brokers
 
     async def brokers_changed(self) -> None:
         """Brokers came, went, came back in between, or changed their addresses."""
         knowledge = self.knowledge
-        present = await self._read_brokers()
-        known = knowledge.brokers
-        bounced = {
-            broker
-            for broker in present.keys() & known
-            if present[broker].epoch != known[broker].epoch
-        }
-        gone = (known.keys() - present.keys()) | bounced
-        come = (present.keys() - known.keys()) | bounced
-        moved = {
-            broker
-            for broker in (present.keys() & known.keys()) - bounced
-            if present[broker] != known[broker]
-        }
+        present = await self._roster.read()
+        gone, come, moved = turnover(knowledge.brokers, present)
         if gone:
-            logger.info("brokers gone: %s", sorted(gone))
+            logger.info("brokers gone: %s", gone)
             await self._brokers_gone(gone)
             self.outbox.seal()  # a broker that is back must not be told to stop what it makes now
         for broker in moved:
             knowledge.brokers[broker] = present[broker]
         if come:
-            logger.info("brokers come: %s", sorted(come))
-            for broker in sorted(come):
+            logger.info("brokers come: %s", come)
+            for broker in come:
                 knowledge.brokers[broker] = present[broker]
             await self._brokers_come(come)
         elif moved:
@@ -228,9 +186,9 @@ class Term:
         ]
         self._partitions.close(led)
         await self._partitions.elect_missing()
-        staying = [r for r in replicas if r[0].topic not in knowledge.deleting]
+        staying = [r for r in replicas if not knowledge.goes(r[0].topic)]
         await self._replicas.take_offline(staying)
-        self._deletion.broker_gone([r for r in replicas if r[0].topic in knowledge.deleting])
+        self._deletion.broker_gone([r for r in replicas if knowledge.goes(r[0].topic)])
 
     async def _brokers_come(self, come: Iterable[int]) -> None:
         knowledge = self.knowledge
@@ -238,7 +196,7 @@ class Term:
         self.outbox.tell(come, knowledge.all_partitions)
         self.outbox.seal()  # as in `begin`
         replicas = [(key, broker) for broker in come for key in knowledge.partitions_on(broker)]
-        self._replicas.bring_online(r for r in replicas if r[0].topic not in knowledge.deleting)
+        self._replicas.bring_online(r for r in replicas if not knowledge.goes(r[0].topic))
         await self._partitions.elect_missing()
         await self.reassignment.resume(
             key for key in knowledge.moving if set(come) & set(knowledge.replicas(key))
@@ -263,16 +221,14 @@ class Term:
         shared = [
             key
             for key in knowledge.partitions_on(broker_id)
-            if len(knowledge.replicas(key)) > 1 and key in knowledge.leaderships
+            if len(knowledge.replicas(key)) > 1
+            and key in knowledge.leaderships
+            and not knowledge.goes(key.topic)
         ]
         led = [key for key in shared if knowledge.leaderships[key].leader == broker_id]
         stuck = await self._partitions.elect(led, elect_without({broker_id}))
         staying = set(stuck)
-        stoppable = [
-            (key, broker_id)
-            for key in shared
-            if key not in staying and key.topic not in knowledge.deleting
-        ]
+        stoppable = [(key, broker_id) for key in shared if key not in staying]
         await self._replicas.take_offline(
             r for r in stoppable if knowledge.replica_phase(r) is ReplicaPhase.ONLINE
         )
@@ -283,7 +239,7 @@ class Term:
     async def topics_changed(self) -> None:
         """Topics were created, or are gone."""
         knowledge = self.knowledge
-        names = await self._tree.children(nodes.TOPICS, self._watch(self.topics_changed))
+        names = await self._tree.children(nodes.TOPICS, self._watches.on(self.topics_changed))
         for name in [name for name in knowledge.topics if name not in names]:
             knowledge.forget_topic(name)
         new = [name for name in names if name not in knowledge.topics]
@@ -293,7 +249,7 @@ class Term:
     async def topic_changed(self, name: str) -> None:
         """A topic's node was written: it may have more partitions."""
         known = self.knowledge.topics.get(name)
-        found = (await self._read_topics([name])).get(name)
+        found = (await self._catalogue.read([name])).get(name)
         if known is None or found is None:
             return
         if found.topic_id != known.topic_id:
@@ -337,7 +293,11 @@ class Term:
 
     async def deletions_changed(self) -> None:
         """The deletion of topics was asked for."""
-        names = await self._tree.children(nodes.DELETE_TOPICS, self._watch(self.deletions_changed))
+        names = await self._tree.children(
+            nodes.DELETE_TOPICS, self._watches.on(self.deletions_changed)
+        )
+        if any(name not in self.knowledge.topics for name in names):
+            await self.topics_changed()  # it may be so new that its event is still to come
         await self._deletion.enqueue(names)
 
     # -- what brokers ask and answer ----------------------------------------------------------
@@ -393,101 +353,35 @@ class Term:
         """A config changed: partitions without a leader may get one now."""
         await self._partitions.elect_missing()
 
-    # -- notifications and the requests of the oldest tools ------------------------------------
+    # -- notices, and the requests of the oldest tools ------------------------------------------
 
     async def log_dir_events(self) -> None:
         """Disks failed: their brokers are asked about everything they hold."""
-        names = await self._tree.children(nodes.LOG_DIR_EVENTS, self._watch(self.log_dir_events))
-        paths = [f"{nodes.LOG_DIR_EVENTS}/{name}" for name in names]
-        failed: dict[int, None] = {}
-        for path, got in zip(paths, await self._tree.get_many(paths), strict=True):
-            try:
-                if got is not None:
-                    failed[nodes.decode_log_dir_event(path, got[0])] = None
-            except CorruptFileError as failure:
-                logger.error("a log directory's event is passed over: %s", failure)
-        for broker in failed:
+        for broker in dict.fromkeys(await self._failed_disks.read()):
             for key in self.knowledge.partitions_on(broker):
-                self.outbox.lead([broker], key)
-        await self._clear(nodes.LOG_DIR_EVENTS, names)
+                if not self.knowledge.goes(key.topic):  # it would be made again
+                    self.outbox.lead([broker], key)
+        await self._failed_disks.remove()
 
     async def isr_notifications(self) -> None:
         """Brokers of old versions changed in-sync replicas by themselves."""
-        names = await self._tree.children(nodes.ISR_CHANGES, self._watch(self.isr_notifications))
-        paths = [f"{nodes.ISR_CHANGES}/{name}" for name in names]
-        changed: dict[TopicPartition, None] = {}
-        for path, got in zip(paths, await self._tree.get_many(paths), strict=True):
-            try:
-                listed = nodes.decode_partitions(path, got[0]) if got is not None else []
-            except CorruptFileError as failure:
-                logger.error("a notice of in-sync replicas is passed over: %s", failure)
-                continue
-            for topic, number, _ in listed:
-                changed[TopicPartition(topic, number)] = None
+        told = await self._changed_isrs.read()
+        changed = dict.fromkeys(TopicPartition(t, n) for each in told for t, n, _ in each)
         keys = [key for key in changed if self.knowledge.assignment(key) is not None]
         await self._partitions.load(keys)
         self.outbox.tell(self.knowledge.brokers, keys)
         for key in keys:
             await self.reassignment.isr_changed(key)
-        await self._clear(nodes.ISR_CHANGES, names)
+        await self._changed_isrs.remove()
 
     async def legacy_reassignment(self) -> None:
         """A reassignment was asked for by a node."""
-        await self._tree.exists(nodes.LEGACY_REASSIGNMENT, self._watch(self.legacy_reassignment))
-        try:
-            await self.reassignment.take_legacy()
-        except CorruptFileError as failure:
-            logger.error("a reassignment is passed over: %s", failure)
+        more = self._watches.on(self.legacy_reassignment)
+        await self._tree.exists(nodes.LEGACY_REASSIGNMENT, more)
+        await self.reassignment.take_legacy()
 
     async def legacy_preferred_election(self) -> None:
         """An election of preferred leaders was asked for by a node."""
-        path = nodes.LEGACY_PREFERRED_ELECTION
-        await self._tree.exists(path, self._watch(self.legacy_preferred_election))
-        try:
-            data, _ = await self._tree.get(path)
-        except NoNode:
-            return
-        try:
-            listed = nodes.decode_partitions(path, data)
-            await self.balance.elect_preferred(TopicPartition(t, n) for t, n, _ in listed)
-        except CorruptFileError as failure:
-            logger.error("an election is passed over: %s", failure)
-        await self._guarded.write([Delete(path)])
-
-    async def _clear(self, parent: str, names: Iterable[str] | None = None) -> None:
-        """Remove notifications that were read, or are of an older controller's time."""
-        found = await self._tree.children(parent) if names is None else names
-        await self._guarded.write_each([(Delete(f"{parent}/{name}"),) for name in found])
-
-    def _watch(self, event: Event) -> Watch:
-        """Return the one watch for an event: set again, it still fires once for one change."""
-        watch = self._watches.get(event)
-        if watch is None:
-            watch = self._watches[event] = lambda _: self._post(event)
-        return watch
-
-    def _hear_topic(self, event: TreeEvent) -> None:
-        name = event.path.rsplit("/", 1)[1]
-        self._post(lambda: self.topic_changed(name))
-
-
-def broker_view(broker_id: int, registration: nodes.BrokerRegistration, epoch: int) -> BrokerView:
-    """Return a broker as its registration describes it."""
-    return BrokerView(
-        broker_id,
-        {name: (host, port) for name, host, port in registration.endpoints},
-        registration.rack,
-        epoch,
-        {name: PROTOCOLS.get(text, 0) for name, text in registration.protocols.items()},
-    )
-
-
-def _assignments(node: nodes.TopicAssignment) -> dict[int, Assignment]:
-    return {
-        number: Assignment(
-            tuple(replicas),
-            tuple(node.adding.get(number, ())),
-            tuple(node.removing.get(number, ())),
-        )
-        for number, replicas in node.replicas.items()
-    }
+        more = self._watches.on(self.legacy_preferred_election)
+        await self._tree.exists(nodes.LEGACY_PREFERRED_ELECTION, more)
+        await self.balance.take_legacy()

@@ -9,6 +9,7 @@ from barnabas.controller.election import (
     elect_any,
     elect_in_sync,
     elect_preferred,
+    elect_proven,
     elect_target,
     elect_without,
 )
@@ -95,3 +96,21 @@ def test_without(
 ) -> None:
     """Another one in sync, and those who leave are in sync no longer."""
     assert elect_without(leaving)((1, 2, 3), present, alive) == elected
+
+
+@pytest.mark.parametrize(
+    ("unproven", "present", "alive", "elected"),
+    [
+        ({2}, led(1, 1, 2, 3), {1, 2, 3}, Elected(1, (1, 3))),
+        ({1}, led(1, 1, 2, 3), {1, 2, 3}, Elected(2, (2, 3))),
+        (set(), led(1, 1, 2, 3), {1, 3}, Elected(1, (1, 3))),
+        ({1, 2}, led(1, 1, 2), {1, 2, 3}, Elected(1, (1, 2))),
+        ({2}, led(-1, 2), {1, 2, 3}, Elected(2, (2,))),
+        ({2}, led(1, 1, 2), {3}, None),
+    ],
+)
+def test_proven(
+    unproven: set[int], present: Leadership, alive: set[int], elected: Elected | None
+) -> None:
+    """Whoever has lived on; where nobody in sync has, those who are back."""
+    assert elect_proven(unproven)((1, 2, 3), present, alive) == elected

@@ -114,6 +114,7 @@ def test_metadata_tells_who_is_offline() -> None:
 def test_a_topic_that_goes() -> None:
     """Nobody leads it any more, and no epoch of a leader outdates the order to stop."""
     knowledge = known(1)
+    knowledge.assign(T1, Assignment((1, 2)))
     knowledge.deleting.add("t")
     box = outbox(knowledge)
     box.tell([1], [T0])
@@ -124,6 +125,16 @@ def test_a_topic_that_goes() -> None:
     assert metadata.topic_states[0].partition_states[0].leader == -2
     [state] = stop.topic_states[0].partition_states
     assert (state.leader_epoch, state.delete_partition) == (-2, True)
+
+
+def test_a_topic_that_goes_when_its_move_has_ended_is_found_until_then() -> None:
+    knowledge = known(1)
+    knowledge.deleting.add("t")
+    box = outbox(knowledge)
+    box.tell([1], [T0, T1])
+    [letter] = box.take()
+    assert isinstance(letter.request, UpdateMetadataRequest)
+    assert [each.leader for each in letter.request.topic_states[0].partition_states] == [1, 1]
 
 
 def test_a_stop_carries_the_epoch_and_deletes_if_anyone_asked_to() -> None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from random import Random
-from typing import Any
 
 import pytest
+from tests.unit.controller.asking import T0, grant, runs, wish
 from tests.unit.controller.office import Office
 
 from barnabas.controller import nodes
@@ -19,34 +18,6 @@ from barnabas.model.errors import RequestError
 from barnabas.model.ids import TopicPartition
 from barnabas.wire.messages.leader_and_isr import LeaderAndIsrRequest
 from barnabas.wire.messages.update_metadata import UpdateMetadataRequest
-
-T0 = TopicPartition("t", 0)
-
-
-def runs(test: Callable[[], Awaitable[None]]) -> Callable[[], None]:
-    """Run an async test."""
-
-    def run() -> None:
-        asyncio.run(test())  # type: ignore[arg-type]
-
-    run.__name__, run.__doc__ = test.__name__, test.__doc__
-    return run
-
-
-def wish(office: Office, key: TopicPartition, *isr: int, **changes: Any) -> Wish:
-    held = office.knowledge.leaderships[key]
-    made = Wish(key, held.leader_epoch, isr, (-1,) * len(isr), held.partition_epoch, False)
-    return made._replace(**changes)
-
-
-async def grant(office: Office, key: TopicPartition, *isr: int) -> None:
-    """The leader of a partition asks for these in-sync replicas, and gets them."""
-    leader = office.knowledge.leaderships[key].leader
-    answers = await office.term.alter_partitions(leader, -1, [wish(office, key, *isr)])
-    assert isinstance(answers, dict)
-    assert answers[key].error is ErrorCode.NONE
-    office.deliver()
-    await office.settle()
 
 
 @runs

@@ -1,0 +1,81 @@
+"""A broker's place in its cluster: the tree that it shares, its ids there, and its registration.
+
+Each registration is a life of the broker, and the tree numbers them: `epoch` grows with each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
+
+from barnabas.broker.logs import Logs
+from barnabas.broker.registration import Registration
+from barnabas.config.broker import BrokerOptions
+from barnabas.controller import nodes
+from barnabas.controller.cluster import BrokerView
+from barnabas.controller.roster import PROTOCOLS
+from barnabas.coordination.contract import Coordination
+from barnabas.coordination.embedded import EmbeddedCoordination, EmbeddedStore
+from barnabas.model.errors import StorageError
+
+COORDINATION_FILE = "coordination.sqlite"
+
+
+class Membership:
+    """What one broker is to the others."""
+
+    def __init__(
+        self, tree: Coordination, options: BrokerOptions, random_bytes: Callable[[int], bytes]
+    ) -> None:
+        self.tree = tree
+        self._options = options
+        self._registration = Registration(tree, random_bytes, options.zookeeper_session_timeout_ms)
+
+    async def join(self, identity: Mapping[str, str]) -> None:
+        """Open a session, and find the cluster's id and the broker's; `identity` is on disk."""
+        await self.tree.start()
+        self.cluster_id = await self._registration.cluster_id(
+            identity.get("cluster.id"), private=self._options.zookeeper_connect is None
+        )
+        self.broker_id = await self._registration.broker_id(
+            self._options, identity.get("broker.id")
+        )
+
+    async def register(
+        self, options: BrokerOptions, ports: Mapping[str, int], now_ms: int
+    ) -> BrokerView:
+        """Tell the cluster where this broker listens: a new life of it begins."""
+        told = options.endpoints.advertise(ports, self._registration.default_host())
+        dialled = options.advertised_listeners is None
+        registration = nodes.BrokerRegistration(
+            [(each.name, each.host, each.port) for each in told],
+            {each.name: each.protocol.name for each in told},
+            options.broker_rack,
+            now_ms,
+        )
+        self.view = BrokerView(
+            self.broker_id,
+            {each.name: (None if dialled else each.host, each.port) for each in told},
+            options.broker_rack,
+            await self._registration.register(self.broker_id, registration),
+            {each.name: PROTOCOLS[each.protocol.name] for each in told},
+        )
+        return self.view
+
+
+def zookeeper_tree(options: BrokerOptions) -> Coordination:
+    """Return a session with the ensemble; imported here, as its library is an extra."""
+    from barnabas.coordination.zookeeper import ZooKeeperCoordination
+    from barnabas.coordination.zookeeper_settings import settings_of
+
+    return ZooKeeperCoordination(settings_of(options))
+
+
+def embedded_tree(logs: Logs, executor: Executor | None, path: str) -> Coordination:
+    """Return the tree of a broker that is alone, in a file beside the logs at `path`."""
+    if path in logs.offline:
+        raise StorageError(
+            f"{path} holds {COORDINATION_FILE}, without which no topic is known: "
+            f"{logs.offline[path]}"
+        )
+    return EmbeddedCoordination(EmbeddedStore(f"{path}/{COORDINATION_FILE}", executor))

@@ -1,0 +1,65 @@
+"""The topics that are in the tree, with their assignments; those that make no sense are left alone.
+
+A topic that was made before topics had ids is given one.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+
+from barnabas.controller import nodes
+from barnabas.controller.guarded_tree import GuardedTree
+from barnabas.controller.knowledge import Topic
+from barnabas.controller.leadership import Assignment
+from barnabas.coordination.contract import BadVersion, Set, Watch
+from barnabas.model.errors import CorruptFileError
+from barnabas.model.ids import ZERO_UUID, Uuid
+
+logger = logging.getLogger("barnabas.controller")
+
+
+class Catalogue:
+    """Reads topics, and has a watch hear of the next change to each."""
+
+    def __init__(self, tree: GuardedTree, new_topic_id: Callable[[], Uuid], changed: Watch) -> None:
+        self._tree = tree
+        self._new_topic_id = new_topic_id
+        self._changed = changed
+
+    async def read(self, names: Iterable[str]) -> dict[str, Topic]:
+        """Return topics; those that are gone are left out."""
+        paths = {name: nodes.topic_path(name) for name in names}
+        found = await self._tree.tree.get_many(list(paths.values()), self._changed)
+        topics: dict[str, Topic] = {}
+        overtaken: list[str] = []
+        for (name, path), got in zip(paths.items(), found, strict=True):
+            if got is None:
+                continue
+            try:
+                node = nodes.TopicAssignment.decode(path, got[0])
+            except CorruptFileError as failure:
+                logger.error("topic %s is left alone: %s", name, failure)
+                continue
+            if node.topic_id == ZERO_UUID:
+                node = nodes.TopicAssignment(
+                    self._new_topic_id(), node.replicas, node.adding, node.removing
+                )
+                try:
+                    await self._tree.write([Set(path, node.encode(), got[1].version)])
+                except BadVersion:
+                    overtaken.append(name)
+                    continue
+            topics[name] = Topic(node.topic_id, _assignments(node))
+        return topics | await self.read(overtaken) if overtaken else topics
+
+
+def _assignments(node: nodes.TopicAssignment) -> dict[int, Assignment]:
+    return {
+        number: Assignment(
+            tuple(replicas),
+            tuple(node.adding.get(number, ())),
+            tuple(node.removing.get(number, ())),
+        )
+        for number, replicas in node.replicas.items()
+    }

@@ -1,0 +1,56 @@
+"""What brokers leave below one node for the controller to find: failed disks, in-sync replicas.
+
+A notice is removed once it was acted upon. Those of an older controller's time say nothing that a
+new one does not find out by itself.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from barnabas.controller.guarded_tree import GuardedTree
+from barnabas.coordination.contract import Delete, Watch
+from barnabas.model.errors import CorruptFileError
+
+logger = logging.getLogger("barnabas.controller")
+
+Told = TypeVar("Told")
+
+
+class Notices(Generic[Told]):
+    """The notices of one kind."""
+
+    def __init__(
+        self, tree: GuardedTree, parent: str, decode: Callable[[str, bytes], Told], more: Watch
+    ) -> None:
+        """Look below `parent`; `more` hears of what comes after a look."""
+        self._tree = tree
+        self._parent = parent
+        self._decode = decode
+        self._more = more
+        self._read: list[str] = []
+
+    async def read(self) -> list[Told]:
+        """Return what is told; a notice that makes no sense is passed over."""
+        names = await self._tree.tree.children(self._parent, self._more)
+        self._read = [f"{self._parent}/{name}" for name in names]
+        told: list[Told] = []
+        found = await self._tree.tree.get_many(self._read)
+        for path, got in zip(self._read, found, strict=True):
+            try:
+                if got is not None:
+                    told.append(self._decode(path, got[0]))
+            except CorruptFileError as failure:
+                logger.error("a notice is passed over: %s", failure)
+        return told
+
+    async def remove(self) -> None:
+        """Remove the notices that were read."""
+        await self._tree.write_each([(Delete(path),) for path in self._read])
+
+    async def clear(self) -> None:
+        """Remove all that are there, unread."""
+        names = await self._tree.tree.children(self._parent)
+        await self._tree.write_each([(Delete(f"{self._parent}/{name}"),) for name in names])

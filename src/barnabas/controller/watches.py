@@ -1,0 +1,41 @@
+"""A term's ears: what changes in the tree becomes an event in the controller's queue.
+
+Watches fire once, and are set by the reads that look at what they watch, so nothing that changes in
+between is missed. There is one watch per event: set again by another read before it has fired, it
+still fires once for one change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
+from barnabas.coordination.contract import Event as TreeEvent
+from barnabas.coordination.contract import Watch
+
+Event: TypeAlias = Callable[[], Awaitable[None]]
+"""Something that happened, as what the controller does about it."""
+
+
+class Watches:
+    """The watches of one term."""
+
+    def __init__(self, post: Callable[[Event], None]) -> None:
+        self._post = post
+        self._watches: dict[Event, Watch] = {}
+
+    def on(self, event: Event) -> Watch:
+        """Return the watch for an event."""
+        watch = self._watches.get(event)
+        if watch is None:
+            watch = self._watches[event] = lambda _: self._post(event)
+        return watch
+
+    def on_child(self, event: Callable[[str], Awaitable[None]]) -> Watch:
+        """Return a watch for many nodes, whose event is told the name of the one that changed."""
+
+        def hear(change: TreeEvent) -> None:
+            name = change.path.rsplit("/", 1)[1]
+            self._post(lambda: event(name))
+
+        return hear
