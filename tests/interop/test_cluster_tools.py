@@ -63,7 +63,7 @@ def test_reassignment(run: Tool, cluster: Cluster, name: str, tmp_path: Path) ->
     option = f"--reassignment-json-file={plan}"
     started = run("kafka-reassign-partitions", option, "--execute", "--throttle=10000000")
     assert "Successfully started partition reassignments" in started
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while "still in progress" in (out := run("kafka-reassign-partitions", option, "--verify")):
         assert time.monotonic() < deadline, out
     assert out.count("is completed") == 2
@@ -90,7 +90,7 @@ def test_leader_election(run: Tool, cluster: Cluster, name: str) -> None:
     one = [f"--topic={name}", "--partition=0"]
     cluster.kill(1)
     cluster.start(1)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while "Isr: 0,2,1" not in (out := run("kafka-topics", "--describe", f"--topic={name}")):
         assert time.monotonic() < deadline, out
     assert "Leader: 0" in out

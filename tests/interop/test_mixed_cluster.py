@@ -27,7 +27,7 @@ from barnabas.testing.zookeeper import ZooKeeperServer
 
 pytestmark = pytest.mark.interop
 
-DEADLINE_S = 60.0
+DEADLINE_S = 120.0
 OURS = 0
 THEIRS = (1, 2)
 OPTIONS = {

@@ -19,7 +19,7 @@ from tools.processes import free_port
 from barnabas.testing.process import ProcessRunner
 from barnabas.testing.zookeeper import ZooKeeperServer
 
-DEADLINE_S = 40.0
+DEADLINE_S = 120.0
 SESSION_MS = 3000
 OPTIONS = {
     "zookeeper.session.timeout.ms": SESSION_MS,
@@ -40,11 +40,9 @@ OPTIONS = {
 }
 
 
-def wait_for(
-    condition: Callable[[], object], what: str | Callable[[], str], deadline_s: float = DEADLINE_S
-) -> None:
+def wait_for(condition: Callable[[], object], what: str | Callable[[], str]) -> None:
     """Wait until something holds, and fail with its name if it never does."""
-    deadline = time.monotonic() + deadline_s
+    deadline = time.monotonic() + DEADLINE_S
     while not condition():
         told = what if isinstance(what, str) else what()
         assert time.monotonic() < deadline, f"in vain: {told}"
@@ -279,7 +277,6 @@ class WiredCluster:
                     f"equal replicas of {topic}-{partition}: sizes "
                     f"{[len(self.bytes_of(n.number, topic, partition)) for n in self.nodes]}"
                 ),
-                deadline_s=30,
             )
 
 
