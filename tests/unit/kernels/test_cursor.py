@@ -238,6 +238,65 @@ def test_damaged_records(kernels: Kernels) -> None:
         cursor(kernels, bytes(old)).take(1)
 
 
+def with_leftovers(kernels: Kernels, base_offset: int, packed: bool) -> bytes:
+    """Return a batch of three records with bytes after the last one."""
+    more = b"more"
+    builder = kernels.BatchBuilder()
+    for index in range(3):
+        builder.append(T0, None, b"%d" % index, (), index)
+    if packed:
+        return bytes(
+            builder.finish(
+                base_offset=base_offset,
+                codec=1,
+                compress=lambda data: zlib.compress(bytes(data) + more),
+            )
+        )
+    batch = bytes(builder.finish(base_offset=base_offset))
+    size = int.from_bytes(batch[8:12], "big") + len(more)
+    return batch[:8] + size.to_bytes(4, "big") + batch[12:] + more
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("before", [0, 2])
+@pytest.mark.parametrize("chunk", [1, 2, 3, 9])
+def test_leftover_bytes_are_told(kernels: Kernels, packed: bool, before: int, chunk: int) -> None:
+    """A batch with bytes after its last record raises there, again and again, as in Kafka."""
+    data = with_leftovers(kernels, before, packed) + build(kernels, [(b"later",)], before + 3)
+    if before:
+        data = build(kernels, [(b"a",)] * before) + data
+    expected = list(range(before + 2))  # all but the last record, which is in doubt
+    read = cursor(kernels, data, check_crcs=False)
+    found: list[int] = []
+    while len(found) < len(expected):
+        taken = offsets(read.take(chunk))
+        assert taken, "nothing is told before what is whole was given"
+        found += taken
+    assert found == expected
+    for _ in range(2):
+        with pytest.raises(CorruptRecordError, match="left over after the last record"):
+            read.take(chunk)
+    assert read.position == before + 2
+    assert not read.exhausted
+
+    store = kernels.ColumnStore()
+    read = cursor(kernels, data, check_crcs=False)
+    while store.count < len(expected):
+        assert read.fill(store, chunk)
+    for _ in range(2):
+        with pytest.raises(CorruptRecordError, match="left over after the last record"):
+            read.fill(store, chunk)
+    assert store.count == len(expected)
+
+
+def test_leftover_bytes_after_records_that_were_seen(kernels: Kernels) -> None:
+    """Reading from the middle of such a batch, or from its last record, does not hide it."""
+    data = with_leftovers(kernels, 0, False)
+    assert offsets(cursor(kernels, data, 1, check_crcs=False).take(9)) == [1]
+    with pytest.raises(CorruptRecordError, match="record 3 of the batch"):
+        cursor(kernels, data, 2, check_crcs=False).take(9)
+
+
 def test_deserializers(kernels: Kernels) -> None:
     """Functions get the bytes; objects get topic, headers and bytes, as kafka-python's do."""
 

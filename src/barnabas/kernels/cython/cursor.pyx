@@ -322,18 +322,24 @@ cdef class RecordCursor:
         self.attributes = attributes
         return 0
 
-    cdef int leave(self) except -1:
+    cdef void leave(self) noexcept:
         """Be done with the batch; its last offsets may have no record any more."""
-        if self.cursor != self.end:
-            fault_at = self.count
-            self.close_batch()
-            raise corrupt_record(fault_at, FAULT_LEFTOVER)
         self.position = self.last_offset + 1
         self.leader_epoch = self.batch_epoch
         self.close_batch()
         if self.last_byte - self.next_batch < HEADER_BYTES:
             self.release()
-        return 0
+
+    cdef inline int read(self, Layout* layout) noexcept nogil:
+        """Read the next record; the last one counts only if nothing is left after it."""
+        cdef int fault = read_layout(self.cursor, self.end, layout)
+        if not fault and self.index + 1 == self.count and layout.end != self.end:
+            return FAULT_LEFTOVER
+        return fault
+
+    cdef object damage(self, int fault):
+        """Return what to raise where a record cannot be read."""
+        return corrupt_record(self.count if fault == FAULT_LEFTOVER else self.index, fault)
 
     cdef inline int64_t offset_at(self, Layout* layout) noexcept nogil:
         return <int64_t>(<uint64_t>self.base_offset + <uint64_t><int64_t>layout.offset_delta)
@@ -395,9 +401,9 @@ cdef class RecordCursor:
             while count > 0:
                 if self.index >= self.count and not self.open_batch():
                     break
-                fault = read_layout(self.cursor, self.end, &layout)
+                fault = self.read(&layout)
                 if fault:
-                    raise corrupt_record(self.index, fault)
+                    raise self.damage(fault)
                 if self.offset_at(&layout) >= self.position:
                     record = self.make(&layout)
                     records.append(record)
@@ -437,7 +443,7 @@ cdef class RecordCursor:
                 if fault == FULL:
                     break
                 if fault:
-                    raise corrupt_record(self.index, fault)
+                    raise self.damage(fault)
                 if self.index >= self.count:
                     self.leave()
         except Exception:
@@ -453,7 +459,7 @@ cdef class RecordCursor:
         cdef int64_t offset
         cdef int fault
         while count > 0 and self.index < self.count:
-            fault = read_layout(self.cursor, self.end, &layout)
+            fault = self.read(&layout)
             if fault:
                 return fault
             offset = self.offset_at(&layout)

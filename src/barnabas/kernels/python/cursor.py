@@ -3,7 +3,8 @@
 A batch is opened when its first record is: its CRC is checked, it is decompressed, and whole
 batches that the user must not see are passed over (below the wanted offset, transaction markers,
 aborted transactions). The position moves past whatever is left out, and past the end of a batch
-whose last records compaction took.
+whose last records compaction took. A record that cannot be read stops the reader before it, for
+good: so does the last record of a batch that has more bytes than its records need.
 """
 
 from __future__ import annotations
@@ -211,6 +212,8 @@ class RecordCursor:
             layout = read_layout(self._records, self._place, len(self._records))
         except RecordFault as failure:
             raise corrupt_record(self._index, failure.fault) from None
+        if self._index + 1 == header[12] and layout.end != len(self._records):
+            raise corrupt_record(header[12], Fault.LEFTOVER)
         record = None
         if wrap64(header[0] + layout.offset_delta) >= self.position:
             record = self._make(header, layout)
@@ -220,8 +223,6 @@ class RecordCursor:
         self._index += 1
         if self._index == header[12]:
             self._batch = None
-            if self._place != len(self._records):
-                raise corrupt_record(self._index, Fault.LEFTOVER)
             self.position = header[0] + header[6] + 1
             self.leader_epoch = header[2]
         return record
