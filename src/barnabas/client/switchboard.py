@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from barnabas.client.addresses import Address, parse_address, parse_addresses
 from barnabas.client.cluster import ClusterView
 from barnabas.client.connection import FRAME_BYTES_MAX, Connection
-from barnabas.client.errors import NetworkError, NoBrokersAvailable
+from barnabas.client.errors import KafkaTimeoutError, NetworkError, NoBrokersAvailable
 from barnabas.client.freshness import Freshness
 from barnabas.client.lines import Lines
 from barnabas.client.opening import Login
@@ -41,6 +41,10 @@ if TYPE_CHECKING:  # the tools on the command line do without options of clients
     from barnabas.config.clients.common import CommonOptions
 
 Result = TypeVar("Result")
+
+_GRACE_S = 0.1
+"""How much later than its time an operation is given up: a request that is not answered in just
+that time says more about it."""
 
 
 class Target(Enum):
@@ -219,22 +223,33 @@ class Switchboard:
         """Run `attempt` until it succeeds, fails for good or time is up; raise its last failure.
 
         When a failure blames the view of the cluster, `topics` are refreshed before the next
-        attempt.
+        attempt. An attempt that is under way when the time is up is given up.
         """
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + (timeout_ms or self.request_timeout_ms) / 1000
+        limit_ms = timeout_ms or self.request_timeout_ms
+        began_s = loop.time()
+        deadline = began_s + limit_ms / 1000
         failures, stale = 0, False
+        last: BarnabasError | None = None
         while True:
             try:
-                if stale:
-                    await self.refresh(topics)
-                    stale = False
-                return await attempt()
+                async with asyncio.timeout_at(deadline + _GRACE_S):
+                    if stale:
+                        await self.refresh(topics)
+                        stale = False
+                    return await attempt()
+            except TimeoutError:
+                raise last or self._too_late(limit_ms) from None
             except BarnabasError as failure:
                 failures += 1
+                last = failure
                 decision = verdict(failure)
                 pause = self._retry.delay_ms(failures) / 1000
-                if decision is Verdict.FAIL or loop.time() + pause > deadline:
+                if decision is Verdict.FAIL:
+                    raise
+                if loop.time() + pause > deadline:
+                    elapsed_ms = (loop.time() - began_s) * 1000
+                    failure.add_note(f"given up after {failures} attempts in {elapsed_ms:.0f} ms")
                     raise
                 stale = stale or decision is Verdict.REFRESH
             await asyncio.sleep(pause)
@@ -255,6 +270,13 @@ class Switchboard:
         if connection is None:
             self._lines.attempt(address, lane)
         return connection
+
+    def usable(self, node_id: int, *, lane: str = "") -> Connection | None:
+        """Return an open connection to a broker, if there is one; none is opened."""
+        broker = self.cluster.brokers.get(node_id)
+        if broker is None:
+            return None
+        return self._lines.usable(Address(broker.host, broker.port), lane)
 
     def failure(self, node_id: int, *, lane: str = "") -> BarnabasError | None:
         """Return why a broker could not be reached at the last attempt, if it could not."""
@@ -382,6 +404,13 @@ class Switchboard:
             self._answered_s = None
             self.cluster.forget_brokers()
             self._stir()
+
+    def _too_late(self, limit_ms: float) -> BarnabasError:
+        """Say that not even the first attempt came to an end."""
+        if self._answered_s is None:
+            asked = ", ".join(str(address) for address in self._bootstrap)
+            return NoBrokersAvailable(f"no answer within {limit_ms:g} ms from {asked}")
+        return KafkaTimeoutError(f"no outcome within {limit_ms:g} ms")
 
     async def _address(self, to: Destination) -> Address:
         """Find a destination in the cluster view, looking again once if it is not there."""

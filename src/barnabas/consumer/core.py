@@ -41,6 +41,9 @@ from barnabas.structs import OffsetAndMetadata
 _ATTEND_MS = 100.0
 """How often a consumer that polls all the time attends to its group and its commits."""
 
+_PARTING_MS = 1000.0
+"""How long the end waits for brokers to hear of it: they forget by themselves, if later."""
+
 
 class ConsumerCore:
     """The parts of one consumer, put together."""
@@ -141,6 +144,7 @@ class ConsumerCore:
 
     async def close(self, *, commit: bool = True, timeout_ms: float | None = None) -> None:
         """Leave the group (committing first with auto-commit) and end everything."""
+        deadline_ms = self.now_ms() + min(_PARTING_MS, self._timeout_ms(timeout_ms))
         self.fetcher.close()
         self._unwatch()
         try:
@@ -151,6 +155,7 @@ class ConsumerCore:
                 self._finding.cancel()
                 await asyncio.gather(self._finding, return_exceptions=True)
             await self._positions.close()
+            await self.fetcher.parted(max(0.0, deadline_ms - self.now_ms()))
             await self.board.close()
             self.shelf.clear()
             self.subscription.interceptors.close()

@@ -42,6 +42,7 @@ class FetchPlan:
         self.flows: dict[TopicPartition, Flow] = {}
         self.lanes: dict[int, tuple[Lane, ...]] = {}
         self._ahead_max = ahead_max
+        self._sources: set[int] = set()
         self._wait_ms = wait_ms
         self._sessions = sessions
 
@@ -86,11 +87,30 @@ class FetchPlan:
     def hungry(self, cluster: ClusterView, now_ms: float) -> dict[int, list[Flow]]:
         """Return the flows to fetch now, by broker."""
         hungry: dict[int, list[Flow]] = {}
+        self._sources = set()
         for flow in self.flows.values():
             source = self._source(flow, cluster, now_ms)
-            if source is not None and flow.obstacle(now_ms, self._ahead_max) is None:
+            if source is None:
+                continue
+            self._sources.add(source)
+            if flow.obstacle(now_ms, self._ahead_max) is None:
                 hungry.setdefault(source, []).append(flow)
         return hungry
+
+    def deserted(self) -> list[tuple[int, Lane]]:
+        """Take out the lanes to brokers that no flow was to be fetched from at the last look.
+
+        Lanes with a fetch under way stay until it is answered, and all do while a flow has no
+        leader, as that may come back.
+        """
+        if self.leaderless():
+            return []
+        left = [
+            node_id
+            for node_id, lanes in self.lanes.items()
+            if node_id not in self._sources and all(lane.busy_since_ms is None for lane in lanes)
+        ]
+        return [(node_id, lane) for node_id in left for lane in self.lanes.pop(node_id)]
 
     def next_ms(self, now_ms: float) -> float | None:
         """Return when the next pause after an error ends."""

@@ -2,7 +2,7 @@
 
 A plain object. A session begins with a full fetch that names every partition; when the broker opens
 a session, later fetches name what is new, what moved, and what is to be forgotten. Whenever either
-side may have lost track, the next fetch is full again.
+side may have lost track, the next fetch is full again. `end` gives the broker its memory back.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from barnabas.model.ids import TopicPartition, Uuid
 _NO_SESSION = 0
 _FULL = 0
 _SESSIONLESS = -1
+_FINAL = -1  # the same number says "no more" where it comes with the id of a session
 _EPOCH_MAX = 2**31 - 1
 
 SESSION_ERRORS = frozenset(
@@ -97,6 +98,14 @@ class FetchSession:
             self._epoch = 1 if session_id != _NO_SESSION else _FULL
         else:
             self._epoch = 1 if self._epoch == _EPOCH_MAX else self._epoch + 1
+
+    def end(self) -> Plan | None:
+        """Return the last fetch of the session, which names nothing; None if there is none."""
+        if self._id == _NO_SESSION:
+            return None
+        last = Plan(self._id, _FINAL, [], [])
+        self._id, self._epoch, self._known = _NO_SESSION, _FULL, {}
+        return last
 
     def failed(self) -> None:
         """Take notice that an answer was lost or refused: close the session, begin another."""

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from barnabas.client.addresses import Address
 from barnabas.client.cluster import BrokerAddress
 from barnabas.client.connection import Connection
 from barnabas.client.retry import Backoff
@@ -23,6 +24,7 @@ from barnabas.consumer.fetch_session import SESSION_ERRORS, Plan, Wanted
 from barnabas.consumer.flow import Flow
 from barnabas.consumer.news import News, OutOfRange, Refused
 from barnabas.consumer.old_formats import to_batches
+from barnabas.consumer.partings import Partings
 from barnabas.consumer.positions import Positions
 from barnabas.consumer.shelf import Chunk, Shelf
 from barnabas.consumer.subscription import Subscription
@@ -97,6 +99,7 @@ class Fetcher:
         self._loop = asyncio.get_running_loop()
         self._soon: asyncio.Handle | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._partings = Partings(board)
         self._unwatch = board.watch(self.stir)
         self._closed = False
 
@@ -111,13 +114,22 @@ class Fetcher:
             self._soon = self._loop.call_soon(self._look)
 
     def close(self) -> None:
-        """Fetch no more; answers that still come are dropped."""
+        """Fetch no more, and end the sessions; answers that still come are dropped."""
+        if self._closed:
+            return
         self._closed = True
         self._unwatch()
+        for node_id, lanes in self.plan.lanes.items():
+            for lane in lanes:
+                self._partings.part(node_id, lane.session)
         for handle in (self._soon, self._timer):
             if handle is not None:
                 handle.cancel()
         self._soon = self._timer = None
+
+    async def parted(self, timeout_ms: float) -> None:
+        """Wait until the brokers have heard of the end, but no longer than that."""
+        await self._partings.heard(timeout_ms)
 
     def _now_ms(self) -> float:
         return self._loop.time() * 1000
@@ -134,6 +146,8 @@ class Fetcher:
         for node_id, flows in plan.hungry(cluster, now_ms).items():
             if not self.ahead or self.ahead < self._options.fetch_max_bytes:
                 self._approach(node_id, flows)
+        for node_id, lane in plan.deserted():
+            self._partings.part(node_id, lane.session)
         due_ms = plan.next_ms(now_ms)
         if plan.leaderless():
             # Elections take a moment, and metadata that did not change calls nobody.
@@ -248,7 +262,8 @@ class Fetcher:
             if code is ErrorCode.NONE:
                 self._receive(response, wanted, versions, now_ms, node_id)
             elif code not in SESSION_ERRORS:
-                self._all_failed(versions, request_error(code), now_ms, node_id)
+                failure = request_error(code, f"Fetch{self._place(node_id)}: {code.meaning}")
+                self._all_failed(versions, failure, now_ms, node_id)
         self._look_now()
 
     def _look_now(self) -> None:
@@ -312,7 +327,7 @@ class Fetcher:
         """Take one partition's part of an answer; tell whether the user's side gets something."""
         code = ErrorCode.of(data.error_code)
         if code is not ErrorCode.NONE:
-            return self._refused(flow, want, code, data, response, now_ms)
+            return self._refused(flow, want, code, data, response, now_ms, node_id)
         state = flow.state
         state.high_watermark = data.high_watermark
         state.last_stable_offset = data.last_stable_offset
@@ -369,8 +384,12 @@ class Fetcher:
         data: PartitionData,
         response: FetchResponse,
         now_ms: float,
+        node_id: int,
     ) -> bool:
-        failure = request_error(code, f"{flow.partition} at offset {want.offset}: {code.meaning}")
+        failure = request_error(
+            code,
+            f"{flow.partition} at offset {want.offset}{self._place(node_id)}: {code.meaning}",
+        )
         self.counts.failures += 1
         if code is ErrorCode.OFFSET_OUT_OF_RANGE:
             if flow.preferred_id >= 0:  # a follower may lag behind: its leader has the last word
@@ -387,6 +406,11 @@ class Fetcher:
             self._back_off(flow, failure, now_ms)
             return False
         return self._halt(flow, Refused(flow.state, flow.version, failure))
+
+    def _place(self, node_id: int) -> str:
+        broker = self._board.cluster.brokers.get(node_id)
+        address = f" ({Address(broker.host, broker.port)})" if broker is not None else ""
+        return f" on broker {node_id}{address}"
 
     def _halt(self, flow: Flow, news: News) -> bool:
         """Fetch no more of a partition until the user has heard the news and moved."""

@@ -123,10 +123,8 @@ class Shelf:
             cursor = chunk.cursor
             try:
                 records = cursor.take(count)
+            finally:
                 self._put_back(chunk)
-            except Exception:
-                self._ready.appendleft(chunk)
-                raise
             if records:
                 self.records += len(records)
                 epoch = cursor.leader_epoch
@@ -213,12 +211,12 @@ class Shelf:
             self._release(item)
 
     def _put_back(self, chunk: Chunk) -> None:
-        """Keep what is left of a chunk for the next time."""
-        if not chunk.cursor.exhausted:
-            self._ready.appendleft(chunk)
+        """Keep what is left of a chunk for the next time, also if it is no good."""
+        if chunk.cursor.exhausted and chunk.cursor.progressed:
+            self._release(chunk)
             return
-        self._release(chunk)
-        if not chunk.cursor.progressed:
+        self._ready.appendleft(chunk)
+        if chunk.cursor.exhausted:
             raise RecordTooLargeError(
                 f"{chunk.state.partition}: the record at offset {chunk.cursor.position} is larger "
                 f"than what was fetched ({chunk.size} bytes); raise max.partition.fetch.bytes"

@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 
 from barnabas.client.addresses import Address
-from barnabas.client.errors import ConnectError
+from barnabas.client.errors import ConnectError, KafkaTimeoutError, NoBrokersAvailable
 from barnabas.client.switchboard import CONTROLLER, Switchboard
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import TopicPartition
 from barnabas.simulation.world import Host, World
 from barnabas.testing.scripted_broker import CLOSE, Closing, ScriptedBroker
+from barnabas.wire.messages.api_versions import ApiVersionsRequest
 from barnabas.wire.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from barnabas.wire.messages.metadata import (
     MetadataRequest,
@@ -259,6 +260,58 @@ def test_retrying_gives_up_when_time_is_up() -> None:
         return attempts
 
     assert converse(client) > 2
+
+
+def test_retrying_does_not_wait_for_an_attempt_that_outlasts_its_time() -> None:
+    async def client(board: Switchboard, pair: Pair) -> None:
+        await board.refresh()
+        with pytest.raises(KafkaTimeoutError, match="no outcome within 20 ms"):
+            await board.retrying(asyncio.Event().wait, timeout_ms=20)
+
+    converse(client)
+
+
+def test_retrying_tells_of_the_failure_before_an_attempt_that_outlasts_its_time() -> None:
+    async def client(board: Switchboard, pair: Pair) -> None:
+        failures = [RequestError(ErrorCode.REQUEST_TIMED_OUT, "busy")]
+
+        async def attempt() -> None:
+            if failures:
+                raise failures.pop()
+            await asyncio.Event().wait()
+
+        with pytest.raises(RequestError, match="busy"):
+            await board.retrying(attempt, timeout_ms=50)
+
+    converse(client)
+
+
+def test_brokers_that_say_nothing_are_named_when_the_time_is_up() -> None:
+    async def look() -> None:
+        silent: dict[Any, Any] = {ApiVersionsRequest: lambda request, version: None}
+        async with (
+            ScriptedBroker(silent) as broker,
+            Switchboard([broker.address], connect_timeout_ms=60_000) as board,
+        ):
+            with pytest.raises(NoBrokersAvailable, match="no answer within 20 ms") as caught:
+                await board.retrying(board.refresh, timeout_ms=20)
+            assert str(broker.address) in str(caught.value)
+
+    asyncio.run(asyncio.wait_for(look(), 10))
+
+
+def test_a_connection_that_is_there_is_given_and_none_is_opened() -> None:
+    async def client(board: Switchboard, pair: Pair) -> None:
+        assert board.usable(2) is None
+        await board.refresh()
+        assert board.usable(2) is None
+        assert board.usable(9) is None
+        assert await asked(board, 2) == 2
+        assert board.usable(2) is await board.connection(2)
+        assert board.usable(2, lane="other") is None
+        assert pair.brokers[1].connections == 1
+
+    converse(client)
 
 
 def test_bootstrap_addresses_may_be_text() -> None:

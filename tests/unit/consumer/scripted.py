@@ -2,6 +2,8 @@
 
 `answer` may replace the answer to a fetch: it gets node, request and version, and returns an answer
 or `NotImplemented` for the usual one. At the end of the log a broker is silent, as one that waits.
+Fetches that end a session are not asked about: `ended` lists them, and `deaf` leaves them without
+an answer.
 """
 
 from __future__ import annotations
@@ -60,6 +62,8 @@ class Scripted:
         self.epoch_end: tuple[int, int] = (-1, -1)
         self.answer: Callable[[int, FetchRequest, int], Any] = lambda *_: NotImplemented
         self.fetches: list[tuple[int, int, FetchRequest]] = []
+        self.ended: list[tuple[int, FetchRequest]] = []
+        self.deaf = False
         self._wanted: dict[int, FetchPartition] = {}  # what the session of each broker has in mind
         self._stack = AsyncExitStack()
         self.brokers = [
@@ -111,6 +115,9 @@ class Scripted:
         return self.data(error_code=code, records=b"", **fields)
 
     def _fetch(self, node: int, request: FetchRequest, version: int) -> Answer:
+        if request.session_id and request.session_epoch == -1:
+            self.ended.append((node, request))
+            return None if self.deaf else FetchResponse()
         self.fetches.append((node, version, request))
         answer = self.answer(node, request, version)
         if answer is not NotImplemented:

@@ -129,6 +129,36 @@ def test_two_lanes() -> None:
     assert lane.wait_ms == 10
 
 
+def test_brokers_that_are_left() -> None:
+    """Their lanes are given up once no fetch is under way, and only while all leaders are known."""
+    plan, subscription = planned()
+    view = cluster(a=1, b=2)
+    sources(plan, view)
+    for node in (1, 2):
+        assert plan.free_lane(node) is not None
+    busy = plan.free_lane(2)
+    assert busy is not None
+    busy.busy_since_ms = 0
+    assert plan.deserted() == []
+    tell(view, epoch=1, a=1, b=-1)
+    sources(plan, view)
+    assert plan.deserted() == [], "the leader may come back"
+    tell(view, epoch=2, a=1, b=1)
+    sources(plan, view)
+    assert plan.deserted() == [], "a fetch is under way"
+    busy.busy_since_ms = None
+    assert [(node, lane.name) for node, lane in plan.deserted()] == [(2, LANES[0]), (2, LANES[1])]
+    assert list(plan.lanes) == [1]
+    assert plan.deserted() == []
+    subscription.pause(A)
+    sources(plan, view)
+    assert plan.deserted() == [], "who pauses comes back"
+    subscription.unsubscribe()
+    plan.follow(subscription.assigned)
+    sources(plan, view)
+    assert [node for node, _ in plan.deserted()] == [1, 1]
+
+
 def test_flows_follow_the_assignment() -> None:
     """Kept partitions keep their flows; one that went and came back begins anew."""
     plan, subscription = planned()

@@ -81,6 +81,28 @@ def test_names_and_ids_do_not_mix() -> None:
     assert session.plan(wanted(want(A0)), by_id=True).is_full
 
 
+def test_the_end_of_a_session() -> None:
+    """The last fetch names the session alone; what comes after it begins another."""
+    session = begun(want(A0))
+    session.answered(session.plan(wanted(want(A0, 3))), OK, 77)
+    assert session.end() == Plan(77, -1, [], [])
+    assert session.end() is None
+    assert session.plan(wanted(want(A0, 3))) == Plan(0, 0, [want(A0, 3)], [])
+
+
+def test_nothing_to_end() -> None:
+    """A session that was not opened, is forgotten or is not wanted has no last fetch."""
+    session = FetchSession()
+    session.plan(wanted(want(A0)))
+    assert session.end() is None
+    session = begun(want(A0))
+    session.answered(session.plan(wanted(want(A0))), ErrorCode.FETCH_SESSION_ID_NOT_FOUND, 0)
+    assert session.end() is None
+    session = FetchSession(enabled=False)
+    session.answered(session.plan(wanted(want(A0))), OK, 0)
+    assert session.end() is None
+
+
 def test_epochs_wrap() -> None:
     """After the largest epoch comes 1: 0 has a meaning of its own."""
     session = begun(want(A0))

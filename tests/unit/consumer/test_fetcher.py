@@ -48,6 +48,12 @@ def play(story: Story, *, nodes: int = 1, versions: Any = None, **options: Any) 
     return asyncio.run(main())
 
 
+async def until(condition: Callable[[], bool]) -> None:
+    """Let the others run until something is so; `play` bounds the time."""
+    while not condition():  # noqa: ASYNC110  # brokers note what they hear in plain lists
+        await asyncio.sleep(0.001)
+
+
 async def read(reader: AIOKafkaConsumer, count: int) -> list[int]:
     return [int((await reader.getone()).value) for _ in range(count)]
 
@@ -66,6 +72,69 @@ def test_sessions_name_only_what_moved() -> None:
         (77, 2),
     ]
     assert [each.topics[0].partitions[0].fetch_offset for each in fetches[:3]] == [0, 3, 6]
+
+
+def test_the_end_is_told() -> None:
+    """A consumer that closes ends its session, also while a fetch waits at the broker."""
+
+    async def story(brokers: Scripted, reader: AIOKafkaConsumer) -> None:
+        brokers.append(4)
+        assert await read(reader, 4) == list(range(4))
+        await until(lambda: brokers.fetches[-1][2].topics[0].partitions[0].fetch_offset == 4)
+        assert not brokers.ended
+
+    brokers = play(story)
+    assert [(node, last.session_id, last.session_epoch) for node, last in brokers.ended] == [
+        (0, 77, -1)
+    ]
+    last = brokers.ended[0][1]
+    assert (last.topics, last.forgotten_topics_data, last.max_wait_ms) == ([], [], 0)
+
+
+def test_a_broker_that_does_not_hear_of_the_end() -> None:
+    """Closing does not wait for it longer than it may."""
+
+    async def story(brokers: Scripted, reader: AIOKafkaConsumer) -> None:
+        brokers.append(1)
+        assert await read(reader, 1) == [0]
+        await until(lambda: len(brokers.fetches) > 1)
+        brokers.deaf = True
+        loop = asyncio.get_running_loop()
+        began_s = loop.time()
+        await reader.stop()
+        assert brokers.ended
+        assert loop.time() - began_s < 5  # the request's own time is 40 s
+
+    play(story)
+
+
+def test_a_broker_that_is_left_is_told() -> None:
+    """When its partitions have moved elsewhere, its session is ended, and reading goes on."""
+
+    async def story(brokers: Scripted, reader: AIOKafkaConsumer) -> None:
+        brokers.append(4)
+        assert await read(reader, 1) == [0]
+        brokers.leader, brokers.epoch = 1, 1
+        brokers.epoch_end = (0, 4)
+        brokers.append(4)
+        reader.seek(P, 2)
+        assert await read(reader, 6) == [2, 3, 4, 5, 6, 7]
+        await until(lambda: 0 in [node for node, _ in brokers.ended])
+
+    brokers = play(story, nodes=2)
+    assert {node for node, _ in brokers.ended} == {0, 1}
+
+
+def test_without_a_session_no_end_is_told() -> None:
+    """Where a broker had no room for a session, or none is wanted, there is nothing to end."""
+
+    async def story(brokers: Scripted, reader: AIOKafkaConsumer) -> None:
+        brokers.session_id = 0
+        brokers.append(4)
+        assert await read(reader, 4) == list(range(4))
+
+    assert not play(story).ended
+    assert not play(story, enable_incremental_fetch_sessions=False).ended
 
 
 @pytest.mark.parametrize(

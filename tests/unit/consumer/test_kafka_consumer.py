@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -25,6 +25,7 @@ from barnabas.model.errors import ConfigError
 from barnabas.model.ids import TopicPartition
 from barnabas.structs import OffsetAndMetadata, OffsetAndTimestamp
 from barnabas.testing import Cluster
+from barnabas.testing.thread import ThreadRunner, broker_of
 
 Make = Callable[..., KafkaConsumer]
 Topic = Callable[..., str]
@@ -399,6 +400,31 @@ def test_closing(consumer: Make, topic: Topic) -> None:
         reader.poll()
     with pytest.raises(StopIteration):
         next(reader)
+
+
+def test_closing_ends_fetch_sessions() -> None:
+    """A broker keeps no session of a consumer that has closed, though a fetch was waiting."""
+    made: list[Any] = []
+
+    def make(options: Mapping[str, str]) -> Any:
+        made.append(broker_of(options))
+        return made[-1]
+
+    with Cluster(runner=ThreadRunner(make)) as cluster:
+        sessions = made[0].fetch_sessions
+        create(cluster.bootstrap, "t", 1)
+        write(cluster.bootstrap, TopicPartition("t", 0), numbered(3))
+        with KafkaConsumer(
+            "t", bootstrap_servers=cluster.bootstrap, auto_offset_reset="earliest"
+        ) as reader:
+            assert values(read(reader, 3)) == [0, 1, 2]
+            deadline = time.monotonic() + 10
+            while not len(sessions) and time.monotonic() < deadline:
+                reader.poll(timeout_ms=10)
+            assert len(sessions)
+            began = time.monotonic()
+        assert not len(sessions)
+        assert time.monotonic() - began < 5
 
 
 def test_health_and_metrics(consumer: Make, topic: Topic) -> None:

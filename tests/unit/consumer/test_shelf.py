@@ -210,8 +210,14 @@ def test_a_cut_batch() -> None:
     """Without one whole batch there is no way on: the user is told what to raise."""
     desk = Desk()
     desk.deliver(A, 0, 1, cut=1)
-    with pytest.raises(RecordTooLargeError, match="t-0: the record at offset 0"):
-        desk.take()
+    for _ in range(3):
+        with pytest.raises(RecordTooLargeError, match="t-0: the record at offset 0"):
+            desk.take()
+    flow = desk.flows[A]
+    assert flow.ahead > 0, "the bytes are still held"
+    desk.subscription.seek(A, 9)
+    assert desk.take() is None
+    assert (flow.ahead, desk.shelf.released) == (0, flow.arrived)
 
 
 def test_giving_back() -> None:
@@ -265,6 +271,20 @@ def test_columns_after_a_failure() -> None:
     assert desk.shelf.fill(store, 9) == 2
     with pytest.raises(RuntimeError, match="denied"):
         desk.shelf.fill(store, 9)
+
+
+def test_columns_after_a_cut_batch() -> None:
+    """What is before it is given; it is told of in the next call, and in every later one."""
+    desk = Desk()
+    desk.deliver(A, 0, 2)
+    desk.deliver(B, 0, 1, cut=1)
+    store = ColumnStore()
+    assert desk.shelf.fill(store, 100) == 2
+    for _ in range(2):
+        with pytest.raises(RecordTooLargeError, match="t-1: the record at offset 0"):
+            desk.shelf.fill(store, 100)
+    desk.subscription.seek(B, 9)
+    assert desk.shelf.fill(store, 100) == 0
 
 
 def test_columns_do_not_mix_with_decoded_records() -> None:
