@@ -143,6 +143,19 @@ def test_nothing_hangs(cluster: Cluster, proxy: FaultProxy, topic: Topic) -> Non
     assert time.monotonic() - begun < 5
 
 
+def test_closing_takes_its_time_once(cluster: Cluster, proxy: FaultProxy, topic: Topic) -> None:
+    """A member that commits, leaves and ends its sessions in vain shares the time among them."""
+    partition = long_log(cluster, topic)
+    consumer = KafkaConsumer(
+        partition.topic, bootstrap_servers=proxy.bootstrap, group_id="leaving", **QUICK
+    )
+    assert read(consumer, 300) == list(range(300))
+    proxy.freeze()
+    begun = time.monotonic()
+    consumer.close(timeout_ms=2000)
+    assert time.monotonic() - begun < 3.8  # its time, and a second for the connections
+
+
 def test_a_broker_that_comes_back(cluster: Cluster, proxy: FaultProxy, topic: Topic) -> None:
     """While nobody answers, polls are empty and health tells why; later reading goes on."""
     partition = long_log(cluster, topic)

@@ -343,6 +343,8 @@ class Commits:
         what: str,
     ) -> Result:
         """Ask the coordinator until there is a result; KafkaTimeoutError when time is up."""
+        loop = asyncio.get_running_loop()
+        began_s = loop.time()
         failures = 0
         last: BarnabasError | None = None
         try:
@@ -364,7 +366,8 @@ class Commits:
                     await asyncio.sleep(self._backoff.delay_ms(failures) / 1000)
         except TimeoutError:
             why = last or self._coordinator.lost_because or "the coordinator was not ready"
-            raise KafkaTimeoutError(f"{what} took too long: {why}") from last
+            elapsed_ms = (loop.time() - began_s) * 1000
+            raise KafkaTimeoutError(f"{what}: not done after {elapsed_ms:.0f} ms: {why}") from last
 
 
 def _version(connection: Connection, request: type[Message], identity: Identity) -> int:

@@ -396,13 +396,19 @@ class GroupMember(ABC):
             return
         self._closed = True
         limit_ms = self._settings.request_timeout_ms if timeout_ms is None else timeout_ms
-        await self._bounded(self._commits.settle(), limit_ms)
+        loop = asyncio.get_running_loop()
+        deadline_s = loop.time() + limit_ms / 1000
+
+        def left_ms() -> float:  # all that is done on the way out shares the time
+            return max(0.0, (deadline_s - loop.time()) * 1000)
+
+        await self._bounded(self._commits.settle(), left_ms())
         try:
-            await self._give_back(commit=commit, limit_ms=limit_ms)
+            await self._give_back(commit=commit, limit_ms=left_ms())
             await self._commits.run_callbacks()
             farewell = self._forget_group("the consumer was closed")
             if leave:
-                await self._bounded(farewell, limit_ms)
+                await self._bounded(farewell, left_ms())
             else:
                 farewell.close()
             self._callbacks.raise_failure()
