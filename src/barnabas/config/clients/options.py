@@ -13,12 +13,15 @@ warning, as a misspelt option of a client would otherwise be noticed in producti
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import ClassVar, TypeVar
 
 from barnabas.config.option import Section, attribute_name, suggest
 from barnabas.model.errors import ConfigError
+
+log = logging.getLogger(__name__)
 
 ClientSectionType = TypeVar("ClientSectionType", bound="ClientSection")
 
@@ -33,7 +36,10 @@ class ClientSection(Section):
 def parse_client_options(
     section: type[ClientSectionType], given: Mapping[str, object]
 ) -> ClientSectionType:
-    """Return the section with what was given; raise ConfigError for a wrong name or value."""
+    """Return the section with what was given; raise ConfigError for a wrong name or value.
+
+    What is accepted and has no effect here is logged by name, with the reason.
+    """
     known = _spellings(section)
     values: dict[str, object] = {}
     spelled: dict[str, str] = {}
@@ -47,7 +53,10 @@ def parse_client_options(
             raise ConfigError(f"{spelled[option]} and {name} say different things about {option}")
         values[option] = value
         spelled[option] = name
-    return section.parse(values)
+    options = section.parse(values)
+    for warning in options.warnings():
+        log.warning("%s", warning)
+    return options
 
 
 def _spellings(section: type[ClientSection]) -> dict[str, str]:

@@ -95,6 +95,16 @@ def test_reserved_options_are_accepted_and_warned_about() -> None:
     ]
 
 
+def test_what_has_no_effect_is_logged_when_a_client_is_made(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    parse(batch_size=5)
+    assert not caplog.records
+    parse(api_version=(2, 5), batch_size=5)
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert "api.version is set, but has no effect" in caplog.text
+
+
 def test_every_other_name_stands_for_an_option() -> None:
     for section in (Sample, CommonOptions):
         for parent in section.__mro__:
