@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from barnabas.aio.running import running_loop
 from barnabas.config.clients.consumer import ConsumerOptions
 from barnabas.config.clients.options import parse_client_options
 from barnabas.consumer.arguments import (
@@ -65,7 +66,8 @@ class AIOKafkaConsumer:
     def __init__(
         self, *topics: str, loop: asyncio.AbstractEventLoop | None = None, **options: Any
     ) -> None:
-        """Make a consumer; `start` connects it. `loop` is accepted and not used."""
+        """Make a consumer; `start` connects it, on `loop` if that is given."""
+        self._loop = loop
         self._closed: bool | None = None  # not started
         self._options = parse_client_options(ConsumerOptions, options)
         given = "max.poll.records" in self._options.given
@@ -99,8 +101,13 @@ class AIOKafkaConsumer:
     # From start to stop.
 
     async def start(self) -> None:
-        """Connect; with a subscription, wait until the group has assigned partitions."""
+        """Connect; with a subscription, wait until the group has assigned partitions.
+
+        consumer = AIOKafkaConsumer("orders", group_id="shipping", **options)
+        await consumer.start()
+        """
         assert self._closed is None, "start() was called twice"
+        self._loop = running_loop(self._loop)
         core = ConsumerCore(
             self._options,
             self._subscription,
@@ -115,10 +122,13 @@ class AIOKafkaConsumer:
         except BaseException:
             await self.stop()
             raise
-        self._steward = asyncio.get_running_loop().create_task(self._keep_house())
+        self._steward = self._loop.create_task(self._keep_house())
 
     async def stop(self) -> None:
-        """Commit (with auto-commit), leave the group and end; again is nothing."""
+        """Commit (with auto-commit), leave the group and end; again is nothing.
+
+        await consumer.stop()
+        """
         if self._closed or self._started is None:
             self._closed = True
             return
@@ -155,7 +165,11 @@ class AIOKafkaConsumer:
     # Reading.
 
     async def getone(self, *partitions: TopicPartition) -> ConsumerRecord:
-        """Return the next record (of these partitions, or of any), waiting for it."""
+        """Return the next record (of these partitions, or of any), waiting for it.
+
+        record = await consumer.getone()
+        print(record.key, record.value)
+        """
         if partitions:
             return await self._getone(self._selection(partitions))
         record = self._following()
@@ -196,7 +210,12 @@ class AIOKafkaConsumer:
     async def getmany(
         self, *partitions: TopicPartition, timeout_ms: float = 0, max_records: int | None = None
     ) -> dict[TopicPartition, list[ConsumerRecord]]:
-        """Return records by partition, waiting up to `timeout_ms` for the first."""
+        """Return records by partition, waiting up to `timeout_ms` for the first.
+
+        found = await consumer.getmany(timeout_ms=1000, max_records=500)
+        for partition, records in found.items():
+            print(partition, len(records))
+        """
         only = self._selection(partitions)
         count = self._count
         if max_records is not None:
@@ -213,6 +232,8 @@ class AIOKafkaConsumer:
 
         Columns: topic, partition, offset, timestamp, timestamp_type, key, value, headers. The
         batch may be empty; deserializers are not used.
+
+            batch = await consumer.poll_arrow(timeout_ms=1000)
         """
         count = _EVERYTHING if max_records is None else checked_count(max_records, "max_records")
         if self._store is None:
@@ -271,7 +292,11 @@ class AIOKafkaConsumer:
         pattern: str | re.Pattern[str] | None = None,
         listener: ConsumerRebalanceListener | None = None,
     ) -> None:
-        """Read topics, or all topics whose names match a pattern, instead of those before."""
+        """Read topics, or all topics whose names match a pattern, instead of those before.
+
+        consumer.subscribe(["orders", "returns"])
+        consumer.subscribe(pattern="orders-.*", listener=MyListener())
+        """
         if not topics and pattern is None:
             raise TypeError("subscribe needs topics or a pattern")
         if topics and pattern is not None:
@@ -282,18 +307,27 @@ class AIOKafkaConsumer:
             self._subscription.subscribe(topics, pattern, listener)
 
     def subscription(self) -> frozenset[str]:
-        """Return the subscribed topics."""
+        """Return the subscribed topics.
+
+        consumer.subscription()               # frozenset({"orders"})
+        """
         return frozenset(self._subscription.topics)
 
     def unsubscribe(self) -> None:
-        """Read nothing any more, and leave the group."""
+        """Read nothing any more, and leave the group.
+
+        consumer.unsubscribe()
+        """
         if self._started is not None:
             self._core.unsubscribe()
         else:
             self._subscription.unsubscribe()
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
-        """Read these partitions, without the help of a group."""
+        """Read these partitions, without the help of a group.
+
+        consumer.assign([TopicPartition("orders", 0), TopicPartition("orders", 1)])
+        """
         wanted = checked_partitions(partitions)
         if self._started is not None:
             self._core.assign(wanted)
@@ -301,33 +335,54 @@ class AIOKafkaConsumer:
             self._subscription.assign(wanted)
 
     def assignment(self) -> set[TopicPartition]:
-        """Return the assigned partitions."""
+        """Return the assigned partitions.
+
+        consumer.pause(*consumer.assignment())
+        """
         return self._subscription.assigned_partitions()
 
     def pause(self, *partitions: TopicPartition) -> None:
-        """Read no more of these until `resume`."""
+        """Read no more of these until `resume`.
+
+        consumer.pause(TopicPartition("orders", 0))
+        """
         self._core.pause(checked_partitions(partitions))
 
     def resume(self, *partitions: TopicPartition) -> None:
-        """Read these again."""
+        """Read these again.
+
+        consumer.resume(*consumer.paused())
+        """
         self._core.resume(checked_partitions(partitions))
 
     def paused(self) -> set[TopicPartition]:
-        """Return the paused partitions."""
+        """Return the paused partitions.
+
+        consumer.resume(*consumer.paused())
+        """
         return self._subscription.paused()
 
     # Where.
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
-        """Go on from an offset."""
+        """Go on from an offset.
+
+        consumer.seek(TopicPartition("orders", 0), 1000)
+        """
         self._core.seek(checked_partition(partition), checked_offset(offset))
 
     async def seek_to_beginning(self, *partitions: TopicPartition) -> bool:
-        """Go on from the first records of these partitions, or of all assigned ones."""
+        """Go on from the first records of these partitions, or of all assigned ones.
+
+        await consumer.seek_to_beginning()
+        """
         return await self._seek_to(partitions, ResetPolicy.EARLIEST)
 
     async def seek_to_end(self, *partitions: TopicPartition) -> bool:
-        """Go on after the last records of these partitions, or of all assigned ones."""
+        """Go on after the last records of these partitions, or of all assigned ones.
+
+        await consumer.seek_to_end(TopicPartition("orders", 0))
+        """
         return await self._seek_to(partitions, ResetPolicy.LATEST)
 
     async def _seek_to(self, partitions: tuple[TopicPartition, ...], policy: ResetPolicy) -> bool:
@@ -340,7 +395,10 @@ class AIOKafkaConsumer:
     async def seek_to_committed(
         self, *partitions: TopicPartition
     ) -> dict[TopicPartition, int | None]:
-        """Go on from what the group has committed; return it (None: nothing, no move)."""
+        """Go on from what the group has committed; return it (None: nothing, no move).
+
+        await consumer.seek_to_committed()
+        """
         wanted = self._assigned(partitions)
         self._need_group()
         committed = await self._core.committed(wanted)
@@ -360,30 +418,51 @@ class AIOKafkaConsumer:
         return wanted
 
     async def position(self, partition: TopicPartition) -> int:
-        """Return the offset of the next record of a partition."""
+        """Return the offset of the next record of a partition.
+
+        await consumer.position(TopicPartition("orders", 0))
+        """
         return await self._core.position(checked_partition(partition))
 
     def highwater(self, partition: TopicPartition) -> int | None:
-        """Return the end of a partition as the last fetch told it; None before the first."""
+        """Return the end of a partition as the last fetch told it; None before the first.
+
+        consumer.highwater(TopicPartition("orders", 0))
+        """
         return self._subscription.state(checked_partition(partition)).high_watermark
 
     def last_stable_offset(self, partition: TopicPartition) -> int | None:
-        """Return where open transactions begin, as the last fetch told it; None before one."""
+        """Return where open transactions begin, as the last fetch told it; None before one.
+
+        consumer.last_stable_offset(TopicPartition("orders", 0))
+        """
         return self._subscription.state(checked_partition(partition)).last_stable_offset
 
     def last_poll_timestamp(self, partition: TopicPartition) -> int | None:
-        """Return when the broker last told of a partition, in milliseconds since 1970."""
+        """Return when the broker last told of a partition, in milliseconds since 1970.
+
+        consumer.last_poll_timestamp(TopicPartition("orders", 0))
+        """
         fetched_ms = self._subscription.state(checked_partition(partition)).fetched_ms
         return None if fetched_ms is None else int(fetched_ms)
 
     def current_lag(self, partition: TopicPartition) -> int | None:
-        """Return how many records the position is behind the end; None before it is known."""
+        """Return how many records the position is behind the end; None before it is known.
+
+        {each: consumer.current_lag(each) for each in consumer.assignment()}
+        """
         return self._core.lag(checked_partition(partition))
 
     async def offsets_for_times(
         self, timestamps: Mapping[TopicPartition, int]
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
-        """Return the first offsets that are not older than these times; None where none is."""
+        """Return the first offsets that are not older than these times; None where none is.
+
+        partition = TopicPartition("orders", 0)
+        found = (await consumer.offsets_for_times({partition: 1_700_000_000_000}))[partition]
+        if found is not None:
+            consumer.seek(partition, found.offset)
+        """
         found = await self._core.offsets_for_times(checked_timestamps(timestamps))
         return {
             partition: None
@@ -395,17 +474,27 @@ class AIOKafkaConsumer:
     async def beginning_offsets(
         self, partitions: Iterable[TopicPartition]
     ) -> dict[TopicPartition, int]:
-        """Return the first offsets of partitions."""
+        """Return the first offsets of partitions.
+
+        await consumer.beginning_offsets([TopicPartition("orders", 0)])
+        """
         return await self._core.ends(checked_partitions(partitions), beginning=True)
 
     async def end_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """Return the offsets after the last records of partitions."""
+        """Return the offsets after the last records of partitions.
+
+        await consumer.end_offsets([TopicPartition("orders", 0)])
+        """
         return await self._core.ends(checked_partitions(partitions), beginning=False)
 
     # Groups.
 
     async def commit(self, offsets: Mapping[TopicPartition, Any] | None = None) -> None:
-        """Commit offsets (an offset, or offset and metadata), or all positions."""
+        """Commit offsets (an offset, or offset and metadata), or all positions.
+
+        await consumer.commit()
+        await consumer.commit({TopicPartition("orders", 0): 17})
+        """
         self._need_group()
         if self._subscription.mode is Mode.NONE:
             raise IllegalStateError("not subscribed to any topics")
@@ -415,13 +504,19 @@ class AIOKafkaConsumer:
         await self._core.commit(checked)
 
     async def committed(self, partition: TopicPartition) -> int | None:
-        """Return the committed offset of a partition, or None."""
+        """Return the committed offset of a partition, or None.
+
+        await consumer.committed(TopicPartition("orders", 0))
+        """
         self._need_group()
         partition = checked_partition(partition)
         return _offset((await self._core.committed([partition])).get(partition))
 
     def group_metadata(self) -> ConsumerGroupMetadata:
-        """Return who this consumer is in its group, for a producer's transactions."""
+        """Return who this consumer is in its group, for a producer's transactions.
+
+        await producer.send_offsets_to_transaction(offsets, consumer.group_metadata())
+        """
         return self._core.membership.group_metadata()
 
     def _need_group(self) -> None:
@@ -431,20 +526,33 @@ class AIOKafkaConsumer:
     # The cluster, and this consumer itself.
 
     async def topics(self) -> set[str]:
-        """Return the topics that this client may see, as the cluster has them now."""
+        """Return the topics that this client may see, as the cluster has them now.
+
+        if "orders" in await consumer.topics():
+            consumer.subscribe(["orders"])
+        """
         return await self._core.topics()
 
     def partitions_for_topic(self, topic: str) -> set[int] | None:
-        """Return the partitions of a topic; None while nothing is known of it."""
+        """Return the partitions of a topic; None while nothing is known of it.
+
+        consumer.partitions_for_topic("orders")     # {0, 1, 2}
+        """
         known = self._core.board.cluster.partitions_for(topic)
         return None if known is None else set(known)
 
     def metrics(self) -> dict[str, dict[str, float]]:
-        """Return counters and averages, by group and name."""
+        """Return counters and averages, by group and name.
+
+        consumer.metrics()["consumer-fetch-manager-metrics"]["records-lag-max"]
+        """
         return self._core.metrics()
 
     def health(self) -> dict[str, Any]:
-        """Return what this consumer is doing and why: group, partitions, brokers, last errors."""
+        """Return what this consumer is doing and why: group, partitions, brokers, last errors.
+
+        consumer.health()["partitions"]["orders-0"]["doing"]     # "fetching"
+        """
         return self._core.health()
 
 

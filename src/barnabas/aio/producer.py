@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from barnabas.aio.running import running_loop
 from barnabas.client.errors import IllegalOperation, KafkaTimeoutError, ProducerClosed
 from barnabas.config.clients.options import parse_client_options
 from barnabas.config.clients.producer import ProducerOptions
@@ -48,7 +49,7 @@ class AIOKafkaProducer:
     """
 
     def __init__(self, *, loop: asyncio.AbstractEventLoop | None = None, **configs: Any) -> None:
-        """Read the options; `start` finds the cluster. `loop` is the running one, as ever."""
+        """Read the options; `start` finds the cluster, on `loop` if that is given."""
         self._options = parse_client_options(ProducerOptions, configs)
         self._client_id = self._options.client_id or f"barnabas-producer-{os.getpid()}-{id(self):x}"
         self._core: ProducerCore | None = None
@@ -56,10 +57,14 @@ class AIOKafkaProducer:
         self._closed = False
 
     async def start(self) -> None:
-        """Find the cluster, or raise NoBrokersAvailable after bootstrap_timeout_ms."""
+        """Find the cluster, or raise NoBrokersAvailable after bootstrap_timeout_ms.
+
+        producer = AIOKafkaProducer(bootstrap_servers="broker:9092")
+        await producer.start()
+        """
         if self._core is not None:
             return
-        self._loop = asyncio.get_running_loop()
+        self._loop = running_loop(self._loop)
         core = ProducerCore(
             self._options,
             post=self._loop.call_soon,
@@ -77,7 +82,10 @@ class AIOKafkaProducer:
         self._core = core
 
     async def stop(self) -> None:
-        """Send what is queued, and close the connections."""
+        """Send what is queued, and close the connections.
+
+        await producer.stop()
+        """
         if self._closed:
             return
         self._closed = True
@@ -85,17 +93,27 @@ class AIOKafkaProducer:
             await self._core.close()
 
     async def flush(self) -> None:
-        """Wait until everything that was sent has its outcome."""
+        """Wait until everything that was sent has its outcome.
+
+        async with asyncio.timeout(10):
+            await producer.flush()
+        """
         await self._running().flush()
 
     async def partitions_for(self, topic: str) -> set[int]:
-        """Return the partitions of a topic."""
+        """Return the partitions of a topic.
+
+        await producer.partitions_for("orders")     # {0, 1, 2}
+        """
         core = self._running()
         await core.topics.know(topic, self._options.max_block_ms)
         return set(core.switchboard.cluster.partitions_for(topic) or ())
 
     def metrics(self) -> dict[str, dict[str, float]]:
-        """Return groups of metrics, under the names of Kafka's clients."""
+        """Return groups of metrics, under the names of Kafka's clients.
+
+        producer.metrics()["producer-metrics"]["record-send-total"]
+        """
         return self._running().metrics()
 
     # Records.
@@ -112,6 +130,9 @@ class AIOKafkaProducer:
         """Queue a record and return a future of its metadata.
 
         Raise KafkaTimeoutError when partitions or memory are not to be had within max_block_ms.
+
+            outcome = await producer.send("orders", b"two teapots", key=b"customer-7")
+            metadata = await outcome
         """
         core = self._running()
         if headers is not None and not isinstance(headers, list | tuple):
@@ -141,7 +162,11 @@ class AIOKafkaProducer:
         timestamp_ms: int | None = None,
         headers: Iterable[tuple[str, bytes | None]] | None = None,
     ) -> RecordMetadata:
-        """Queue a record and wait for its metadata."""
+        """Queue a record and wait for its metadata.
+
+        metadata = await producer.send_and_wait("orders", b"two teapots")
+        print(metadata.partition, metadata.offset)
+        """
         return await (await self.send(topic, value, key, partition, timestamp_ms, headers))
 
     async def send_many(
@@ -150,6 +175,8 @@ class AIOKafkaProducer:
         """Queue many records, and return one future for all.
 
         A row is a value, or (key, value[, headers[, timestamp_ms[, partition]]]).
+
+            await (await producer.send_many("orders", [b"tea", (b"customer-7", b"a cup")]))
         """
         core = self._running()
         preparation = core.preparation
@@ -172,21 +199,32 @@ class AIOKafkaProducer:
         *,
         partition: int | None = None,
     ) -> ManyFuture:
-        """Queue the rows of a table: value and, as wanted, key, headers, partition, timestamp."""
+        """Queue the rows of a table: value and, as wanted, key, headers, partition, timestamp.
+
+        await (await producer.send_arrow("orders", pyarrow.table({"value": [b"tea"]})))
+        """
         segments: list[Segment] = []
         for append in table_appenders(self._running().accumulator, topic, table, partition):
             await self._append_rows(topic, append, segments)
         return ManyFuture(segments, _never_wait)
 
     def create_batch(self) -> BatchBuilder:
-        """Return an empty batch to be filled by hand and handed to `send_batch`."""
+        """Return an empty batch to be filled by hand and handed to `send_batch`.
+
+        batch = producer.create_batch()
+        batch.append(timestamp=None, key=None, value=b"tea")
+        """
         preparation = self._running().preparation
         return BatchBuilder(RecordsBuilder(self._options.batch_size), preparation)
 
     async def send_batch(
         self, batch: BatchBuilder, topic: str, *, partition: int
     ) -> asyncio.Future[RecordMetadata]:
-        """Queue a batch that was filled by hand; the future has its first record's metadata."""
+        """Queue a batch that was filled by hand; the future has its first record's metadata.
+
+        outcome = await producer.send_batch(batch, "orders", partition=0)
+        print((await outcome).offset)
+        """
         core = self._running()
         if partition is None:
             raise InvalidValueError("partition: a batch goes to one partition, which must be named")
@@ -207,21 +245,37 @@ class AIOKafkaProducer:
     # Transactions.
 
     async def begin_transaction(self) -> None:
-        """Begin a transaction."""
+        """Begin a transaction.
+
+        await producer.begin_transaction()
+        await producer.send("orders", b"two teapots")
+        await producer.commit_transaction()
+        """
         self._transactions().begin()
 
     async def commit_transaction(self) -> None:
-        """Deliver what was sent, then commit."""
+        """Deliver what was sent, then commit.
+
+        await producer.commit_transaction()
+        """
         await self._transactions().commit(self._options.max_block_ms)
 
     async def abort_transaction(self) -> None:
-        """Give up what was not yet delivered, then abort."""
+        """Give up what was not yet delivered, then abort.
+
+        except KafkaError:
+            await producer.abort_transaction()
+        """
         await self._transactions().abort(self._options.max_block_ms)
 
     async def send_offsets_to_transaction(
         self, offsets: Mapping[TopicPartition, Any], group_id: ConsumerGroupMetadata | str
     ) -> None:
-        """Commit a group's offsets as part of the transaction."""
+        """Commit a group's offsets as part of the transaction.
+
+        offsets = {TopicPartition("orders", 0): 17}
+        await producer.send_offsets_to_transaction(offsets, "shipping")
+        """
         await self._transactions().commit_offsets(
             {partition: _offset(given) for partition, given in offsets.items()},
             group_id,
@@ -232,15 +286,24 @@ class AIOKafkaProducer:
         """Deliver what was sent, and leave the transaction open: the handle's owner ends it.
 
         The producer can only be stopped then. None if nothing was sent.
+
+            handle = await producer.hand_over()
         """
         return await self._transactions().hand_over(self._options.max_block_ms)
 
     async def complete_transaction(self, handle: TransactionHandle, *, commit: bool) -> None:
-        """End a transaction that another producer has handed over; the same again is nothing."""
+        """End a transaction that another producer has handed over; the same again is nothing.
+
+        await other_producer.complete_transaction(handle, commit=True)
+        """
         await self._running().complete(handle, commit)
 
     def transaction(self) -> TransactionContext:
-        """Return a context that commits at its end, and aborts when it is left by an exception."""
+        """Return a context that commits at its end, and aborts when it is left by an exception.
+
+        async with producer.transaction():
+            await producer.send("orders", b"two teapots")
+        """
         return TransactionContext(self)
 
     async def __aenter__(self) -> AIOKafkaProducer:
@@ -290,12 +353,14 @@ class AIOKafkaProducer:
         core = self._running()
         assert self._loop is not None
         row = 0
+        deadline_s: float | None = None
         while True:
             taken, refusal = append(row, segments)
             if not refusal:
                 return
+            if taken > row or deadline_s is None:  # what moves on has its time anew
+                deadline_s = self._loop.time() + self._options.max_block_ms / 1000
             row = taken
-            deadline_s = self._loop.time() + self._options.max_block_ms / 1000
             try:
                 await self._make_way(
                     core, refusal, (topic, None, None, None, None, None), deadline_s
@@ -313,15 +378,16 @@ class AIOKafkaProducer:
         if refusal == Refusal.TOPIC:
             await core.topics.know(arguments[0], left_s * 1000)
         elif refusal == Refusal.MEMORY:
+            late = memory_error(self._options, arguments[0], self._options.max_block_ms)
+            if not left_s:  # a timeout of 0 would not be noticed where there is room at once
+                raise late
             room = asyncio.Event()
             core.when_room(room.set, arguments)
             try:
                 async with asyncio.timeout(left_s):
                     await room.wait()
             except TimeoutError:
-                raise memory_error(
-                    self._options, arguments[0], self._options.max_block_ms
-                ) from None
+                raise late from None
         else:
             raise refusal_error(core, refusal, arguments)
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from barnabas.blocking.errands import Errands
 from barnabas.blocking.loop_thread import LoopThread
+from barnabas.client.traffic import refuse_raw
 from barnabas.config.clients.consumer import ConsumerOptions
 from barnabas.config.clients.options import parse_client_options
 from barnabas.consumer.arguments import (
@@ -176,6 +177,9 @@ class KafkaConsumer:
 
         At most `max_records` (or max.poll.records) are returned. With `update_offsets=False` the
         positions stay, and the same records come again.
+
+            for partition, records in consumer.poll(timeout_ms=1000, max_records=500).items():
+                print(partition, len(records))
         """
         if timeout_ms < 0:
             raise ValueError(f"timeout_ms={timeout_ms}: must be at least 0")
@@ -199,6 +203,9 @@ class KafkaConsumer:
         Columns: topic, partition, offset, timestamp, timestamp_type, key, value, headers. Without
         `max_records` everything that was fetched is returned; deserializers are not used. The
         batch may be empty.
+
+            batch = consumer.poll_arrow(timeout_ms=1000)
+            values = batch.column("value").to_pylist()
         """
         if timeout_ms < 0:
             raise ValueError(f"timeout_ms={timeout_ms}: must be at least 0")
@@ -213,6 +220,9 @@ class KafkaConsumer:
         """Return up to so many records as one list; wait `timeout` seconds for the first.
 
         As confluent-kafka has it: -1 waits for ever.
+
+            for record in consumer.consume(num_messages=100, timeout=1.0):
+                print(record.value)
         """
         count = checked_count(num_messages, "num_messages")
         timeout_ms = float("inf") if timeout < 0 else timeout * 1000
@@ -301,7 +311,10 @@ class KafkaConsumer:
             self._leave()
 
     def wakeup(self) -> None:
-        """Make the poll that waits, or the next one, raise WakeupError; for other threads."""
+        """Make the poll that waits, or the next one, raise WakeupError; for other threads.
+
+        signal.signal(signal.SIGTERM, lambda *_: consumer.wakeup())
+        """
         self._waking = True
         self._bell.set()
 
@@ -324,54 +337,88 @@ class KafkaConsumer:
         pattern: str | re.Pattern[str] | None = None,
         listener: ConsumerRebalanceListener | None = None,
     ) -> None:
-        """Read topics, or all topics whose names match a pattern, instead of those before."""
+        """Read topics, or all topics whose names match a pattern, instead of those before.
+
+        consumer.subscribe(["orders", "returns"])
+        consumer.subscribe(pattern="orders-.*", listener=MyListener())
+        """
         self._call(self._core.subscribe, topics, pattern, listener)
 
     def subscription(self) -> set[str] | None:
-        """Return the subscribed topics; None without a subscription."""
+        """Return the subscribed topics; None without a subscription.
+
+        consumer.subscription()               # {"orders"}
+        """
         if self._subscription.mode is Mode.NONE:
             return None
         return set(self._subscription.topics)
 
     def unsubscribe(self) -> None:
-        """Read nothing any more, and leave the group."""
+        """Read nothing any more, and leave the group.
+
+        consumer.unsubscribe()
+        """
         self._call(self._core.unsubscribe)
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
-        """Read these partitions, without the help of a group."""
+        """Read these partitions, without the help of a group.
+
+        consumer.assign([TopicPartition("orders", 0), TopicPartition("orders", 1)])
+        """
         self._call(self._core.assign, checked_partitions(partitions))
 
     def assignment(self) -> set[TopicPartition]:
-        """Return the assigned partitions."""
+        """Return the assigned partitions.
+
+        consumer.pause(*consumer.assignment())
+        """
         return self._subscription.assigned_partitions()
 
     def pause(self, *partitions: TopicPartition) -> None:
-        """Read no more of these until `resume`."""
+        """Read no more of these until `resume`.
+
+        consumer.pause(TopicPartition("orders", 0))
+        """
         self._call(self._core.pause, checked_partitions(partitions))
 
     def resume(self, *partitions: TopicPartition) -> None:
-        """Read these again."""
+        """Read these again.
+
+        consumer.resume(*consumer.paused())
+        """
         self._call(self._core.resume, checked_partitions(partitions))
 
     def paused(self) -> set[TopicPartition]:
-        """Return the paused partitions."""
+        """Return the paused partitions.
+
+        consumer.resume(*consumer.paused())
+        """
         return self._subscription.paused()
 
     # Where.
 
     def seek(self, partition: TopicPartition, offset: int | OffsetAndMetadata) -> None:
-        """Go on from an offset."""
+        """Go on from an offset.
+
+        consumer.seek(TopicPartition("orders", 0), 1000)
+        """
         leader_epoch = offset.leader_epoch if isinstance(offset, OffsetAndMetadata) else -1
         offset = offset.offset if isinstance(offset, OffsetAndMetadata) else offset
         partition = self._assigned([partition])[0]
         self._call(self._core.seek, partition, checked_offset(offset), leader_epoch)
 
     def seek_to_beginning(self, *partitions: TopicPartition) -> None:
-        """Go on from the first records of these partitions, or of all assigned ones."""
+        """Go on from the first records of these partitions, or of all assigned ones.
+
+        consumer.seek_to_beginning()
+        """
         self._call(self._core.reset, self._assigned(partitions), ResetPolicy.EARLIEST)
 
     def seek_to_end(self, *partitions: TopicPartition) -> None:
-        """Go on after the last records of these partitions, or of all assigned ones."""
+        """Go on after the last records of these partitions, or of all assigned ones.
+
+        consumer.seek_to_end(TopicPartition("orders", 0))
+        """
         self._call(self._core.reset, self._assigned(partitions), ResetPolicy.LATEST)
 
     def _assigned(self, partitions: Iterable[Any]) -> list[TopicPartition]:
@@ -386,7 +433,10 @@ class KafkaConsumer:
         return wanted
 
     def position(self, partition: TopicPartition, timeout_ms: float | None = None) -> int:
-        """Return the offset of the next record of a partition."""
+        """Return the offset of the next record of a partition.
+
+        consumer.position(TopicPartition("orders", 0), timeout_ms=5000)
+        """
         partition = checked_partition(partition)
         position = self._subscription.state(partition).position
         if position is not None:
@@ -394,17 +444,29 @@ class KafkaConsumer:
         return self._do(self._core.position(partition, timeout_ms))
 
     def highwater(self, partition: TopicPartition) -> int | None:
-        """Return the end of a partition as the last fetch told it; None before the first."""
+        """Return the end of a partition as the last fetch told it; None before the first.
+
+        consumer.highwater(partition) - consumer.position(partition)
+        """
         return self._subscription.state(checked_partition(partition)).high_watermark
 
     def current_lag(self, partition: TopicPartition) -> int | None:
-        """Return how many records the position is behind the end; None before it is known."""
+        """Return how many records the position is behind the end; None before it is known.
+
+        {each: consumer.current_lag(each) for each in consumer.assignment()}
+        """
         return self._core.lag(checked_partition(partition))
 
     def offsets_for_times(
         self, timestamps: Mapping[TopicPartition, int], timeout_ms: float | None = None
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
-        """Return the first offsets that are not older than these times; None where none is."""
+        """Return the first offsets that are not older than these times; None where none is.
+
+        partition = TopicPartition("orders", 0)
+        found = consumer.offsets_for_times({partition: 1_700_000_000_000})[partition]
+        if found is not None:
+            consumer.seek(partition, found.offset)
+        """
         asked = checked_timestamps(timestamps)
         found = self._do(self._core.offsets_for_times(asked, timeout_ms))
         return {
@@ -417,14 +479,20 @@ class KafkaConsumer:
     def beginning_offsets(
         self, partitions: Iterable[TopicPartition], timeout_ms: float | None = None
     ) -> dict[TopicPartition, int]:
-        """Return the first offsets of partitions."""
+        """Return the first offsets of partitions.
+
+        consumer.beginning_offsets([TopicPartition("orders", 0)])
+        """
         wanted = checked_partitions(partitions)
         return self._do(self._core.ends(wanted, beginning=True, timeout_ms=timeout_ms))
 
     def end_offsets(
         self, partitions: Iterable[TopicPartition], timeout_ms: float | None = None
     ) -> dict[TopicPartition, int]:
-        """Return the offsets after the last records of partitions."""
+        """Return the offsets after the last records of partitions.
+
+        consumer.end_offsets([TopicPartition("orders", 0)], timeout_ms=5000)
+        """
         wanted = checked_partitions(partitions)
         return self._do(self._core.ends(wanted, beginning=False, timeout_ms=timeout_ms))
 
@@ -435,7 +503,11 @@ class KafkaConsumer:
         offsets: Mapping[TopicPartition, OffsetAndMetadata] | None = None,
         timeout_ms: float | None = None,
     ) -> None:
-        """Commit offsets (or the positions of all partitions) and wait."""
+        """Commit offsets (or the positions of all partitions) and wait.
+
+        consumer.commit()
+        consumer.commit({TopicPartition("orders", 0): OffsetAndMetadata(17, "", -1)})
+        """
         self._need_group()
         if offsets is not None and not offsets:
             return  # kafka-python's programs pass what they gathered, which may be nothing
@@ -447,7 +519,10 @@ class KafkaConsumer:
         offsets: Mapping[TopicPartition, OffsetAndMetadata] | None = None,
         callback: Callable[..., object] | None = None,
     ) -> Future[None]:
-        """Commit without waiting; `callback(offsets, failure or None)` runs in a later poll."""
+        """Commit without waiting; `callback(offsets, failure or None)` runs in a later poll.
+
+        consumer.commit_async(callback=lambda offsets, failure: print(offsets, failure))
+        """
         self._need_group()
         checked = None if offsets is None else checked_offsets(offsets)
         outcome: Future[None] = Future()
@@ -476,7 +551,10 @@ class KafkaConsumer:
     def committed(
         self, partition: TopicPartition, metadata: bool = False, timeout_ms: float | None = None
     ) -> int | OffsetAndMetadata | None:
-        """Return the committed offset of a partition, with `metadata` the whole of it, or None."""
+        """Return the committed offset of a partition, with `metadata` the whole of it, or None.
+
+        consumer.committed(TopicPartition("orders", 0))
+        """
         self._need_group()
         partition = checked_partition(partition)
         found = self._do(self._core.committed([partition], timeout_ms)).get(partition)
@@ -485,7 +563,10 @@ class KafkaConsumer:
         return found if metadata else found.offset
 
     def group_metadata(self) -> ConsumerGroupMetadata:
-        """Return who this consumer is in its group, for a producer's transactions."""
+        """Return who this consumer is in its group, for a producer's transactions.
+
+        producer.send_offsets_to_transaction(offsets, consumer.group_metadata())
+        """
         return self._core.membership.group_metadata()
 
     def _need_group(self) -> None:
@@ -495,25 +576,44 @@ class KafkaConsumer:
     # The cluster, and this consumer itself.
 
     def topics(self) -> set[str]:
-        """Return the topics that this client may see, as the cluster has them now."""
+        """Return the topics that this client may see, as the cluster has them now.
+
+        if "orders" in consumer.topics():
+            consumer.subscribe(["orders"])
+        """
         return self._do(self._core.topics())
 
     def partitions_for_topic(self, topic: str) -> set[int]:
-        """Return the partitions of a topic; none if it does not exist."""
+        """Return the partitions of a topic; none if it does not exist.
+
+        numbers = consumer.partitions_for_topic("orders")
+        consumer.assign([TopicPartition("orders", number) for number in numbers])
+        """
         return self._do(self._core.partitions_for_topic(topic))
 
     def bootstrap_connected(self) -> bool:
-        """Tell whether the cluster is known."""
+        """Tell whether the cluster is known.
+
+        assert consumer.bootstrap_connected()
+        """
         return bool(self._core.board.cluster.brokers)
 
     def metrics(self, raw: bool = False) -> dict[str, dict[str, float]]:
-        """Return counters and averages, by group and name; for any thread."""
+        """Return counters and averages, by group and name; for any thread.
+
+            consumer.metrics()["consumer-fetch-manager-metrics"]["records-lag-max"]
+
+        They are plain numbers: there are no objects behind them that `raw` could ask for.
+        """
+        refuse_raw(raw)
         return self._look_at(self._core.metrics)
 
     def health(self) -> dict[str, Any]:
         """Return what this consumer is doing and why: group, partitions, brokers, last errors.
 
         Like `metrics`, it may be called from any thread, also while another one polls.
+
+            consumer.health()["partitions"]["orders-0"]["doing"]     # "fetching"
         """
         return self._look_at(self._core.health)
 
@@ -526,7 +626,10 @@ class KafkaConsumer:
         }
 
     def close(self, autocommit: bool = True, timeout_ms: float | None = None) -> None:
-        """Commit (with auto-commit), leave the group and end; again is nothing."""
+        """Commit (with auto-commit), leave the group and end; again is nothing.
+
+        consumer.close(autocommit=False, timeout_ms=5000)
+        """
         if self._closed:
             return
         self._enter()

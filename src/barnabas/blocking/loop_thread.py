@@ -50,6 +50,11 @@ class LoopThread:
         return self._loop
 
     @property
+    def current(self) -> bool:
+        """Tell whether this is asked on the thread itself, in a callback that is."""
+        return threading.current_thread() is self._thread
+
+    @property
     def running(self) -> bool:
         """Tell whether the thread runs, in this process."""
         return self._process == os.getpid() and self._thread.is_alive()
@@ -64,7 +69,7 @@ class LoopThread:
         """
         try:
             self._check()
-            if threading.current_thread() is self._thread:
+            if self.current:
                 raise IllegalStateError(
                     f"{self.name}: a plain client cannot wait inside its own callbacks"
                 )
@@ -85,8 +90,12 @@ class LoopThread:
 
     def post(self, callback: Callable[..., object], *arguments: Any) -> None:
         """Call a function on the loop soon, and do not wait for it."""
-        self._check()
-        self._loop.call_soon_threadsafe(callback, *arguments)
+        if self._process != os.getpid():
+            self._check()
+        try:
+            self._loop.call_soon_threadsafe(callback, *arguments)
+        except RuntimeError as closed:  # by its thread, as the last thing it does
+            raise IllegalStateError(f"{self.name} has ended") from closed
 
     def hold(self, part: object) -> None:
         """Keep an object with connections from being finalized in a process that is forked."""

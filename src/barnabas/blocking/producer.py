@@ -9,7 +9,6 @@ Thread-safe. In a forked child every call raises `ClientForkedError`. Waits end 
 
 from __future__ import annotations
 
-import asyncio
 import atexit
 import os
 import threading
@@ -22,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from barnabas.blocking.loop_thread import LoopThread
 from barnabas.client.errors import IllegalStateError, KafkaTimeoutError, ProducerClosed
+from barnabas.client.traffic import refuse_raw
 from barnabas.config.clients.options import parse_client_options
 from barnabas.config.clients.producer import ProducerOptions
 from barnabas.kernels import PendingBatch, RecordFuture, Segment
@@ -111,6 +111,9 @@ class KafkaProducer:
 
         Blocks for at most max_block_ms while the topic's partitions are unknown or all memory is
         taken, then raises KafkaTimeoutError.
+
+            producer.send("orders", b"two teapots", key=b"customer-7", headers=[("v", b"1")])
+            producer.send("orders", b"a cup").add_callback(lambda place: print(place.offset))
         """
         preparation = self._core.preparation
         arguments: Arguments = (topic, value, key, headers, partition, timestamp_ms)
@@ -134,6 +137,8 @@ class KafkaProducer:
 
         A row is a value, or (key, value[, headers[, timestamp_ms[, partition]]]). The future's
         `get` returns where the rows are: ranges of offsets by partition.
+
+            producer.send_many("orders", [b"tea", (b"customer-7", b"a cup")]).get(timeout=10)
         """
         preparation = self._core.preparation
         if not preparation.trivial:
@@ -157,6 +162,8 @@ class KafkaProducer:
     ) -> ManyFuture:
         """Queue the rows of a table: columns value and, as wanted, key, headers, partition and
         timestamp. Serializers, interceptors and partitioners are not asked.
+
+            producer.send_arrow("orders", pyarrow.table({"value": [b"tea", b"a cup"]}))
         """
         accumulator = self._core.accumulator
         segments: list[Segment] = []
@@ -165,23 +172,38 @@ class KafkaProducer:
         return ManyFuture(segments, accumulator.wait)
 
     def flush(self, timeout: float | None = None) -> None:
-        """Send everything queued so far and wait for the outcome, at most `timeout` seconds."""
+        """Send everything queued so far and wait for the outcome, at most `timeout` seconds.
+
+        producer.flush(timeout=10)
+        """
         self._check_open()
         timeout_ms = _milliseconds(timeout)
         self._thread.call(self._core.flush(timeout_ms))
 
     def partitions_for(self, topic: str) -> set[int]:
-        """Return the partitions of a topic."""
+        """Return the partitions of a topic.
+
+        producer.partitions_for("orders")     # {0, 1, 2}
+        """
         self._check_open()
         self._await_topic(topic)
         return set(self._core.switchboard.cluster.partitions_for(topic) or ())
 
     def bootstrap_connected(self) -> bool:
-        """Tell whether a broker was found."""
+        """Tell whether a broker was found.
+
+        assert producer.bootstrap_connected()
+        """
         return bool(self._core.switchboard.cluster.brokers)
 
     def metrics(self, raw: bool = False) -> dict[str, dict[str, float]]:
-        """Return groups of metrics, under the names of Kafka's clients."""
+        """Return groups of metrics, under the names of Kafka's clients.
+
+            producer.metrics()["producer-metrics"]["record-send-total"]
+
+        They are plain numbers: there are no objects behind them that `raw` could ask for.
+        """
+        refuse_raw(raw)
         if self._closed:
             return {}
 
@@ -193,13 +215,22 @@ class KafkaProducer:
     # Transactions.
 
     def init_transactions(self) -> None:
-        """Get ready for transactions; ends what an earlier producer of this name left open."""
+        """Get ready for transactions; ends what an earlier producer of this name left open.
+
+        producer = KafkaProducer(transactional_id="orders-1", **options)
+        producer.init_transactions()
+        """
         self._thread.call(
             self._transactions("init_transactions").initialize(self._options.max_block_ms)
         )
 
     def begin_transaction(self) -> None:
-        """Begin a transaction."""
+        """Begin a transaction.
+
+        producer.begin_transaction()
+        producer.send("orders", b"two teapots")
+        producer.commit_transaction()
+        """
         transacting = self._transactions("begin_transaction")
 
         async def begin() -> None:
@@ -212,19 +243,30 @@ class KafkaProducer:
         offsets: Mapping[TopicPartition, OffsetAndMetadata],
         group_metadata: ConsumerGroupMetadata | str,
     ) -> None:
-        """Commit a group's offsets as part of the transaction."""
+        """Commit a group's offsets as part of the transaction.
+
+        offsets = {TopicPartition("orders", 0): OffsetAndMetadata(17, "", -1)}
+        producer.send_offsets_to_transaction(offsets, consumer.group_metadata())
+        """
         transacting = self._transactions("send_offsets_to_transaction")
         self._thread.call(
             transacting.commit_offsets(offsets, group_metadata, self._options.max_block_ms)
         )
 
     def commit_transaction(self) -> None:
-        """Deliver what was sent, then commit."""
+        """Deliver what was sent, then commit.
+
+        producer.commit_transaction()
+        """
         transacting = self._transactions("commit_transaction")
         self._thread.call(transacting.commit(self._options.max_block_ms))
 
     def abort_transaction(self) -> None:
-        """Give up what was not yet delivered, then abort."""
+        """Give up what was not yet delivered, then abort.
+
+        except KafkaError:
+            producer.abort_transaction()
+        """
         transacting = self._transactions("abort_transaction")
         self._thread.call(transacting.abort(self._options.max_block_ms))
 
@@ -246,6 +288,8 @@ class KafkaProducer:
 
         The same again is nothing. Raises ProducerFencedError, InvalidProducerEpochError or
         InvalidTxnStateError if the transaction is no longer open, or was ended the other way.
+
+            other_producer.complete_transaction(handle, commit=True)
         """
         self._check_open()
         self._thread.call(self._core.complete(handle, commit))
@@ -253,7 +297,10 @@ class KafkaProducer:
     # The end.
 
     def close(self, timeout: float | None = None) -> None:
-        """Send what is queued, at most for `timeout` seconds, give up the rest, and end."""
+        """Send what is queued, at most for `timeout` seconds, give up the rest, and end.
+
+        producer.close(timeout=5)
+        """
         timeout_ms = _milliseconds(timeout)
         if self._closed:
             return
@@ -261,12 +308,12 @@ class KafkaProducer:
         atexit.unregister(self._at_exit)
         if self._thread.running:
             try:
-                if _inside(self._thread):
+                if self._thread.current:
                     self._thread.post(partial(_close_later, self._core, self._thread))
                     return
                 self._thread.call(self._core.close(timeout_ms))
             finally:
-                if not _inside(self._thread):
+                if not self._thread.current:
                     self._thread.stop()
         for serializer in (self._options.key_serializer, self._options.value_serializer):
             close = getattr(serializer, "close", None)
@@ -333,7 +380,7 @@ class KafkaProducer:
         if refusal == Refusal.TOPIC:
             self._await_topic(arguments[0], left_s * 1000)
         elif refusal == Refusal.MEMORY:
-            if _inside(self._thread):
+            if self._thread.current:
                 raise IllegalStateError(
                     "all memory is taken, and a callback of the producer cannot wait for some"
                 )
@@ -384,14 +431,17 @@ def _wait(
     producer = reference()
     if producer is not None and not batch.done:
         thread = producer._thread
-        if _inside(thread):
+        if thread.current:
             raise IllegalStateError("a callback of the producer cannot wait for a record")
         if not thread.running:
             thread.post(_nothing)  # raises, and says why nobody would ever end the wait
     done = _latch()
     batch.watch(done.release)
     if not done.acquire(timeout=-1 if timeout is None else max(timeout, 0)):
-        raise KafkaTimeoutError(f"no outcome of a record for {batch.partition} in {timeout:g} s")
+        plight = "" if producer is None else producer._core.plight(batch)
+        raise KafkaTimeoutError(
+            f"no outcome of a record for {batch.partition} in {timeout:g} s{plight}"
+        )
 
 
 def _latch() -> threading.Lock:
@@ -399,14 +449,6 @@ def _latch() -> threading.Lock:
     latch = threading.Lock()
     latch.acquire()
     return latch
-
-
-def _inside(thread: LoopThread) -> bool:
-    """Tell whether this runs on the producer's own thread, in a callback that is."""
-    try:
-        return asyncio.get_running_loop() is thread.loop
-    except RuntimeError:
-        return False
 
 
 def _nothing() -> None:

@@ -40,6 +40,7 @@ FRAME_BYTES_MAX = 1 << 30
 Answered = Callable[[Any, BarnabasError | None], object]
 """Told of the response, or of the failure that stands for it; exactly one of the two is None."""
 
+_NEVER_S = float("inf")
 _UNSUPPORTED_VERSION = int(ErrorCode.UNSUPPORTED_VERSION).to_bytes(2, "big")
 
 
@@ -54,7 +55,10 @@ class _Waiting:
     submitted_s: float
     timeout_ms: float
     frame: bytes | None
-    timer: asyncio.TimerHandle | None = None
+
+    @property
+    def deadline_s(self) -> float:
+        return self.submitted_s + self.timeout_ms / 1000
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -125,6 +129,9 @@ class Connection(asyncio.BufferedProtocol):
         self._held = False
         self._renewal: asyncio.TimerHandle | asyncio.Task[None] | None = None
         self._throttled_until_s = 0.0
+        # One timer for all requests: nearly all are answered in time, so it hardly ever rings.
+        self._alarm: asyncio.TimerHandle | None = None
+        self._alarm_s = _NEVER_S
         self.used_s = self._loop.time()
         """When it last carried something, by the loop's clock."""
 
@@ -159,12 +166,17 @@ class Connection(asyncio.BufferedProtocol):
         self, request: type[Message], *, at_least: int = 0, at_most: int | None = None
     ) -> int:
         """Return the version in which a request of this class would be sent."""
-        api = api_of(request)
-        lowest, highest = api.stable_versions
-        if at_most is not None:
-            highest = min(highest, at_most)
-        ours = VersionRange(max(lowest, at_least), highest)
-        return self.versions.pick(api.key, api.name, ours)
+        picked = self.versions.picked
+        wish = (request, at_least, at_most)
+        version = picked.get(wish)
+        if version is None:
+            api = api_of(request)
+            lowest, highest = api.stable_versions
+            if at_most is not None:
+                highest = min(highest, at_most)
+            ours = VersionRange(max(lowest, at_least), highest)
+            version = picked[wish] = self.versions.pick(api.key, api.name, ours)
+        return version
 
     def submit(
         self,
@@ -194,7 +206,7 @@ class Connection(asyncio.BufferedProtocol):
             return await answer
         except asyncio.CancelledError:
             if waiting in self._unsent:
-                self._forget_unsent(waiting)
+                self._unsent.remove(waiting)
             raise
 
     async def post(self, request: Message, *, version: int | None = None) -> None:
@@ -268,7 +280,8 @@ class Connection(asyncio.BufferedProtocol):
             timeout_ms,
             request_frame(request, version, correlation_id, self._client_id),
         )
-        waiting.timer = self._loop.call_later(timeout_ms / 1000, self._time_out, waiting)
+        if waiting.deadline_s < self._alarm_s:
+            self._set_alarm(waiting.deadline_s)
         return waiting
 
     def _next_id(self) -> int:
@@ -290,11 +303,6 @@ class Connection(asyncio.BufferedProtocol):
     def _send_unsent(self) -> None:
         while self._unsent and not self._held and len(self._in_flight) < self.in_flight_max:
             self._send(self._unsent.popleft())
-
-    def _forget_unsent(self, waiting: _Waiting) -> None:
-        self._unsent.remove(waiting)
-        assert waiting.timer is not None
-        waiting.timer.cancel()
 
     def _check_open(self) -> None:
         if self._ended is not None:
@@ -346,7 +354,9 @@ class Connection(asyncio.BufferedProtocol):
             for frame in self._reader.received(count):
                 self._receive(frame)
         except RemoteProtocolError as failure:
-            self._end("closed because the broker broke the protocol", failure)
+            told = RemoteProtocolError(f"{self.address}: {failure}")
+            told.__cause__ = failure
+            self._end("closed because the broker broke the protocol", told)
 
     def pause_writing(self) -> None:
         self._writable.clear()
@@ -362,19 +372,14 @@ class Connection(asyncio.BufferedProtocol):
     def _receive(self, frame: memoryview) -> None:
         correlation_id = peek_correlation_id(frame)
         if not self._in_flight:
-            raise RemoteProtocolError(
-                f"{self.address} answered request {correlation_id}, but none is in flight"
-            )
+            raise RemoteProtocolError(f"answered request {correlation_id}, but none is in flight")
         waiting = self._in_flight[0]
         if correlation_id != waiting.correlation_id:
             raise RemoteProtocolError(
-                f"{self.address} answered request {correlation_id} "
-                f"before request {waiting.correlation_id}"
+                f"answered request {correlation_id} before request {waiting.correlation_id}"
             )
         message = self._decode(waiting, frame)
         self._in_flight.popleft()
-        assert waiting.timer is not None
-        waiting.timer.cancel()
         self.used_s = now_s = self._loop.time()
         self.traffic.answered(now_s - waiting.submitted_s)
         throttle_ms: int = getattr(message, "throttle_time_ms", 0)
@@ -409,6 +414,28 @@ class Connection(asyncio.BufferedProtocol):
                 }
             )
 
+    def _set_alarm(self, at_s: float) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._alarm_s = at_s
+        self._alarm = self._loop.call_at(at_s, self._ring)
+
+    def _ring(self) -> None:
+        """Time out what is late, in the order of its time, and wait for the next."""
+        # A timer of some loops may be a little early.
+        now_s = max(self._loop.time(), self._alarm_s)
+        self._alarm, self._alarm_s = None, _NEVER_S
+        for waiting in sorted(self._awaited(), key=lambda waiting: waiting.deadline_s):
+            if self._ended is not None:
+                return
+            if waiting.deadline_s > now_s:
+                self._set_alarm(waiting.deadline_s)
+                return
+            self._time_out(waiting)
+
+    def _awaited(self) -> list[_Waiting]:
+        return [*self._in_flight, *self._unsent]
+
     def _time_out(self, waiting: _Waiting) -> None:
         name, timeout_ms = waiting.api.name, waiting.timeout_ms
         if waiting.frame is not None:
@@ -438,8 +465,9 @@ class Connection(asyncio.BufferedProtocol):
             return
         self._ended = how
         self._writable.set()
-        if self._renewal is not None:
-            self._renewal.cancel()
+        for timer in (self._renewal, self._alarm):
+            if timer is not None:
+                timer.cancel()
         if self._transport is not None:
             self.traffic.closed += 1
             if failure is None and graceful:
@@ -449,12 +477,10 @@ class Connection(asyncio.BufferedProtocol):
         if culprit is None and self._in_flight:
             culprit = self._in_flight[0]
         now_s = self._loop.time()
-        abandoned = [*self._in_flight, *self._unsent]
+        abandoned = self._awaited()
         self._in_flight.clear()
         self._unsent.clear()
         for waiting in abandoned:
-            assert waiting.timer is not None
-            waiting.timer.cancel()
             if failure is not None and waiting is culprit:
                 self._tell(waiting, None, failure)
                 continue

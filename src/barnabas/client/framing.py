@@ -8,8 +8,11 @@ touches it.
 
 from __future__ import annotations
 
+import struct
+
 from barnabas.model.errors import RemoteProtocolError
 
+_SIZE = struct.Struct(">i")
 _BUFFER_BYTES = 1 << 16
 
 
@@ -47,7 +50,7 @@ class FrameReader:
         frames: list[memoryview] = []
         position = 0
         while self._filled - position >= 4:
-            size = int.from_bytes(self._view[position : position + 4], "big", signed=True)
+            size: int = _SIZE.unpack_from(self._buffer, position)[0]
             if not 0 <= size <= self._frame_bytes_max:
                 raise RemoteProtocolError(
                     f"a frame of {size} bytes; at most {self._frame_bytes_max} are accepted"
@@ -61,6 +64,8 @@ class FrameReader:
             frames.append(memoryview(bytes(self._view[position + 4 : end])))
             position = end
         self._filled -= position
+        if not self._filled:
+            return frames
         # bytearray slices copy, so moving the rest to the front cannot overlap itself.
         self._buffer[: self._filled] = self._buffer[position : position + self._filled]
         return frames

@@ -23,12 +23,13 @@ class VersionRange(NamedTuple):
 
 
 class PeerVersions:
-    """The APIs that a peer serves, by key."""
+    """The APIs that a peer serves, by key; `picked` is for whoever wants to keep a choice."""
 
-    __slots__ = ("peer", "ranges")
+    __slots__ = ("peer", "picked", "ranges")
 
     def __init__(self, peer: str, ranges: Iterable[tuple[int, int, int]]) -> None:
         self.peer = peer
+        self.picked: dict[object, int] = {}
         self.ranges = {key: VersionRange(lowest, highest) for key, lowest, highest in ranges}
 
     def supports(self, key: int, version: int = 0) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from barnabas.metrics.instruments import Histogram
+from barnabas.model.errors import InvalidValueError
 
 
 class Traffic:
@@ -98,3 +99,9 @@ def client_metrics(
     for node, traffic in nodes.items():
         groups[f"{kind}-node-metrics.node-{node}"] = connection_metrics([traffic], elapsed_s)
     return groups
+
+
+def refuse_raw(raw: bool) -> None:
+    """Refuse kafka-python's `metrics(raw=True)`: there are no objects behind our numbers."""
+    if raw:
+        raise InvalidValueError("raw=True: metrics are plain numbers; call metrics() without it")

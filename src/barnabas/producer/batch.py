@@ -46,3 +46,10 @@ class SendingBatch:
     def size(self) -> int:
         """Bytes that the batch takes in a request, or may take before it is packed."""
         return self.records.size if self.payload is None else len(self.payload)
+
+
+def plight(attempts: int, failure: BaseException | None, elapsed_ms: float | None = None) -> str:
+    """Say how long a batch has waited, how often it was sent, and what went wrong."""
+    tries = f"{attempts} attempt{'s' if attempts != 1 else ''}"
+    story = tries if elapsed_ms is None else f"{elapsed_ms:.0f} ms, {tries}"
+    return f" ({story})" + (f": {failure}" if failure is not None else "")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from math import ceil
 from typing import Any
 
 from barnabas.client.errors import KafkaTimeoutError, NetworkError
@@ -129,6 +130,8 @@ class Coordinator:
         timeout_ms: float,
     ) -> None:
         """Make a group's offsets part of the transaction."""
+        loop = asyncio.get_running_loop()
+        deadline_s = loop.time() + timeout_ms / 1000
         group_id = group.group_id or ""
         enlist = AddOffsetsToTxnRequest(
             transactional_id=self._transactional_id or "",
@@ -163,7 +166,8 @@ class Coordinator:
                         group_id,
                     )
 
-        await self._repeat(committed, "committing offsets in the transaction", timeout_ms)
+        left_ms = ceil((deadline_s - loop.time()) * 1000)
+        await self._repeat(committed, "committing offsets in the transaction", left_ms)
 
     async def end(self, identity: Identity, commit: bool, *, timeout_ms: float) -> None:
         """End the transaction."""
@@ -206,7 +210,8 @@ class Coordinator:
                 request.key_type = kind
         response = await connection.send(request, version=version)
         found = response.coordinators[0] if version >= 4 else response
-        self._check(found.error_code, f"FindCoordinator of {key!r}")
+        whose = f", group {key!r}" if kind == GROUP else ""
+        self._check(found.error_code, f"FindCoordinator{whose}")
         if found.node_id not in self._switchboard.cluster.brokers:
             await self._switchboard.refresh()
         self._nodes[kind, key] = found.node_id
@@ -216,9 +221,12 @@ class Coordinator:
         if code == ErrorCode.NONE:
             return
         known = ErrorCode.of(code)
+        asked = (kind, key if key is not None else self._transactional_id or "")
+        node = self._nodes.get(asked)
+        place = f" on broker {node}" if node is not None else ""
         if known in _MOVED:
-            self._nodes.pop((kind, key if key is not None else self._transactional_id or ""), None)
-        raise request_error(code, f"{what}: {known.meaning}")
+            self._nodes.pop(asked, None)
+        raise request_error(code, f"{what}{self._name}{place}: {known.meaning}")
 
     async def _repeat(
         self, attempt: Callable[[], Awaitable[Any]], what: str, timeout_ms: float
@@ -250,9 +258,12 @@ class Coordinator:
     def _too_late(
         self, what: str, timeout_ms: float, last: BarnabasError | None
     ) -> KafkaTimeoutError:
-        name = f" of {self._transactional_id!r}" if self._transactional_id is not None else ""
         why = f": {last}" if last is not None else ""
-        return KafkaTimeoutError(f"{what}{name}: not done within {timeout_ms:g} ms{why}")
+        return KafkaTimeoutError(f"{what}{self._name}: not done within {timeout_ms:g} ms{why}")
+
+    @property
+    def _name(self) -> str:
+        return f" of {self._transactional_id!r}" if self._transactional_id is not None else ""
 
 
 def _offsets_request(

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from math import ceil
 from random import Random
 from typing import Any
 
@@ -27,9 +28,11 @@ from barnabas.client.retry import Backoff
 from barnabas.client.switchboard import Switchboard
 from barnabas.config.clients.producer import ProducerOptions
 from barnabas.kernels import Accumulator, PendingBatch
+from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError
 from barnabas.model.ids import TopicPartition
-from barnabas.producer.batch import SendingBatch
+from barnabas.model.request_errors import request_error
+from barnabas.producer.batch import SendingBatch, plight
 from barnabas.producer.coordinator import Coordinator
 from barnabas.producer.delivery import Delivery
 from barnabas.producer.handle import TransactionHandle
@@ -117,6 +120,7 @@ class ProducerCore:
             cluster.leader,
             backoff,
             None if self.transacting is None else self.transacting.transaction,
+            hindrance=self._hindrance,
         )
         self.topics = Topics(
             self.switchboard,
@@ -126,7 +130,7 @@ class ProducerCore:
             auto_create=options.allow_auto_create_topics,
             idle_ms_max=options.metadata_max_idle_ms,
         )
-        self._delivery = Delivery(options, self.switchboard, self.sender, self.now_ms, self._step)
+        self._delivery = Delivery(options, self.switchboard, self.sender, self.now_ms, self._go_on)
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ms = NEVER_MS
         self._expiry_ms = NEVER_MS
@@ -180,6 +184,11 @@ class ProducerCore:
         """Return the loop's time."""
         return self._loop.time() * 1000
 
+    def patience(self, timeout_ms: float) -> Callable[[], float]:
+        """Return what tells how much of a time is left: the steps of one call share it."""
+        deadline_ms = self.now_ms() + timeout_ms
+        return lambda: max(0.0, ceil(deadline_ms - self.now_ms()))
+
     def look_again(self, callback: Callable[[], object] | None = None) -> None:
         """Call a function (or do a step) in a moment."""
         self._loop.call_soon(callback or self._step)
@@ -215,11 +224,22 @@ class ProducerCore:
                 for batch in batches:
                     self.topics.use(batch.partition.topic, now_ms)
                 self._delivery.submit(node_id, connection, batches, now_ms)
+                if not any(queue.waits for queue in queues):
+                    break
         if self.transacting is not None:
             self.transacting.enlist()
         if sender.active:
             self._expiry_ms = min(self._expiry_ms, now_ms + sender.rules.delivery_timeout_ms)
             self._set_timer(min(found.next_ms, self._expiry_ms), now_ms)
+
+    def _go_on(self) -> None:
+        """Do a step after an answer, if something may have waited for it.
+
+        What was appended meanwhile has asked for a step of its own. Doing nothing here lets a
+        thread that waits for this answer alone go on sooner: it needs the interpreter.
+        """
+        if self.transacting is not None or self.sender.waits:
+            self._step()
 
     def _set_timer(self, at_ms: float, now_ms: float) -> None:
         if at_ms >= self._timer_ms or at_ms == NEVER_MS:
@@ -312,9 +332,13 @@ class ProducerCore:
             async with asyncio.timeout(None if timeout_ms is None else timeout_ms / 1000):
                 await done
         except TimeoutError:
+            late = [batch for batch in batches if not batch.records.done]
+            first = late[0]
+            why = first.failure or self._hindrance(first.partition)
             raise KafkaTimeoutError(
-                f"{left} of {len(batches)} batches have no outcome after {timeout_ms:g} ms"
-            ) from None
+                f"{len(late)} of {len(batches)} batches have no outcome after {timeout_ms:g} ms, "
+                f"the first one for {first.partition}{plight(first.attempts, why)}"
+            ) from why
 
     async def complete(self, handle: TransactionHandle, commit: bool) -> None:
         """End a transaction that another producer has handed over; the same again is nothing."""
@@ -339,10 +363,11 @@ class ProducerCore:
         self.closing = True
         self.accumulator.closed = True
         began_s = self._loop.time()
+        left = None if timeout_ms is None else self.patience(timeout_ms)
         try:
             if self.transacting is not None:
                 await self.transacting.close(timeout_ms)
-            await self.flush(timeout_ms)
+            await self.flush(None if left is None else left())
         except BarnabasError as failure:
             elapsed_ms = (self._loop.time() - began_s) * 1000
             log.warning("closing: records are given up after %.0f ms: %s", elapsed_ms, failure)
@@ -362,6 +387,22 @@ class ProducerCore:
             self._room()
             await self.switchboard.close()
             self.preparation.close()
+
+    def plight(self, records: PendingBatch) -> str:
+        """Say how far a batch has come and what hinders it; from any thread."""
+        queue = self.sender.queues.get(records.partition)
+        waiting = [] if queue is None else [*queue.flying, *queue.batches]
+        known = next((batch for batch in waiting if batch.records is records), None)
+        return plight(0 if known is None else known.attempts, self._hindrance(records.partition))
+
+    def _hindrance(self, partition: TopicPartition) -> BarnabasError | None:
+        """Return why nothing can be sent to the leader of a partition, if that is so."""
+        leader = self.switchboard.cluster.leader(partition)
+        if leader is not None:
+            return self.switchboard.failure(leader)
+        return self.switchboard.refresh_failure or request_error(
+            ErrorCode.LEADER_NOT_AVAILABLE, f"{partition} has no leader now"
+        )
 
     def metrics(self) -> dict[str, dict[str, float]]:
         """Return groups of metrics under the names of Kafka's clients."""

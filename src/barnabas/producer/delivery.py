@@ -127,11 +127,20 @@ class Delivery:
             self._switchboard.request_refresh()
         else:
             waiting = {batch.partition: batch for batch in batches}
-            place = f" on broker {node_id} ({connection.address})"
             for topic in response.responses:
                 for answer in topic.partition_responses:
                     asked = waiting.pop(TopicPartition(topic.name, answer.index), None)
                     if asked is None:
+                        continue
+                    if answer.error_code == ErrorCode.NONE:
+                        sender.settle(
+                            asked,
+                            now_ms,
+                            ErrorCode.NONE,
+                            answer.base_offset,
+                            answer.log_append_time_ms,
+                            answer.log_start_offset,
+                        )
                         continue
                     code = sender.settle(
                         asked,
@@ -145,7 +154,7 @@ class Delivery:
                             (error.batch_index, error.batch_index_error_message)
                             for error in answer.record_errors
                         ],
-                        place,
+                        _place(node_id, connection),
                     )
                     if code.stale_metadata and not self._heard_leader(asked, answer, response):
                         self._switchboard.request_refresh()
@@ -155,7 +164,7 @@ class Delivery:
                     now_ms,
                     ErrorCode.UNKNOWN_SERVER_ERROR,
                     reason="the answer does not mention this partition",
-                    place=place,
+                    place=_place(node_id, connection),
                 )
         self._settled()
 
@@ -178,3 +187,7 @@ class Delivery:
         if news:
             batch.not_before_ms = 0.0
         return news
+
+
+def _place(node_id: int, connection: Connection) -> str:
+    return f" on broker {node_id} ({connection.address})"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -49,7 +50,8 @@ class ManyFuture:
     @property
     def exception(self) -> BaseException | None:
         """The first failure, if there is one so far."""
-        return next((s.batch.exception for s in self._segments if s.batch.exception), None)
+        parts = (part for segment in self._segments for part, _, _ in _parts(segment))
+        return next((part.exception for part in parts if part.exception is not None), None)
 
     def succeeded(self) -> bool:
         """Tell whether all records were written."""
@@ -78,10 +80,18 @@ class ManyFuture:
         return self.get()
 
     def get(self, timeout: float | None = None) -> list[RecordRange]:
-        """Wait for the outcome of all; return where they are, or raise the first failure."""
+        """Wait for the outcome of all; return where they are, or raise the first failure.
+
+            for place in producer.send_many("orders", rows).get(timeout=10):
+                print(place.partition, place.offset, place.count)
+
+        KafkaTimeoutError after `timeout` seconds, however many batches there are.
+        """
+        deadline_s = None if timeout is None else time.monotonic() + timeout
         for batch in self.batches():
             if not batch.done:
-                self._wait(batch, timeout)
+                left_s = None if deadline_s is None else max(deadline_s - time.monotonic(), 0.0)
+                self._wait(batch, left_s)
         failure = self.exception
         if failure is not None:
             raise failure
@@ -89,13 +99,18 @@ class ManyFuture:
 
 
 def _ranges(segment: Segment) -> Iterator[RecordRange]:
-    """Cut a segment where its batch was split."""
+    for batch, place, count in _parts(segment):
+        offset = batch.base_offset + place if batch.base_offset >= 0 else -1
+        yield RecordRange(batch.partition.topic, batch.partition.partition, offset, count)
+
+
+def _parts(segment: Segment) -> Iterator[tuple[PendingBatch, int, int]]:
+    """Cut a segment where its batch was split: the batches, where it begins there, its records."""
     index, left = segment.first, segment.count
     while left:
         batch, place = segment.batch.find(index)
         count = min(left, batch.count - place)
-        offset = batch.base_offset + place if batch.base_offset >= 0 else -1
-        yield RecordRange(batch.partition.topic, batch.partition.partition, offset, count)
+        yield batch, place, count
         index += count
         left -= count
 

@@ -13,6 +13,7 @@ from typing import Any
 from barnabas.client.cluster import ClusterView
 from barnabas.config.clients.producer import ProducerOptions
 from barnabas.kernels import RecordFuture, Segment
+from barnabas.model.errors import InvalidValueError
 from barnabas.producer.partitioner import partitioner_of
 from barnabas.structs import RecordMetadata
 
@@ -102,6 +103,11 @@ class Preparation:
             key, value, headers, time_ms, target = (*row, None, None, None)[:5]
         target = partition if target is None else target
         arguments = self.intercept((topic, value, key, headers, target, time_ms))
+        if arguments[0] != topic:
+            raise InvalidValueError(
+                f"an interceptor has turned a row for {topic!r} to {arguments[0]!r}: the rows of "
+                "one call go to one topic; use send for such records"
+            )
         _, value, key, headers, target, time_ms = self.serialize(arguments)
         return key, value, headers, time_ms, target
 

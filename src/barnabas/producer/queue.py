@@ -43,6 +43,11 @@ class PartitionQueue:
         """Tell whether nothing waits and nothing is on its way."""
         return not self.batches and not self.flying and self.slot.open is None
 
+    @property
+    def waits(self) -> bool:
+        """Tell whether something has not left yet."""
+        return bool(self.batches) or self.slot.open is not None
+
     def notice(self, closed: Iterable[PendingBatch], now_ms: float) -> None:
         """Take over batches that were closed, and note when an open one was first seen."""
         for records in closed:

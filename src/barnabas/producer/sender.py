@@ -27,7 +27,7 @@ from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError, RemoteProtocolError
 from barnabas.model.ids import TopicPartition
 from barnabas.model.request_errors import request_error
-from barnabas.producer.batch import SendingBatch
+from barnabas.producer.batch import SendingBatch, plight
 from barnabas.producer.counts import Counts
 from barnabas.producer.identity import NOBODY, Identity
 from barnabas.producer.packing import split
@@ -78,7 +78,9 @@ class Sender:
         leader: Callable[[TopicPartition], int | None],
         backoff: Backoff,
         transaction: TransactionView | None = None,
+        hindrance: Callable[[TopicPartition], BarnabasError | None] = lambda _: None,
     ) -> None:
+        """`hindrance` says why nothing can be sent to a partition, if it knows."""
         self.accumulator = accumulator
         self.rules = rules
         self.identity = NOBODY
@@ -93,12 +95,18 @@ class Sender:
         self._leader = leader
         self.backoff = backoff
         self._transaction = transaction
+        self._hindrance = hindrance
         self._turns: dict[int, int] = {}
 
     @property
     def active(self) -> bool:
         """Tell whether something waits or is on its way."""
         return bool(self._active)
+
+    @property
+    def waits(self) -> bool:
+        """Tell whether something could be sent if brokers and time allow it."""
+        return self.identity_wanted or any(queue.waits for queue in self._active.values())
 
     # Before a request.
 
@@ -363,14 +371,13 @@ class Sender:
     def _expire(self, queue: PartitionQueue, batch: SendingBatch, now_ms: float) -> None:
         if batch in queue.batches:
             queue.batches.remove(batch)
-        why = f": {batch.failure}" if batch.failure is not None else ""
-        tries = f"{batch.attempts} attempt{'s' if batch.attempts != 1 else ''}"
+        why = batch.failure or self._hindrance(batch.partition)
         failure = KafkaTimeoutError(
             f"{batch.records.count} records for {batch.partition} were not delivered within "
-            f"delivery.timeout.ms={self.rules.delivery_timeout_ms:g} "
-            f"({now_ms - batch.created_ms:.0f} ms, {tries}){why}"
+            f"delivery.timeout.ms={self.rules.delivery_timeout_ms:g}"
+            f"{plight(batch.attempts, why, now_ms - batch.created_ms)}"
         )
-        failure.__cause__ = batch.failure
+        failure.__cause__ = why
         self._give_up(queue, batch, failure, refused=False)
 
     def _maybe_restart(self, queue: PartitionQueue) -> None:

@@ -75,11 +75,12 @@ class Transacting:
     async def commit(self, timeout_ms: float) -> None:
         """Deliver everything, then commit; may be called again when its time was too short."""
         transaction = self.transaction
-        await self._deliver("commit the transaction", timeout_ms)
+        left = self._core.patience(timeout_ms)
+        await self._deliver("commit the transaction", left())
         if transaction.begun:
             try:
                 await self._core.coordinator.end(
-                    self._core.sender.identity, True, timeout_ms=timeout_ms
+                    self._core.sender.identity, True, timeout_ms=left()
                 )
             except KafkaTimeoutError:
                 raise
@@ -112,6 +113,7 @@ class Transacting:
     async def abort(self, timeout_ms: float) -> None:
         """Give up what was not delivered, then abort; may be called again, too."""
         transaction, core = self.transaction, self._core
+        left = core.patience(timeout_ms)
         if transaction.state is not State.ABORTING:
             if transaction.state not in (State.IN_TRANSACTION, State.ABORTABLE_ERROR):
                 raise (
@@ -129,15 +131,15 @@ class Transacting:
         ):
             transaction.epoch_spent = True
         if self._enlisting is not None:
-            await core.settled(self._enlisting, timeout_ms)
-        await core.landed(timeout_ms)
+            await core.settled(self._enlisting, left())
+        await core.landed(left())
         try:
             if transaction.begun:
-                await core.coordinator.end(core.sender.identity, False, timeout_ms=timeout_ms)
+                await core.coordinator.end(core.sender.identity, False, timeout_ms=left())
                 transaction.begun = False
             if transaction.epoch_spent:
                 identity = await core.coordinator.init_producer_id(
-                    core.sender.identity, timeout_ms=timeout_ms
+                    core.sender.identity, timeout_ms=left()
                 )
                 transaction.epoch_spent = False
                 core.sender.become(identity)

@@ -12,6 +12,7 @@ import pytest
 from confluent_kafka import Consumer
 from confluent_kafka import TopicPartition as Place
 
+from barnabas.aio.consumer import AIOKafkaConsumer
 from barnabas.aio.producer import AIOKafkaProducer
 from barnabas.errors import (
     IllegalOperation,
@@ -21,6 +22,7 @@ from barnabas.errors import (
     ProducerClosed,
     TransactionAbortedError,
 )
+from barnabas.kernels.accumulator_contract import Refusal
 from barnabas.structs import RecordMetadata, TopicPartition
 from barnabas.testing import Cluster
 
@@ -199,6 +201,41 @@ def test_mistakes_are_named(cluster: Cluster, topic: str) -> None:
                 await producer.begin_transaction()
             with pytest.raises(TypeError, match="value of type str"):
                 await producer.send(topic, "text")
+
+    run(cluster, topic, scenario)
+
+
+def test_the_loop_that_is_given_is_the_one_that_runs(cluster: Cluster, topic: str) -> None:
+    async def scenario(bootstrap: str, topic: str) -> None:
+        running = asyncio.get_running_loop()
+        async with AIOKafkaProducer(bootstrap_servers=bootstrap, loop=running) as producer:
+            await producer.send_and_wait(topic, b"v")
+        with pytest.raises(IllegalStateError, match="start"):
+            await AIOKafkaProducer(bootstrap_servers=bootstrap, loop=another).start()
+        with pytest.raises(IllegalStateError, match="start"):
+            await AIOKafkaConsumer(topic, bootstrap_servers=bootstrap, loop=another).start()
+
+    another = asyncio.new_event_loop()
+    run(cluster, topic, scenario)
+    another.close()
+
+
+def test_rows_that_always_come_too_late_for_memory(cluster: Cluster, topic: str) -> None:
+    """Room that others take again and again does not make a call wait beyond its time."""
+
+    async def scenario(bootstrap: str, topic: str) -> None:
+        async with AIOKafkaProducer(bootstrap_servers=bootstrap, max_block_ms=50) as producer:
+            await producer.partitions_for(topic)
+            asked = 0
+
+            def refuse(row: int, segments: list[Any]) -> tuple[int, int]:
+                nonlocal asked
+                asked += 1
+                return 0, Refusal.MEMORY
+
+            with pytest.raises(KafkaTimeoutError, match=r"max\.block\.ms=50"):
+                await producer._append_rows(topic, refuse, [])
+            assert asked > 1
 
     run(cluster, topic, scenario)
 

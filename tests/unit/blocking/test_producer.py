@@ -155,6 +155,19 @@ def test_serializers_interceptors_and_a_partitioner(cluster: Cluster, topic: str
     assert records[0].headers() == [("tag", b"1")]
 
 
+def test_an_interceptor_cannot_send_a_row_elsewhere(cluster: Cluster, topic: str) -> None:
+    """`send` follows it to another topic; `send_many` says that it cannot."""
+
+    class Elsewhere:
+        def on_send(self, record: Any) -> Any:
+            return record.replace(topic=f"{topic}-2")
+
+    with KafkaProducer(bootstrap_servers=cluster.bootstrap, interceptors=[Elsewhere()]) as producer:
+        assert producer.send(topic, b"v").get(10).topic == f"{topic}-2"
+        with pytest.raises(ValueError, match=f"a row for '{topic}' to '{topic}-2'"):
+            producer.send_many(topic, [b"v"])
+
+
 def test_callbacks_run_on_the_producers_thread_in_order(
     producer: KafkaProducer, topic: str
 ) -> None:
@@ -474,3 +487,5 @@ def test_metrics_have_kafkas_names(producer: KafkaProducer, topic: str) -> None:
     assert metrics["producer-metrics"]["record-send-total"] == 5
     assert metrics["producer-metrics"]["request-total"] > 0
     assert metrics[f"producer-topic-metrics.{topic}"]["record-send-total"] == 5
+    with pytest.raises(ValueError, match="raw=True"):
+        producer.metrics(raw=True)

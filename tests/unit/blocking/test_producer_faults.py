@@ -174,10 +174,15 @@ def test_flush_and_close_do_not_outlast_their_time(proxy: FaultProxy, topic: str
     proxy.refuse()
     future = producer.send(topic, b"v")
     began = time.monotonic()
-    with pytest.raises(KafkaTimeoutError, match="1 of 1 batches have no outcome after 200 ms"):
+    with pytest.raises(
+        KafkaTimeoutError, match="1 of 1 batches have no outcome after 200 ms"
+    ) as flushing:
         producer.flush(0.2)
-    with pytest.raises(KafkaTimeoutError, match=topic):
+    with pytest.raises(KafkaTimeoutError, match=r"in 0\.1 s \(\d+ attempts?\): ") as waiting:
         future.get(0.1)
+    for caught in (flushing, waiting):
+        assert f"{topic}-0" in str(caught.value)
+        assert proxy.bootstrap in str(caught.value), "who could not be reached is named"
     producer.close(timeout=0.2)
     assert time.monotonic() - began < 3
     assert future.failed()

@@ -151,8 +151,20 @@ def test_an_answer_that_cannot_be_read_is_an_error_of_the_peer() -> None:
     async def client(connection: Connection, broker: ScriptedBroker) -> None:
         await connection.send(ask("a"))
 
-    with pytest.raises(RemoteProtocolError):
+    with pytest.raises(RemoteProtocolError, match=r"^127\.0\.0\.1:\d+: MetadataResponse v\d+ ends"):
         talk({MetadataRequest: cut}, client)
+
+
+def test_an_answer_that_is_too_large_names_the_peer() -> None:
+    async def client(connection: Connection, broker: ScriptedBroker) -> None:
+        await connection.send(ask("a"))
+
+    with pytest.raises(RemoteProtocolError, match=r"^127\.0\.0\.1:\d+: a frame of 99999 bytes"):
+        talk(
+            {MetadataRequest: lambda request, version: (99_999).to_bytes(4, "big")},
+            client,
+            response_bytes_max=10_000,
+        )
 
 
 def test_no_answer_in_time_closes_the_connection_and_names_the_api() -> None:

@@ -179,6 +179,41 @@ def test_a_request_that_is_never_sent_fails_alone() -> None:
     assert answer == "slow"
 
 
+def test_requests_time_out_in_the_order_of_their_times() -> None:
+    async def client(connection: Connection, broker: ScriptedBroker) -> list[str]:
+        answers = Answers()
+        connection.submit(ask("sent"), answers, timeout_ms=60)
+        for name, timeout_ms in (("late", 40), ("later", 20), ("patient", 10_000)):
+            connection.submit(ask(name), answers, timeout_ms=timeout_ms)
+        told = [str(failure) for failure in await answers.wait(4)]
+        assert connection.closed
+        return told
+
+    later, late, sent, patient = talk(
+        {MetadataRequest: lambda request, version: None}, client, in_flight_max=1
+    )
+    assert "within 20 ms: 2 requests were ahead of it" in later
+    assert "within 40 ms: 1 requests were ahead of it" in late
+    assert "did not answer Metadata within 60 ms" in sent
+    assert "not answered in time before Metadata was sent" in patient
+
+
+def test_an_answered_request_leaves_the_time_to_the_next() -> None:
+    async def client(connection: Connection, broker: ScriptedBroker) -> str:
+        answers = Answers()
+        connection.submit(ask("first"), answers, timeout_ms=30)
+        assert await answers.wait(1) == ["first"]
+        connection.submit(ask("silent"), answers, timeout_ms=60)
+        return str((await answers.wait(2))[1])
+
+    def answer(request: MetadataRequest, version: int) -> Any:
+        assert request.topics is not None
+        silent = request.topics[0].name == "silent"
+        return None if silent else metadata(request, version)
+
+    assert "did not answer Metadata within 60 ms" in talk({MetadataRequest: answer}, client)
+
+
 class SlowBroker(ScriptedBroker):
     """Answers Metadata only once it is allowed to."""
 

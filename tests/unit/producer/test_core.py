@@ -357,6 +357,43 @@ def test_a_commit_that_takes_too_long_can_be_repeated(stage: Stage) -> None:
     stage.run(scenario, transactional_id="tx")
 
 
+def test_the_steps_of_a_transaction_share_its_time(stage: Stage) -> None:
+    """No call takes longer than it may because it has several things to wait for."""
+
+    async def scenario(core: ProducerCore) -> None:
+        transacting = core.transacting
+        assert transacting is not None
+        await transacting.initialize(5000)
+        now_ms, waits = 1000.0, []
+
+        async def step(*_: Any, **limit: Any) -> Any:
+            nonlocal now_ms
+            waits.append(limit["timeout_ms"])
+            now_ms += 60
+            return core.sender.identity
+
+        core.now_ms = lambda: now_ms  # type: ignore[method-assign]
+        core.flush = lambda timeout_ms: step(timeout_ms=timeout_ms)  # type: ignore
+        core.landed = lambda timeout_ms: step(timeout_ms=timeout_ms)  # type: ignore
+        core.coordinator.end = step  # type: ignore[method-assign]
+        core.coordinator.init_producer_id = step  # type: ignore[method-assign]
+        transacting.begin()
+        transacting.transaction.begun = True
+        await transacting.commit(100)
+        assert waits == [100, 40]
+        waits.clear()
+        transacting.begin()
+        transacting.transaction.begun = transacting.transaction.epoch_spent = True
+        await transacting.abort(100)
+        assert waits == [100, 40, 0]
+        waits.clear()
+        transacting.begin()
+        await core.close(150)
+        assert waits == [150, 90], "an abort and a flush"
+
+    stage.run(scenario, transactional_id="tx")
+
+
 def test_a_failed_transaction_is_aborted_under_a_new_epoch(stage: Stage) -> None:
     async def scenario(core: ProducerCore) -> None:
         assert core.transacting is not None

@@ -25,6 +25,7 @@ from barnabas.blocking.admin import (
 from barnabas.blocking.loop_thread import LoopThread
 from barnabas.client.errors import IllegalStateError
 from barnabas.client.switchboard import Switchboard
+from barnabas.client.traffic import refuse_raw
 from barnabas.config.clients.admin import AdminOptions
 from barnabas.config.clients.options import parse_client_options
 
@@ -80,7 +81,13 @@ class KafkaAdminClient:
         return self._thread.call(within(self.options.default_api_timeout_ms, work()))
 
     def metrics(self, raw: bool = False) -> dict[str, dict[str, float]]:
-        """Return groups of metrics; `raw` makes no difference, it is kafka-python's."""
+        """Return groups of metrics.
+
+            admin.metrics()["admin-client-metrics"]["request-total"]
+
+        They are plain numbers: there are no objects behind them that `raw` could ask for.
+        """
+        refuse_raw(raw)
         board = self.board
 
         async def read() -> dict[str, dict[str, float]]:

@@ -153,6 +153,8 @@ def test_calls_come_from_any_thread(admin: KafkaAdminClient) -> None:
     typed = admin.run(lambda: describe_cluster(admin.board))
     assert typed.cluster_id == found[0]
     assert admin.metrics()["admin-client-metrics"]
+    with pytest.raises(ValueError, match="raw=True"):
+        admin.metrics(raw=True)
 
 
 def test_a_closed_client_says_so(barnabas_bootstrap: str) -> None:

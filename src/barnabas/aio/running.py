@@ -1,0 +1,17 @@
+"""The loop that an asyncio client runs on: the one on which it is started, and no other."""
+
+from __future__ import annotations
+
+import asyncio
+
+from barnabas.client.errors import IllegalStateError
+
+
+def running_loop(given: asyncio.AbstractEventLoop | None) -> asyncio.AbstractEventLoop:
+    """Return the loop that runs; raise if a client was meant for another one."""
+    running = asyncio.get_running_loop()
+    if given is not None and given is not running:
+        raise IllegalStateError(
+            f"loop={given!r}: start() was awaited on {running!r}; the option can be left out"
+        )
+    return running
