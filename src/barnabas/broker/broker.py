@@ -439,6 +439,7 @@ class Broker:
         await self.isr_keeper.stop()
         await self.fetchers.stop()
         await self.controller.stop()
+        self.control.learned.end()  # nobody here decides any more what requests may wait for
         if self.tree.state is not SessionState.CONNECTED:
             # Nobody can be told, and requests that wait for the tree would be waited for in vain.
             await self.tree.close()

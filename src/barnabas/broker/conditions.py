@@ -11,11 +11,12 @@ class Conditions:
 
     def __init__(self) -> None:
         self._waiting: list[tuple[Callable[[], bool], asyncio.Future[None]]] = []
+        self._ended = False
 
     async def until(self, holds: Callable[[], bool], timeout_ms: float) -> bool:
         """Wait until something holds, or time is up; tell whether it does."""
-        if holds():
-            return True
+        if self._ended or holds():
+            return holds()
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.watch(holds, waiter)
         try:
@@ -23,7 +24,7 @@ class Conditions:
                 await waiter
         except TimeoutError:
             return holds()
-        return True
+        return not self._ended or holds()
 
     def watch(self, holds: Callable[[], bool], waiter: asyncio.Future[None]) -> None:
         """Have a future set once something holds; one that is done by then is left alone."""
@@ -40,3 +41,11 @@ class Conditions:
             else:
                 still.append((holds, waiter))
         self._waiting = still
+
+    def end(self) -> None:
+        """Nothing more will happen: who waits, now or later, is told what holds by then."""
+        self._ended = True
+        for _, waiter in self._waiting:
+            if not waiter.done():
+                waiter.set_result(None)
+        self._waiting.clear()

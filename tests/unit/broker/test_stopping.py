@@ -1,24 +1,31 @@
-"""A controller that is stopped while its coordination service is away: it does not wait for it."""
+"""A broker that stops does not wait for what cannot come: news of its own controller, or of a
+coordination service that is away.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.unit.broker.serving import DEADLINE_S, Serving
 
 from barnabas.broker import broker as module
+from barnabas.broker import topics
 from barnabas.broker.broker import Broker
 from barnabas.client.addresses import Address
 from barnabas.client.connection import Connection
 from barnabas.config.broker import BrokerOptions
 from barnabas.coordination.contract import SessionExpired, SessionState
 from barnabas.coordination.memory import MemoryCoordination, MemoryStore
+from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError
 from barnabas.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
 
 STOP_S_MAX = 30.0
 PATIENCE_S = 2 * STOP_S_MAX
@@ -103,3 +110,25 @@ def test_a_stop_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, noti
         await other.stop()
 
     asyncio.run(story())
+
+
+def test_requests_that_wait_for_the_controller_are_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A group's first member asks for a coordinator just when the broker is stopped."""
+    monkeypatch.setattr(topics, "AUTOMATIC_TIMEOUT_MS", 10 * DEADLINE_S * 1000)
+    monkeypatch.setattr(module, "DRAIN_S_MAX", 10 * DEADLINE_S)
+    serving = Serving(tmp_path).start()
+    wire = serving.connect()
+    monkeypatch.setattr(serving.broker.topics, "_is_led", lambda topic: False)
+    monkeypatch.setattr(serving.broker.cluster, "topic", lambda name: None)
+    wire.send(FindCoordinatorRequest(key="g"), 3)
+    serving.wait_inside(lambda: serving.broker.control.learned._waiting, "the request waits")
+    asked = threading.Thread(target=serving._runner.stop)
+    asked.start()
+    _, answer = wire.receive(FindCoordinatorRequest, 3)
+    assert answer.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    asked.join(DEADLINE_S)
+    assert not asked.is_alive()
+    serving._forget()
+    serving.expect_no_lines()
