@@ -154,6 +154,11 @@ class ConfluentMember:
         """Go, after the commit that is under way: it may need the others to be answered."""
         self.closing = True
         drive([self, *others], lambda: self.is_idle, "a commit is answered")
+        self.close()
+
+    def close(self) -> None:
+        assert self.is_idle
+        self.closing = True
         self.consumer.close()
         self._pool.shutdown()
         self.ledger.vanished(self.name)
@@ -189,9 +194,10 @@ class Crowd:
         member.leave(self.members)
 
     def close(self) -> None:
-        """Let everybody go, one after the other."""
-        while self.members:
-            self.leave(self.members[0])
+        """Let everybody go at once: nobody waits for a rebalance that somebody's leaving begins."""
+        drive(self.members, lambda: all(each.is_idle for each in self.members), "no commit waits")
+        for member in self.members:
+            member.close()
 
     def settle(self, wanted: list[Place], what: str, seconds: float = 30) -> None:
         """Drive everybody until all partitions have an owner and shares differ by one at most."""
