@@ -47,10 +47,15 @@ class FrameReader:
         return self._cut()
 
     def _cut(self) -> list[memoryview]:
+        size = self._filled - 4
+        if 0 <= size <= self._frame_bytes_max and _SIZE.unpack_from(self._buffer)[0] == size:
+            frame = memoryview(bytes(self._view[4 : self._filled]))  # one whole frame, as mostly
+            self._filled = 0
+            return [frame]
         frames: list[memoryview] = []
         position = 0
         while self._filled - position >= 4:
-            size: int = _SIZE.unpack_from(self._buffer, position)[0]
+            size = _SIZE.unpack_from(self._buffer, position)[0]
             if not 0 <= size <= self._frame_bytes_max:
                 raise RemoteProtocolError(
                     f"a frame of {size} bytes; at most {self._frame_bytes_max} are accepted"

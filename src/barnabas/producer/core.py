@@ -211,20 +211,16 @@ class ProducerCore:
             self.switchboard.request_refresh()
         for node_id, queues in found.nodes.items():
             connection = self.switchboard.ready(node_id)
-            if connection is None:
+            if connection is None or not connection.can_submit:
                 self._slow_since_ms.setdefault(node_id, now_ms)
                 continue
-            if not connection.can_submit:
-                self._slow_since_ms.setdefault(node_id, now_ms)
-            while connection.can_submit:
-                self._slow_since_ms.pop(node_id, None)
-                batches = sender.drain(node_id, queues, now_ms)
-                if not batches:
-                    break
+            self._slow_since_ms.pop(node_id, None)
+            while batches := sender.drain(node_id, queues, now_ms):
                 for batch in batches:
                     self.topics.use(batch.partition.topic, now_ms)
                 self._delivery.submit(node_id, connection, batches, now_ms)
-                if not any(queue.waits for queue in queues):
+                queues = sender.due(queues, now_ms)
+                if not queues or not connection.can_submit:
                     break
         if self.transacting is not None:
             self.transacting.enlist()

@@ -27,7 +27,6 @@ class Counts:
         self.batch_bytes = 0
         self.raw_bytes = 0
         self.batch_bytes_max = 0
-        self.records_max = 0
         self.requests = 0
         self.splits = 0
         self.queue_ms = 0.0
@@ -47,9 +46,10 @@ class Counts:
         self.batch_bytes += size
         self.raw_bytes += batch.records.size
         self.queue_ms += waited_ms
-        self.queue_ms_max = max(self.queue_ms_max, waited_ms)
-        self.batch_bytes_max = max(self.batch_bytes_max, size)
-        self.records_max = max(self.records_max, batch.records.count)
+        if waited_ms > self.queue_ms_max:
+            self.queue_ms_max = waited_ms
+        if size > self.batch_bytes_max:
+            self.batch_bytes_max = size
 
     def acknowledged(self, batch: SendingBatch, now_ms: float) -> None:
         """Count a batch that was written."""

@@ -11,6 +11,7 @@ from barnabas.client.connection import Connection
 from barnabas.client.errors import NetworkError
 from barnabas.client.switchboard import Switchboard
 from barnabas.config.clients.producer import ProducerOptions
+from barnabas.kernels import PendingBatch
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError
 from barnabas.model.ids import TopicPartition
@@ -21,6 +22,7 @@ from barnabas.producer.sender import Sender
 from barnabas.records.compression import Codec
 from barnabas.wire.messages.produce import (
     PartitionProduceData,
+    PartitionProduceResponse,
     ProduceRequest,
     ProduceResponse,
     TopicProduceData,
@@ -119,54 +121,69 @@ class Delivery:
         failure: BarnabasError | None,
     ) -> None:
         now_ms = self._now_ms()
-        sender = self._sender
-        if response is None:
-            assert failure is not None
-            for batch in batches:
-                sender.lost(batch, failure, now_ms)
-            self._switchboard.request_refresh()
-        else:
-            waiting = {batch.partition: batch for batch in batches}
-            for topic in response.responses:
-                for answer in topic.partition_responses:
-                    asked = waiting.pop(TopicPartition(topic.name, answer.index), None)
-                    if asked is None:
-                        continue
-                    if answer.error_code == ErrorCode.NONE:
-                        sender.settle(
-                            asked,
-                            now_ms,
-                            ErrorCode.NONE,
-                            answer.base_offset,
-                            answer.log_append_time_ms,
-                            answer.log_start_offset,
-                        )
-                        continue
-                    code = sender.settle(
-                        asked,
-                        now_ms,
-                        answer.error_code,
-                        answer.base_offset,
-                        answer.log_append_time_ms,
-                        answer.log_start_offset,
-                        answer.error_message,
-                        [
-                            (error.batch_index, error.batch_index_error_message)
-                            for error in answer.record_errors
-                        ],
-                        _place(node_id, connection),
-                    )
-                    if code.stale_metadata and not self._heard_leader(asked, answer, response):
-                        self._switchboard.request_refresh()
-            for batch in waiting.values():
-                sender.settle(
-                    batch,
-                    now_ms,
-                    ErrorCode.UNKNOWN_SERVER_ERROR,
-                    reason="the answer does not mention this partition",
-                    place=_place(node_id, connection),
+        written: list[tuple[PendingBatch, PartitionProduceResponse]] = []
+        try:
+            if response is None:
+                assert failure is not None
+                for batch in batches:
+                    self._sender.lost(batch, failure, now_ms)
+                self._switchboard.request_refresh()
+            else:
+                self._settle(node_id, connection, batches, response, now_ms, written)
+            self._settled()
+        finally:
+            # Last of all, when the next request has left: whoever waits in another thread wakes up
+            # now and wants the interpreter, which this thread gives up as soon as it is idle.
+            for records, answer in written:
+                records.complete(
+                    answer.base_offset, answer.log_append_time_ms, answer.log_start_offset
                 )
-        self._settled()
+
+    def _settle(
+        self,
+        node_id: int,
+        connection: Connection,
+        batches: list[SendingBatch],
+        response: ProduceResponse,
+        now_ms: float,
+        written: list[tuple[PendingBatch, PartitionProduceResponse]],
+    ) -> None:
+        """Act on what an answer says of each batch; those to be told of are added to `written`."""
+        sender = self._sender
+        waiting = {batch.partition: batch for batch in batches}
+        for topic in response.responses:
+            for answer in topic.partition_responses:
+                asked = waiting.pop(TopicPartition(topic.name, answer.index), None)
+                if asked is None:
+                    continue
+                if answer.error_code == ErrorCode.NONE:
+                    sender.written(asked, now_ms)
+                    written.append((asked.records, answer))
+                    continue
+                code = sender.settle(
+                    asked,
+                    now_ms,
+                    answer.error_code,
+                    answer.base_offset,
+                    answer.log_append_time_ms,
+                    answer.log_start_offset,
+                    answer.error_message,
+                    [
+                        (error.batch_index, error.batch_index_error_message)
+                        for error in answer.record_errors
+                    ],
+                    _place(node_id, connection),
+                )
+                if code.stale_metadata and not self._heard_leader(asked, answer, response):
+                    self._switchboard.request_refresh()
+        for batch in waiting.values():
+            sender.settle(
+                batch,
+                now_ms,
+                ErrorCode.UNKNOWN_SERVER_ERROR,
+                reason="the answer does not mention this partition",
+                place=_place(node_id, connection),
+            )
 
     def _heard_leader(self, batch: SendingBatch, answer: Any, response: ProduceResponse) -> bool:
         """Go by what the broker says of the new leader (KIP-951); then there is no pause."""

@@ -144,7 +144,10 @@ class Sender:
     def drain(
         self, node_id: int, queues: list[PartitionQueue], now_ms: float
     ) -> list[SendingBatch]:
-        """Return the batches of one request to a leader; they count as in flight from now on."""
+        """Return the batches of one request to a leader; they count as in flight from now on.
+
+        The queues are those that `ready` found, or the ones of them that are still `due`.
+        """
         rules = self.rules
         taken: list[SendingBatch] = []
         size = 0
@@ -153,8 +156,6 @@ class Sender:
         self._turns[node_id] = turn + 1
         for place in range(len(queues)):
             queue = queues[(turn + place) % len(queues)]
-            if self._due_ms(queue, now_ms) > now_ms:
-                continue
             if not queue.batches:
                 queue.notice(self.accumulator.take(queue.slot, True), now_ms)
             batch = queue.batches[0]
@@ -171,6 +172,10 @@ class Sender:
             size += batch.size
             taken.append(batch)
         return taken
+
+    def due(self, queues: list[PartitionQueue], now_ms: float) -> list[PartitionQueue]:
+        """Return the queues that have something for another request to the same leader."""
+        return [queue for queue in queues if queue.waits and self._due_ms(queue, now_ms) <= now_ms]
 
     def _due_ms(self, queue: PartitionQueue, now_ms: float) -> float:
         """Return from when on the first batch of a queue can be sent."""
@@ -204,14 +209,11 @@ class Sender:
         place: str = "",
     ) -> ErrorCode:
         """Act on a broker's answer to a batch; return its code."""
-        queue = self._landed(batch)
         if code in (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER):
-            if self.rules.idempotent:
-                queue.sequences.settle(batch)
-            self.counts.acknowledged(batch, now_ms)
+            self.written(batch, now_ms)
             batch.records.complete(base_offset, append_time_ms, log_start_offset)
-            self._maybe_restart(queue)
             return ErrorCode.NONE
+        queue = self._landed(batch)
         known = ErrorCode.of(code)
         text = f"{batch.partition}{place}: {reason or known.meaning}"
         failure = request_error(code, f"{text} ({now_ms - batch.created_ms:.0f} ms after send)")
@@ -229,6 +231,14 @@ class Sender:
             }
             self._give_up(queue, batch, failure, errors or None, refused=True)
         return known
+
+    def written(self, batch: SendingBatch, now_ms: float) -> None:
+        """Note that a broker has a batch; telling those who wait for it is left to the caller."""
+        queue = self._landed(batch)
+        if self.rules.idempotent:
+            queue.sequences.settle(batch)
+        self.counts.acknowledged(batch, now_ms)
+        self._maybe_restart(queue)
 
     def lost(self, batch: SendingBatch, failure: BarnabasError, now_ms: float) -> None:
         """Act on a request that was not answered."""
