@@ -69,7 +69,7 @@ class ScriptedBroker:
         self._listen = address
         self._tls = tls
         self._server: asyncio.Server | None = None
-        self._writers: list[asyncio.StreamWriter] = []
+        self._serving: dict[asyncio.StreamWriter, asyncio.Task[None] | None] = {}
 
     @property
     def address(self) -> Address:
@@ -89,13 +89,17 @@ class ScriptedBroker:
     async def __aexit__(self, *_: object) -> None:
         assert self._server is not None
         self._server.close()
-        for writer in self._writers:
-            writer.close()
+        await asyncio.sleep(0)  # who was accepted just now is served from now on
+        tasks = [task for task in self._serving.values() if task is not None]
+        for writer in self._serving:
+            writer.transport.abort()
+        # Else the loop would cancel them at its end, which asyncio's streams log as a failure.
+        await asyncio.gather(*tasks)
         await self._server.wait_closed()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
-        self._writers.append(writer)
+        self._serving[writer] = asyncio.current_task()
         try:
             while True:
                 size = int.from_bytes(await reader.readexactly(4), "big")
@@ -111,6 +115,7 @@ class ScriptedBroker:
             pass  # the client has gone
         finally:
             writer.close()
+            del self._serving[writer]
 
     def _answer(self, frame: bytes) -> bytes | Closing | None:
         header, position = decode_request_header(frame)
