@@ -16,6 +16,8 @@ from barnabas.cli.arguments import count, seconds
 from barnabas.cli.output import print_json, print_table
 from barnabas.cli.progress_line import ProgressLine
 from barnabas.cli.session import NO_BROKER, on_loop
+from barnabas.cli.spark_master import LOCAL, spark_master
+from barnabas.cli.termination import ends_on_sigterm
 
 if TYPE_CHECKING:
     from barnabas.mirror.clients import Side
@@ -49,7 +51,6 @@ Each group's offsets on the source become the offsets of the same records on the
 REPORT_S = 1.0
 PLAIN_REPORT_S = 10.0
 NAME = re.compile(r"[A-Za-z0-9._-]{1,200}")
-MASTER = re.compile(r"local(\[.+\])?|local-cluster\[.+\]|spark://.+:\d+(,.+:\d+)*|yarn|k8s://.+")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -66,8 +67,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--master",
         metavar="URL",
-        type=_master,
-        help="of Spark: local[N], spark://HOST:PORT, yarn, k8s://... (default: local[*])",
+        type=spark_master,
+        help=f"of Spark: local[N], spark://HOST:PORT, yarn, k8s://... (default: {LOCAL})",
     )
     parser.add_argument(
         "--conf",
@@ -190,15 +191,6 @@ def _name(text: str) -> str:
     return text
 
 
-def _master(text: str) -> str:
-    # Told here: Spark takes seconds to start, and tells it with a stack of calls.
-    if MASTER.fullmatch(text) is None:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is not a master of Spark: local[N], spark://HOST:PORT, yarn or k8s://URL"
-        )
-    return text
-
-
 def _setting(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not name:
@@ -242,34 +234,55 @@ def _mirror(arguments: argparse.Namespace) -> None:
         replication_factor=arguments.replication_factor,
         from_end=start == "end",
     )
-    with ProgressLine(wanted=not arguments.json) as line, _engine(arguments) as engine:
+    with (
+        ends_on_sigterm(),
+        ProgressLine(wanted=not arguments.json) as line,
+        _engine(arguments, options, line) as engine,
+    ):
         on_loop(_run(arguments, options, engine, line), busy=True)
 
 
 @contextmanager
-def _engine(arguments: argparse.Namespace) -> Iterator[Engine]:
+def _engine(
+    arguments: argparse.Namespace, options: MirrorOptions, line: ProgressLine
+) -> Iterator[Engine]:
     """Start what copies, and end it."""
     if arguments.engine == "local" or not (arguments.engine or arguments.master or arguments.conf):
-        from barnabas.mirror.in_process import LOCAL
+        from barnabas.mirror.in_process import IN_PROCESS
 
-        yield LOCAL
+        yield IN_PROCESS
         return
-    from barnabas.spark.mirroring import open_session, spark_engine
+    from barnabas.spark.mirroring import spark_engine
 
-    interrupt = signal.getsignal(signal.SIGINT)
-    spark = open_session(arguments.master or "local[*]", dict(arguments.conf))
-    # PySpark has taken Ctrl-C to itself, and would break off what is to end in order.
-    signal.signal(signal.SIGINT, interrupt)
+    on_loop(_reached(options))  # Spark takes seconds to start, a misspelt address is told before
+    line.show("Spark starts …")
+    with spark_engine(arguments.master or LOCAL, dict(arguments.conf)) as engine:
+        yield engine
+
+
+async def _reached(options: MirrorOptions) -> None:
+    """Raise if one of the clusters does not answer."""
+    from barnabas.mirror.opening import clusters
+
+    with _noted():
+        async with clusters(options.source, options.target, options.selection):
+            return
+
+
+@contextmanager
+def _noted() -> Iterator[None]:
+    from barnabas.client.errors import NoBrokersAvailable
+
     try:
-        yield spark_engine(spark)
-    finally:
-        spark.stop()
+        yield
+    except NoBrokersAvailable as failure:
+        failure.add_note(NO_BROKER)
+        raise
 
 
 async def _run(
     arguments: argparse.Namespace, options: MirrorOptions, engine: Engine, line: ProgressLine
 ) -> None:
-    from barnabas.client.errors import NoBrokersAvailable
     from barnabas.client.retry import Backoff
     from barnabas.mirror.mirror import Mirror
 
@@ -286,10 +299,8 @@ async def _run(
     # A service is stopped by SIGTERM: that ends a mirror in order, and is no failure.
     loop.add_signal_handler(signal.SIGTERM, copying.cancel)
     try:
-        await _reported(arguments, mirror, copying, line)
-    except NoBrokersAvailable as failure:
-        failure.add_note(NO_BROKER)
-        raise
+        with _noted():
+            await _reported(arguments, mirror, copying, line)
     finally:
         loop.remove_signal_handler(signal.SIGTERM)
         copying.cancel()
@@ -344,16 +355,17 @@ def _offsets(arguments: argparse.Namespace) -> int:
     from barnabas.mirror.group_offsets import COMMITTED, KEPT, TRANSLATED, translate_groups
 
     source, target, selection = _sides(arguments)
-    found = on_loop(
-        translate_groups(
-            source,
-            target,
-            selection,
-            arguments.groups or [".*"],
-            dry_run=arguments.dry_run,
-            rewind=arguments.rewind,
+    with _noted():
+        found = on_loop(
+            translate_groups(
+                source,
+                target,
+                selection,
+                arguments.groups or [".*"],
+                dry_run=arguments.dry_run,
+                rewind=arguments.rewind,
+            )
         )
-    )
     columns = ("group", "topic", "partition", "source_offset", "target_offset", "outcome")
     rows = [
         (

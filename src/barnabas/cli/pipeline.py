@@ -5,18 +5,19 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import signal
 import sys
 import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING
 
 from barnabas.cli.arguments import BOOTSTRAP, add_word
+from barnabas.cli.spark_master import LOCAL, spark_master
+from barnabas.cli.termination import ends_on_sigterm
 
 if TYPE_CHECKING:
+    from barnabas.pipeline.engine import Engine
     from barnabas.pipeline.run import Run
     from barnabas.pipeline.sketch import Sketch
     from barnabas.pipeline.spec import Spec
@@ -83,8 +84,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         each.add_argument(
             "--master",
             metavar="URL",
-            default="local[*]",
-            help="where Spark runs: local[N] or spark://HOST:PORT (default: local[*])",
+            type=spark_master,
+            default=LOCAL,
+            help=f"where Spark runs: local[N] or spark://HOST:PORT (default: {LOCAL})",
         )
     how = run.add_mutually_exclusive_group()
     how.add_argument("--once", action="store_true", help="read what there is, then end (default)")
@@ -148,14 +150,13 @@ def _init(arguments: argparse.Namespace) -> None:
 
 
 def _check(arguments: argparse.Namespace) -> int:
-    spec, _, wrong = _looked_at(arguments.directory)
+    spec, found, wrong = _looked_at(arguments.directory)
     if wrong:
         return _told(wrong)
     if not arguments.without_spark:
-        from barnabas.pipeline.engine import Engine
         from barnabas.pipeline.updates import update
 
-        engine = Engine(arguments.master, spec.configuration, _log(spec))
+        engine = _engine(arguments.master, spec, found)
         engine.start()
         try:
             update(engine.session, spec, lambda text: None, dry=True)
@@ -194,8 +195,14 @@ def _log(spec: Spec) -> Path:
     return (storage if storage is not None else spec.directory) / "spark.log"
 
 
-def _run(arguments: argparse.Namespace) -> int:
+def _engine(master: str, spec: Spec, found: Sketch) -> Engine:
+    from barnabas.pipeline.catalog import with_catalog
     from barnabas.pipeline.engine import Engine
+
+    return Engine(master, with_catalog(spec, found), _log(spec))
+
+
+def _run(arguments: argparse.Namespace) -> int:
     from barnabas.pipeline.run import Run
     from barnabas.pipeline.updates import Refresh
 
@@ -206,33 +213,21 @@ def _run(arguments: argparse.Namespace) -> int:
         wrong = [line for line in wrong if "--full-refresh" not in line]
     if wrong:
         return _told(wrong)
-    # A service is stopped by SIGTERM: that ends a run in order, and is no failure.
-    before = signal.signal(signal.SIGTERM, _terminated)
-    engine = Engine(arguments.master, spec.configuration, _log(spec))
+    engine = _engine(arguments.master, spec, found)
     print(f"barnabas pipeline: {spec.name} starts Spark on {arguments.master}", file=sys.stderr)
-    try:
-        engine.start()
-        run = Run(engine, spec, found, continuous=arguments.continuous, refresh=refresh)
-        run.start()
+    with ends_on_sigterm():
         try:
-            _report(arguments, run)
+            engine.start()
+            run = Run(engine, spec, found, continuous=arguments.continuous, refresh=refresh)
+            run.start()
+            try:
+                _report(arguments, run)
+            finally:
+                run.stop()
+                _last(arguments, run)
         finally:
-            run.stop()
-            _last(arguments, run)
-    except _Terminated:
-        return 0
-    finally:
-        signal.signal(signal.SIGTERM, before)
-        engine.stop()
+            engine.stop()
     return 0
-
-
-class _Terminated(BaseException):
-    """SIGTERM has come."""
-
-
-def _terminated(number: int, frame: FrameType | None) -> None:
-    raise _Terminated
 
 
 def _report(arguments: argparse.Namespace, run: Run) -> None:

@@ -17,6 +17,7 @@ from barnabas.cli.partitions import existing_partitions, offsets_at
 from barnabas.cli.position import Beginning, End, Position, parse_position
 from barnabas.cli.progress_line import ProgressLine
 from barnabas.cli.session import run
+from barnabas.cli.spark_master import LOCAL, spark_master
 
 if TYPE_CHECKING:
     from barnabas.client.switchboard import Switchboard
@@ -100,7 +101,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         choices=["local", "spark"],
         help="local: DuckDB in this process; spark: local[*] (default: local, spark with --master)",
     )
-    parser.add_argument("--master", metavar="URL", help="run on this Spark cluster")
+    parser.add_argument(
+        "--master", metavar="URL", type=spark_master, help="run on this Spark cluster"
+    )
     add_connection(parser)
 
 
@@ -145,7 +148,7 @@ def _answer(
         from barnabas.sql.spark_engine import SparkEngine
 
         line.show("Spark starts …")
-        with SparkEngine(tables.client, arguments.master or "local[*]") as engine:
+        with SparkEngine(tables.client, arguments.master or LOCAL) as engine:
             line.show("Spark runs the query …")
             yield engine.run(query, tables.find, None if rows is None else rows + 1)
         return

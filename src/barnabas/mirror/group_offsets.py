@@ -13,10 +13,10 @@ from barnabas.admin.group_offsets import commit_offsets, group_offsets
 from barnabas.admin.groups import list_groups
 from barnabas.admin.offsets import EARLIEST, LATEST, list_offsets
 from barnabas.admin.topics import describe_topics
-from barnabas.aio import AIOKafkaAdminClient, AIOKafkaConsumer
+from barnabas.aio import AIOKafkaConsumer
 from barnabas.client.switchboard import Switchboard
 from barnabas.mirror.clients import Side
-from barnabas.mirror.opening import cluster_ids, started
+from barnabas.mirror.opening import clusters, started
 from barnabas.mirror.positions import TOPIC_PREFIX
 from barnabas.mirror.provenance import origin_offset
 from barnabas.mirror.selection import Selection
@@ -67,26 +67,26 @@ async def translate_groups(
     """Translate what groups (patterns of names) have committed, and commit it on the target."""
     patterns = [compile_pattern(text) for text in groups]
     async with AsyncExitStack() as stack:
-        source = await stack.enter_async_context(AIOKafkaAdminClient(**source_side.admin))
-        target = await stack.enter_async_context(AIOKafkaAdminClient(**target_side.admin))
-        source_id, _ = cluster_ids(source.board, target.board, selection)
+        source, target, source_id, _ = await stack.enter_async_context(
+            clusters(source_side, target_side, selection)
+        )
         names = [
             group.name
-            for group in await list_groups(source.board)
+            for group in await list_groups(source)
             if any(pattern.fullmatch(group.name) for pattern in patterns)
             and not group.name.startswith(TOPIC_PREFIX)  # marks of a mirror, not of a reader
         ]
         places = [
             GroupPlace(name, partition, committed.offset)
             for name in names
-            for partition, committed in (await group_offsets(source.board, name)).items()
+            for partition, committed in (await group_offsets(source, name)).items()
             if selection.wants(partition.topic)
         ]
         reader = await started(stack, AIOKafkaConsumer(**(target_side.reader | READER)))
-        found = await _translate(reader, target.board, selection, places, source_id)
+        found = await _translate(reader, target, selection, places, source_id)
         if dry_run:
             return found
-        return await _commit(target.board, found, rewind=rewind)
+        return await _commit(target, found, rewind=rewind)
 
 
 async def _translate(

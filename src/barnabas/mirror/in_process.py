@@ -56,4 +56,4 @@ class InProcess:
         self._ground.progress.committed(records, skipped, now_ms())
 
 
-LOCAL = Engine(InProcess, shared=False)
+IN_PROCESS = Engine(InProcess, shared=False)

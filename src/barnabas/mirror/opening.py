@@ -2,18 +2,48 @@
 
 from __future__ import annotations
 
-from contextlib import AsyncExitStack
-from typing import TypeVar
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import NamedTuple, TypeVar
 
-from barnabas.aio import AIOKafkaConsumer, AIOKafkaProducer
+from barnabas.aio import AIOKafkaAdminClient, AIOKafkaConsumer, AIOKafkaProducer
+from barnabas.client.errors import NoBrokersAvailable
 from barnabas.client.switchboard import Switchboard
+from barnabas.mirror.clients import Side
 from barnabas.mirror.selection import Selection
 from barnabas.model.errors import BarnabasError, InvalidValueError
 
 Client = TypeVar("Client", AIOKafkaConsumer, AIOKafkaProducer)
 
 
-def cluster_ids(source: Switchboard, target: Switchboard, selection: Selection) -> tuple[str, str]:
+class Clusters(NamedTuple):
+    """Both clusters and their ids."""
+
+    source: Switchboard
+    target: Switchboard
+    source_id: str
+    target_id: str
+
+
+@asynccontextmanager
+async def clusters(source: Side, target: Side, selection: Selection) -> AsyncIterator[Clusters]:
+    """Reach both clusters; raise NoBrokersAvailable, which names the side, or InvalidValueError."""
+    async with AsyncExitStack() as stack:
+        one = await _reached(stack, source, "--source")
+        other = await _reached(stack, target, "--target")
+        yield Clusters(one, other, *_cluster_ids(one, other, selection))
+
+
+async def _reached(stack: AsyncExitStack, side: Side, option: str) -> Switchboard:
+    try:
+        client = await stack.enter_async_context(AIOKafkaAdminClient(**side.admin))
+    except NoBrokersAvailable as failure:
+        address = side.options["bootstrap.servers"]
+        raise NoBrokersAvailable(f"{option} {address}: no broker answers ({failure})") from failure
+    return client.board
+
+
+def _cluster_ids(source: Switchboard, target: Switchboard, selection: Selection) -> tuple[str, str]:
     """Return the ids of both clusters; raise where a mirror would write into what it reads."""
     source_id, target_id = source.cluster.cluster_id, target.cluster.cluster_id
     if source_id is None or target_id is None:

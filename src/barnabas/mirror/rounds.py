@@ -25,6 +25,9 @@ from barnabas.model.request_errors import request_error
 ROUND_MS = 5000.0
 """How long an errand copies at most; new partitions and reports wait for its end."""
 
+LEAVE_MS = 3 * ROUND_MS
+"""How long a mirror that is stopped waits for its errands."""
+
 
 class ErrandPassedError(RetriableError):
     """An errand failed, and may do better later."""
@@ -42,6 +45,9 @@ class Runner(Protocol):
 
     async def run(self, errands: Sequence[Errand]) -> list[Outcome]:
         """Run errands; raise a RetriableError if some of them got lost."""
+
+    def cancel(self) -> None:
+        """Give up what is running, whose errands then count as lost."""
 
 
 class Rounds:
@@ -132,7 +138,10 @@ class Rounds:
         try:
             outcomes = await asyncio.shield(running)
         except asyncio.CancelledError:
-            # What is under way ends by itself, soon and in order, and counts.
+            # What is under way ends by itself, soon and in order, and counts; what never began,
+            # because nobody has room for it, does not end.
+            if not (await asyncio.wait({running}, timeout=LEAVE_MS / 1000))[0]:
+                self._runner.cancel()
             with suppress(BarnabasError):
                 self._take(await running)
             raise

@@ -17,13 +17,13 @@ from contextlib import AsyncExitStack
 
 from barnabas.admin.offsets import EARLIEST, LATEST, list_offsets
 from barnabas.admin.topics import NewTopic, create_topics
-from barnabas.aio import AIOKafkaAdminClient, AIOKafkaConsumer, AIOKafkaProducer
+from barnabas.aio import AIOKafkaConsumer, AIOKafkaProducer
 from barnabas.client.switchboard import Switchboard
 from barnabas.mirror.copying import IDLE_MS, now_ms
 from barnabas.mirror.following import Followed, follow_topics
 from barnabas.mirror.ground import Engine, Ground, MirrorOptions, Mover
 from barnabas.mirror.marks import take_over
-from barnabas.mirror.opening import cluster_ids, started
+from barnabas.mirror.opening import clusters, started
 from barnabas.mirror.positions import TOPIC_CONFIGS, TOPIC_PREFIX, Positions
 from barnabas.mirror.progress import Progress
 from barnabas.mirror.route import Route
@@ -64,21 +64,21 @@ class Session:
         """Copy until caught up, if that was asked for, or until it is cancelled or fails."""
         async with AsyncExitStack() as stack:
             options = self._options
-            source = await stack.enter_async_context(AIOKafkaAdminClient(**options.source.admin))
-            target = await stack.enter_async_context(AIOKafkaAdminClient(**options.target.admin))
-            source_id, target_id = cluster_ids(source.board, target.board, options.selection)
+            source, target, source_id, target_id = await stack.enter_async_context(
+                clusters(options.source, options.target, options.selection)
+            )
             topic = TOPIC_PREFIX + (options.name or source_id)
             route = Route(source_id, target_id, topic, options.selection.prefix)
-            await self._make_positions_topic(target.board, topic)
+            await self._make_positions_topic(target, topic)
             producer = await started(stack, AIOKafkaProducer(**options.target.producer(topic)))
             self.began = True
-            number = await take_over(target.board, route, producer, shared=self._engine.shared)
-            await self._read_positions(target.board, topic)
+            number = await take_over(target, route, producer, shared=self._engine.shared)
+            await self._read_positions(target, topic)
             self._ground = Ground(
                 options,
                 route,
-                Source(source.board, options.source),
-                target.board,
+                Source(source, options.source),
+                target,
                 producer,
                 self._positions,
                 number,

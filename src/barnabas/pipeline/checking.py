@@ -176,17 +176,17 @@ def _checkpoint(
         return
     source, options = sources[0], known[id(sources[0])]
     try:
-        positions = stored_positions(spec, flow)
+        positions = stored_positions(spec, sketch, flow)
         if positions is not None:
             Progress(options).advance(positions, views[id(source)], None, 0)
     except BarnabasError as failure:
         yield (f"{flow.where}: {flow.name}: {failure}; --full-refresh {flow.target} begins anew")
 
 
-def stored_positions(spec: Spec, flow: FlowSketch) -> Positions | None:
-    """Return how far a flow has read, by its last checkpoint; None: it has none here."""
+def stored_positions(spec: Spec, sketch: Sketch, flow: FlowSketch) -> Positions | None:
+    """Return how far a flow has read topics, by its last checkpoint; None: it has none here."""
     storage = spec.local_storage
-    if storage is None:
+    if storage is None or len(sketch.sources_of(flow)) != 1:
         return None
     # Spark's layout: the target's full name, the flow's name, one folder per full refresh.
     folders = list((storage / "_checkpoints").glob(f"**/{flow.target}/{flow.name}"))

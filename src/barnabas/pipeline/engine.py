@@ -23,6 +23,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from barnabas.pipeline.errors import PipelineError
+from barnabas.spark.master import check_master
+from barnabas.spark.session import interrupts_kept
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -103,6 +105,7 @@ class Engine:
         lacking = missing()
         if lacking is not None:
             raise PipelineError(lacking)
+        check_master(self._master)
         from pyspark import SparkConf, SparkContext, java_gateway
 
         if SparkContext._active_spark_context is not None:
@@ -114,11 +117,11 @@ class Engine:
         conf.setAppName(given.get("spark.app.name", "barnabas pipeline"))
         self.log.parent.mkdir(parents=True, exist_ok=True)
         try:
-            with self.log.open("ab") as output:
+            with self.log.open("ab") as output, interrupts_kept():
                 launch: Any = java_gateway.launch_gateway  # has no types
                 self._gateway = launch(conf, {"stdout": output, "stderr": output})
-            _forget_gateway()
-            self._context = SparkContext(conf=conf, gateway=self._gateway)
+                _forget_gateway()
+                self._context = SparkContext(conf=conf, gateway=self._gateway)
             self._session = self._connect(self._context)
         except Exception as failure:
             self.stop()

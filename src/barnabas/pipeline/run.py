@@ -54,7 +54,7 @@ class Run:
         self._progress = Progress(_now_ms())
         if not refresh.names and not refresh.everything:
             for flow in sketch.flows:
-                positions = stored_positions(spec, flow)
+                positions = stored_positions(spec, sketch, flow)
                 if positions is not None:
                     self._progress.begin(flow.name, positions.offsets)
         self._watch = _Watch(sketch)
@@ -86,10 +86,10 @@ class Run:
     def stop(self) -> None:
         """End the queries and wait for the update to end."""
         self._stopped.set()
-        deadline_s = time.monotonic() + STOP_S
-        while not self._ended.wait(0.2) and time.monotonic() < deadline_s:
-            for query in self._engine.session.streams.active:
-                query.stop()
+        # A signal to all processes may have ended Spark, whose answer would be waited for.
+        asking = threading.Thread(target=self._stop_queries, daemon=True)
+        asking.start()
+        asking.join(STOP_S)
         self._watcher.join(LOOK_S)
         if not self._watcher.is_alive():  # else it waits for brokers that do not answer
             self._watch.close()
@@ -98,6 +98,12 @@ class Run:
         """Return the state of all flows."""
         with self._lock:
             return self._progress.flows(_now_ms())
+
+    def _stop_queries(self) -> None:
+        with suppress(Exception):  # where Spark is gone, so are its queries
+            while not self._ended.wait(0.2):
+                for query in self._engine.session.streams.active:
+                    query.stop()
 
     def _work(self) -> None:
         listener = _listener(self._report, self._query_ended)

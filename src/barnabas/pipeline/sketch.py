@@ -7,6 +7,7 @@ sketch lacks it, and only Spark's own dry run can tell. So does SQL, whose flows
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from pyspark.pipelines.output import Output
 
 FORMAT = "barnabas"
+_TABLE_IN_SQL = re.compile(r"\b(STREAMING\s+TABLE|MATERIALIZED\s+VIEW)\b", re.I)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,10 @@ class Sketch:
     flows: list[FlowSketch] = field(default_factory=list)
     sinks: list[SinkSketch] = field(default_factory=list)
     outputs: set[str] = field(default_factory=set)
+    views: set[str] = field(default_factory=set)
+    """Those of the outputs that only flows of the same update can read."""
+    has_tables: bool = False
+    """Whether something is kept in a catalog, or may be: of what was not read nobody knows."""
 
     @property
     def sources(self) -> list[SourceSketch]:
@@ -73,8 +79,11 @@ class Sketch:
         return [sink for sink in self.sinks if sink.format == FORMAT]
 
     def sources_of(self, flow: FlowSketch) -> list[SourceSketch]:
-        """Return what a flow reads, by itself and through views."""
-        by_name = {each.name: each for each in self.flows}
+        """Return what a flow reads, by itself and through views.
+
+        What it reads from tables is not among them: its checkpoint knows tables alone.
+        """
+        by_name = {each.name: each for each in self.flows if each.target in self.views}
         found: list[SourceSketch] = []
         seen: set[str] = set()
         waiting = [flow]
@@ -96,7 +105,7 @@ def sketch(spec: Spec) -> Sketch:
         try:
             define(spec, _registry(found, session, spec.directory), session, "sketch")
         except NeedsSparkError:
-            pass  # what came before it is known all the same
+            found.has_tables = True  # what came before it is known all the same
         finally:
             session.client._closed = True  # there is no server to take leave of
     return found
@@ -133,11 +142,14 @@ def _session() -> Any:
 
 def _registry(found: Sketch, session: Any, directory: Path) -> Any:
     from pyspark.pipelines.graph_element_registry import GraphElementRegistry
-    from pyspark.pipelines.output import Sink
+    from pyspark.pipelines.output import Sink, Table, TemporaryView
 
     class Registry(GraphElementRegistry):
         def register_output(self, output: Output) -> None:
             found.outputs.add(output.name)
+            if isinstance(output, TemporaryView):
+                found.views.add(output.name)
+            found.has_tables |= isinstance(output, Table)
             if isinstance(output, Sink):
                 found.sinks.append(
                     SinkSketch(
@@ -169,7 +181,7 @@ def _registry(found: Sketch, session: Any, directory: Path) -> Any:
             pass
 
         def register_sql(self, sql_text: str, file_path: Path) -> None:
-            pass
+            found.has_tables |= _TABLE_IN_SQL.search(sql_text) is not None
 
     return Registry()
 

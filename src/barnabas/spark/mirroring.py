@@ -7,58 +7,44 @@ matter (see `barnabas.mirror.errands`), so the driver keeps no state and needs n
 from __future__ import annotations
 
 import asyncio
-import os
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from barnabas.mirror.errands import Errand, Outcome, run_errand
 from barnabas.mirror.ground import Engine
 from barnabas.mirror.rounds import Rounds
-from barnabas.model.errors import BarnabasError, ConfigError, RetriableError
+from barnabas.model.errors import BarnabasError, RetriableError
+from barnabas.spark.session import close_session, open_session, reason
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-CONF = {
-    "spark.ui.enabled": "false",
-    "spark.log.level": "OFF",
-    # A second copy of a task that is slow would only shut the first one out.
-    "spark.speculation": "false",
-}
+# A second copy of a task that is slow would only shut the first one out.
+CONF = {"spark.speculation": "false"}
 
 
 class TasksLostError(RetriableError):
     """Spark has given a task up: its executors died, or could not be reached."""
 
 
+class SparkGoneError(BarnabasError):
+    """Spark itself has ended: its JVM was killed, or the master has given the application up."""
+
+
 class TaskBrokeError(BarnabasError):
     """A task raised what it should not have."""
 
 
-def open_session(master: str, conf: Mapping[str, str]) -> SparkSession:
-    """Start Spark for a mirror; raise ConfigError if that cannot be done."""
+@contextmanager
+def spark_engine(master: str, conf: Mapping[str, str]) -> Iterator[Engine]:
+    """Start Spark, and give the engine that copies on it; raise ConfigError if that cannot be."""
+    spark = open_session(master, "barnabas mirror", {**CONF, **conf})
     try:
-        from pyspark.errors import PySparkException
-        from pyspark.sql import SparkSession
-    except ImportError as failure:
-        raise ConfigError(
-            "--engine spark: PySpark is not installed; pip install 'barnabas[spark]'"
-        ) from failure
-    # Tasks must find this package: unless somebody knows better, where this process has it.
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.master(master).appName("barnabas mirror")
-    for name, value in {**CONF, **conf}.items():
-        builder = builder.config(name, value)
-    try:
-        return builder.getOrCreate()
-    except PySparkException as failure:
-        raise ConfigError(
-            f"--engine spark: Spark does not start; is Java 17 or later installed? ({failure})"
-        ) from failure
-    except Exception as failure:
-        # Py4J wraps what the JVM says, such as a master that is none.
-        raise ConfigError(f"--master {master}: {_reason(failure)}") from failure
+        runner = SparkRunner(spark)
+        yield Engine(lambda ground: Rounds(ground, runner), shared=True)
+    finally:
+        close_session(spark)
 
 
 class SparkRunner:
@@ -69,29 +55,33 @@ class SparkRunner:
 
     def capacity(self) -> int:
         """Return how many cores Spark has."""
-        return int(self._context.defaultParallelism)
+        from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+
+        try:
+            return int(self._context.defaultParallelism)
+        except (Py4JError, OSError) as failure:
+            raise SparkGoneError(f"Spark has ended: {reason(failure)}") from failure
 
     async def run(self, errands: Sequence[Errand]) -> list[Outcome]:
         """Run a job with a task for each errand."""
         return await asyncio.to_thread(self._run, errands)
 
+    def cancel(self) -> None:
+        """Have Spark give up what it runs."""
+        with suppress(Exception):  # a Spark that has ended runs nothing
+            self._context.cancelAllJobs()
+
     def _run(self, errands: Sequence[Errand]) -> list[Outcome]:
-        from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+        from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
 
         try:
             return self._context.parallelize(errands, len(errands)).map(run_errand).collect()
-        except (Py4JError, PySparkException) as failure:
+        except (Py4JError, PySparkException, OSError, EOFError) as failure:
             text = str(failure)
             if "Traceback (most recent call last)" in text:
                 raise TaskBrokeError(f"a task failed: {_raised(text)}") from failure
-            raise TasksLostError(f"Spark has lost a task: {_reason(failure)}") from failure
-
-
-def spark_engine(spark: SparkSession) -> Engine:
-    """Return the engine that copies on Spark."""
-    runner = SparkRunner(spark)
-    return Engine(lambda ground: Rounds(ground, runner), shared=True)
+            raise TasksLostError(f"Spark has lost a task: {reason(failure)}") from failure
 
 
 def _raised(text: str) -> str:
@@ -99,10 +89,3 @@ def _raised(text: str) -> str:
     lines = text[text.index("Traceback (most recent call last)") :].splitlines()
     raised = [line for line in lines if line and not line.startswith((" ", "\t", "Traceback"))]
     return raised[0] if raised else lines[0]
-
-
-def _reason(failure: Exception) -> str:
-    """Return what the JVM says, without its stack."""
-    cause = getattr(failure, "java_exception", None)
-    text = str(cause if cause is not None else failure).strip()
-    return text.splitlines()[0] if text else type(failure).__name__

@@ -55,8 +55,13 @@ def _message(descriptors: bytes, name: str) -> Any:
         for file in FileDescriptorSet.FromString(descriptors).file:
             pool.Add(file)
         return pool.FindMessageTypeByName(name)
-    except (DecodeError, TypeError) as failure:
+    except DecodeError as failure:
         raise ConfigError(f"valueSchema: not a set of descriptors ({failure})") from failure
+    except TypeError as failure:
+        raise ConfigError(
+            f"valueSchema: the descriptors are not whole ({failure}); write them with "
+            "protoc --include_imports --descriptor_set_out=FILE"
+        ) from failure
     except KeyError:
         raise ConfigError(f"valueSchema: the descriptors have no message {name}") from None
 

@@ -11,13 +11,13 @@ import json
 import logging
 import os
 import re
-import sys
-import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from barnabas.model.errors import ConfigError
+from barnabas.spark.session import close_session, open_session
 from barnabas.spark.values import ERROR_COLUMN
 from barnabas.sql.errors import SqlError, at_position
 from barnabas.sql.result import Result
@@ -33,15 +33,14 @@ class SparkEngine:
     """One session of Spark; leave it by `close`."""
 
     def __init__(self, client: Mapping[str, str], master: str) -> None:
-        try:
-            import pyspark  # noqa: F401
-        except ImportError as failure:
-            raise SqlError(
-                "the engine spark needs pyspark, which is not installed: "
-                "pip install 'barnabas[spark]'; --engine local does without"
-            ) from failure
         self._client = client
-        self._spark = _start(master)
+        # Spark's catalog makes a folder; the default is where the command was typed.
+        self._warehouse = TemporaryDirectory(prefix="barnabas-sql-")
+        try:
+            self._spark = _start(master, self._warehouse.name)
+        except BaseException:
+            self._warehouse.cleanup()
+            raise
 
     def run(self, query: str, table_of: Callable[[str], TopicTable], rows: int | None) -> Result:
         """Return the rows of a query, at most so many; `table_of` says what a topic is."""
@@ -58,7 +57,8 @@ class SparkEngine:
 
     def close(self) -> None:
         """End the session."""
-        self._spark.stop()
+        close_session(self._spark)
+        self._warehouse.cleanup()
 
     def __enter__(self) -> SparkEngine:
         return self
@@ -160,58 +160,18 @@ def explained(message: str, query: str) -> SqlError:
     return at_position(query, before + column, what)
 
 
-def _start(master: str) -> SparkSession:
-    from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
-    from pyspark.errors import PySparkException
-    from pyspark.sql import SparkSession
-
+def _start(master: str, warehouse: str) -> SparkSession:
     from barnabas.spark import register
 
     # It writes each error of an analysis to stderr, before anybody can say that it is none.
     logging.getLogger("SQLQueryContextLogger").disabled = True
-
-    # Workers must run the Python that has this package.
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = (
-        SparkSession.builder.master(master)
-        .appName("barnabas sql")
-        .config("spark.ui.enabled", "false")
-        .config("spark.sql.session.timeZone", "UTC")
-    )
+    conf = {"spark.sql.session.timeZone": "UTC", "spark.sql.warehouse.dir": warehouse}
     if master.startswith("local"):
         # Spark's 200 are for clusters: each costs a task.
-        builder = builder.config("spark.sql.shuffle.partitions", len(os.sched_getaffinity(0)))
-    with _stderr_aside() as said:
-        try:
-            session = builder.getOrCreate()
-        except Py4JJavaError as failure:
-            what = failure.java_exception.getMessage()
-            raise SqlError(f"Spark did not start on {master}: {what}") from None
-        except (PySparkException, OSError) as failure:
-            lines = [line for line in said().splitlines() if line.strip()]
-            raise SqlError(
-                f"Spark did not start ({lines[-1] if lines else failure}); it needs Java 17 or "
-                "later; --engine local does without"
-            ) from None
-    session.sparkContext.setLogLevel("OFF")
+        conf["spark.sql.shuffle.partitions"] = str(len(os.sched_getaffinity(0)))
+    try:
+        session = open_session(master, "barnabas sql", conf)
+    except ConfigError as failure:
+        raise SqlError(str(failure)) from failure
     register(session)
     return session
-
-
-@contextmanager
-def _stderr_aside() -> Iterator[Callable[[], str]]:
-    """Have the JVM, which inherits it, write to a file instead of our stderr."""
-    sys.stderr.flush()
-    kept = os.dup(2)
-    with tempfile.TemporaryFile() as aside:
-
-        def said() -> str:
-            aside.seek(0)
-            return aside.read().decode(errors="replace")
-
-        os.dup2(aside.fileno(), 2)
-        try:
-            yield said
-        finally:
-            os.dup2(kept, 2)
-            os.close(kept)

@@ -61,6 +61,30 @@ def test_an_unknown_option_in_a_file_is_named(barnabas: Barnabas, tmp_path: Path
     assert "fetch.mim.bytes: no such option" in done.err
 
 
+@pytest.mark.parametrize("engine", ["local", "spark"])
+@pytest.mark.parametrize("side", ["--source", "--target"])
+def test_a_cluster_that_does_not_answer_is_named(
+    barnabas: Barnabas, barnabas_bootstrap: str, engine: str, side: str
+) -> None:
+    pytest.importorskip("pyspark", reason="pip install 'barnabas[spark]'")
+    sides = {"--source": barnabas_bootstrap, "--target": barnabas_bootstrap, side: NOWHERE}
+    words = [word for pair in sides.items() for word in pair]
+    done = barnabas("mirror", *words, "--topics", "a", "--engine", engine)
+    assert done.code == 1
+    assert f"barnabas mirror: {side} {NOWHERE}: no broker answers (" in done.err
+    assert "is a broker running there?" in done.err
+    assert len(done.err.splitlines()) == 1
+
+
+def test_a_master_that_is_not_there_is_named(barnabas: Barnabas, barnabas_bootstrap: str) -> None:
+    pytest.importorskip("pyspark", reason="pip install 'barnabas[spark]'")
+    words = ["--source", barnabas_bootstrap, "--target", barnabas_bootstrap, "--topics", "a"]
+    done = barnabas("mirror", *words, "--prefix", "b.", "--master", f"spark://{NOWHERE}")
+    assert done.code == 1
+    assert done.err.startswith(f"barnabas mirror: --master spark://{NOWHERE}: no master of Spark")
+    assert len(done.err.splitlines()) == 1
+
+
 def test_one_cluster_needs_a_prefix(
     barnabas: Barnabas, barnabas_bootstrap: str, topic: str, produce: Produce
 ) -> None:

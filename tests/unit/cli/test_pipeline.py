@@ -60,6 +60,23 @@ def test_a_folder_without_a_project_is_told(pipeline: Run, tmp_path: Path) -> No
     assert err.startswith(f"barnabas pipeline: {tmp_path}: has no spark-pipeline.yml")
 
 
+def test_a_master_that_is_not_there_is_named(
+    pipeline: Run, tmp_path: Path, barnabas_bootstrap: str
+) -> None:
+    pytest.importorskip("grpc", reason="pip install 'barnabas[spark]'")
+    shop = str(tmp_path / "shop")
+    pipeline("init", shop, "--bootstrap", barnabas_bootstrap)
+    for topic in ("clicks", "page-counts", "clicks-dead-letters"):
+        main(["topics", "create", topic, "--bootstrap", barnabas_bootstrap])
+    nowhere = "spark://127.0.0.1:1"
+    for action in ("check", "run"):
+        code, out, err = pipeline(action, shop, "--master", nowhere)
+        assert (code, out.count("wrong")) == (1, 0)
+        said = err.splitlines()[-1]
+        assert said.startswith(f"barnabas pipeline: --master {nowhere}: no master of Spark listens")
+    assert pipeline("run", shop, "--master", "steam")[0] == 2
+
+
 def flow(**changed: object) -> FlowReport:
     fields: dict[str, object] = {
         "name": "counts",

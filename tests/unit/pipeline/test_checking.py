@@ -125,8 +125,9 @@ def test_a_checkpoint_that_fits_is_read(shop: Shop) -> None:
     with KafkaProducer(bootstrap_servers=shop.bootstrap) as producer:
         producer.send(shop.project.source, b"1")
     shop.leave_checkpoint(shop.project.source, "", 1)
-    [flow] = [each for each in sketch(shop.spec).flows if each.name == "bad_clicks"]
-    positions = stored_positions(shop.spec, flow)
+    found = sketch(shop.spec)
+    [flow] = [each for each in found.flows if each.name == "bad_clicks"]
+    positions = stored_positions(shop.spec, found, flow)
     assert positions is not None
     assert [str(place) for place in positions.offsets] == [f"{shop.project.source}-0"]
     assert shop.wrong() == []

@@ -20,7 +20,7 @@ from barnabas.pipeline.spec import Spec
 from barnabas.pipeline.updates import Refresh
 
 SPEC = Spec(Path("spark-pipeline.yml"), "p", "file:///s", None, None, {}, ())
-WAIT_S = 20
+WAIT_S = 120
 PLACE = TopicPartition("t", 0)
 
 Update = Callable[[Any], None]
@@ -128,3 +128,30 @@ def test_what_is_stopped_has_not_failed(monkeypatch: pytest.MonkeyPatch) -> None
     run.stop()
     assert run.wait(0)
     assert run.updates == 0
+
+
+def test_a_spark_that_is_gone_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("barnabas.pipeline.run.STOP_S", 0.3)
+    began, over = threading.Event(), threading.Event()
+
+    def update(self: Spark) -> None:
+        began.set()
+        over.wait(WAIT_S)  # as a call that is tried again and again
+
+    def silent() -> None:
+        over.wait(WAIT_S)
+
+    def refusing() -> None:
+        raise OSError("nobody is there")
+
+    for answer in (silent, refusing):
+        spark = Spark(monkeypatch, update)
+        run = spark.run()
+        assert began.wait(WAIT_S)
+        spark.active.append(SimpleNamespace(stop=answer))
+        run.stop()
+        assert not run.wait(0)
+        over.set()
+        assert run.wait(WAIT_S)
+        began.clear()
+        over.clear()

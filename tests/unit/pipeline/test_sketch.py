@@ -70,6 +70,48 @@ def three():
     assert [source.options["subscribe"] for source in found.sources_of(three)] == ["t"]
 
 
+def test_a_flow_that_reads_a_table_reads_no_topic(tmp_path: Path) -> None:
+    text = """
+dp.create_sink("s", "barnabas", {})
+
+@dp.table
+def kept():
+    return spark.readStream.format("barnabas").option("subscribe", "t").load()
+
+@dp.append_flow(target="s")
+def sent():
+    return spark.readStream.table("kept")
+"""
+    found = drawn(tmp_path, text)
+    by_name = {flow.name: flow for flow in found.flows}
+    assert len(found.sources_of(by_name["kept"])) == 1
+    assert found.sources_of(by_name["sent"]) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "there"),
+    [
+        ("@dp.temporary_view\ndef v():\n    return spark.range(1)", False),
+        ("@dp.table\ndef t():\n    return spark.readStream.table('x')", True),
+        ("@dp.materialized_view\ndef m():\n    return spark.range(1)", True),
+        ("dp.create_streaming_table('t')", True),
+        ("spark.range(1).collect()", True),  # nobody knows what would have come
+    ],
+)
+def test_tables_are_noticed(tmp_path: Path, text: str, there: bool) -> None:
+    assert drawn(tmp_path, text).has_tables is there
+
+
+def test_tables_in_sql_are_noticed(tmp_path: Path) -> None:
+    project = Project(tmp_path, "b:1", language="sql")
+    project.write()
+    assert not sketch(read_spec(tmp_path)).has_tables
+    (tmp_path / "transformations" / "more.sql").write_text(
+        "create or refresh streaming  table t as select * from stream(x);"
+    )
+    assert sketch(read_spec(tmp_path)).has_tables
+
+
 def test_what_needs_spark_is_left_to_spark(tmp_path: Path) -> None:
     text = """
 @dp.table

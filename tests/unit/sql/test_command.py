@@ -277,3 +277,10 @@ def test_misuse(barnabas: Barnabas) -> None:
     assert barnabas("sql", "select 1", "--limit", "0").code == 2
     told = refusal(barnabas, "select 1", "--engine", "local", "--master", "local[2]")
     assert told == "--master local[2]: only with --engine spark"
+    assert barnabas("sql", "select 1", "--master", "steam").code == 2
+
+
+def test_a_master_that_is_not_there(barnabas: Barnabas) -> None:
+    pytest.importorskip("pyspark", reason="pip install 'barnabas[spark]'")
+    told = refusal(barnabas, "select 1", "--master", "spark://127.0.0.1:1")
+    assert told.startswith("--master spark://127.0.0.1:1: no master of Spark listens there")

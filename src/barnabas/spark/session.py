@@ -1,0 +1,120 @@
+"""Spark for a command: a session whose JVM says nothing, and that ends with the command.
+
+The JVM's words are kept aside, and shown only where it does not start; what fails later comes back
+as exceptions. It leaves when the process does that has started it, however that ends. Ctrl-C stays
+what it was before PySpark took it: a command ends its work in order, and then the session.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import tempfile
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from barnabas.model.errors import ConfigError
+from barnabas.spark.master import check_master
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+DEFAULTS = {"spark.ui.enabled": "false", "spark.log.level": "OFF"}
+
+STOP_S = 10.0
+"""How long a session may take to end; its JVM ends with this process in any case."""
+
+
+def open_session(master: str, name: str, conf: Mapping[str, str]) -> SparkSession:
+    """Start Spark; raise ConfigError, which names the master, if that cannot be done."""
+    try:
+        from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+        from pyspark.errors import PySparkException
+        from pyspark.sql import SparkSession
+    except ImportError as failure:
+        raise ConfigError(
+            "--engine spark: PySpark is not installed: pip install 'barnabas[spark]'; "
+            "--engine local does without"
+        ) from failure
+    check_master(master)
+    # Workers must run the Python that has this package, unless somebody chose for them.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.master(master).appName(name)
+    for option, value in {**DEFAULTS, **conf}.items():
+        builder = builder.config(option, value)
+    with _stderr_aside() as said, interrupts_kept():
+        try:
+            session = builder.getOrCreate()
+        except Py4JError as failure:
+            raise ConfigError(f"Spark did not start on --master {master}: {reason(failure)}") from (
+                failure
+            )
+        except (PySparkException, OSError) as failure:
+            lines = [line for line in said().splitlines() if line.strip()]
+            raise ConfigError(
+                f"Spark did not start ({lines[-1] if lines else failure}); it needs Java 17 or "
+                "later; --engine local does without"
+            ) from failure
+    if session.sparkContext._jsc.sc().isStopped():
+        # A master that did not answer ends it behind our back.
+        close_session(session)
+        raise ConfigError(f"Spark did not start on --master {master}: the master does not answer")
+    return session
+
+
+def close_session(session: SparkSession) -> None:
+    """End a session.
+
+    By a thread of its own, as this one may have been interrupted in the middle of a call.
+    """
+    stopping = threading.Thread(target=_stop, args=(session,), daemon=True)
+    stopping.start()
+    stopping.join(STOP_S)
+
+
+def _stop(session: SparkSession) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with suppress(Exception):  # a signal to all processes has ended the JVM already
+            session.stop()
+
+
+def reason(failure: Exception) -> str:
+    """Return what the JVM says, without its stack."""
+    cause = getattr(failure, "java_exception", None)
+    text = str(cause if cause is not None else failure).strip()
+    return text.splitlines()[0] if text else type(failure).__name__
+
+
+@contextmanager
+def interrupts_kept() -> Iterator[None]:
+    """Undo what PySpark does to Ctrl-C, which breaks off jobs that are to end in order."""
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def _stderr_aside() -> Iterator[Callable[[], str]]:
+    """Have the JVM, which inherits it, write to a file instead of our stderr."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with tempfile.TemporaryFile() as aside:
+
+        def said() -> str:
+            aside.seek(0)
+            return aside.read().decode(errors="replace")
+
+        os.dup2(aside.fileno(), 2)
+        try:
+            yield said
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
