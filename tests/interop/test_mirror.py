@@ -20,7 +20,7 @@ from tests.system.mirroring import (
 
 from barnabas import KafkaConsumer, TopicPartition
 
-pytestmark = pytest.mark.interop
+pytestmark = [pytest.mark.interop, pytest.mark.timeout(900)]
 
 
 @pytest.mark.parametrize("from_apache", [True, False])

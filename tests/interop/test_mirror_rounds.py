@@ -21,7 +21,7 @@ from tests.system.mirroring import (
 
 from barnabas.mirror.errands import Errand, Outcome, run_lanes
 
-pytestmark = pytest.mark.interop
+pytestmark = [pytest.mark.interop, pytest.mark.timeout(900)]
 
 PARTITIONS = 3
 

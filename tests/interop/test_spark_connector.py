@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.system.spark_session import finished
 from tools import spark_connector
 from tools.apache_kafka import Distribution, Unavailable
 from tools.processes import start_barnabas
@@ -43,7 +44,7 @@ BEGIN_MS = 1_700_000_000_000
 STEP_MS = 1000
 HEADERS = [("h", b"1"), ("h", None), ("other", b"")]
 NUMBERS = itertools.count()
-DEADLINE_S = 90.0
+DEADLINE_S = 300.0
 
 
 @pytest.fixture(scope="module")
@@ -256,23 +257,8 @@ def stream(
 
 
 def run(new_writer: Callable[[], Any]) -> Any:
-    """Run a stream to its end and return it.
-
-    Spark gives a Python process ten seconds to begin; on a machine that is very busy that is too
-    short, and the query ends before it has done anything.
-    """
-    from pyspark.errors import StreamingQueryException
-
-    for attempt in range(5):
-        query = new_writer().trigger(availableNow=True).start()
-        try:
-            assert query.awaitTermination(300)
-        except StreamingQueryException as failure:
-            if attempt == 4 or "failed to connect back" not in str(failure):
-                raise
-        else:
-            return query
-    raise AssertionError("not reached")
+    """Run a stream to its end and return it."""
+    return finished(lambda: new_writer().trigger(availableNow=True).start())
 
 
 def by_offset(topic: str, numbers: dict[int, int]) -> str:

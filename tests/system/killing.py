@@ -14,12 +14,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tests.system.spark_session import ATTEMPTS, TOO_LATE
 from tests.system.standalone import Process
 
 from barnabas import KafkaConsumer, TopicPartition
 from barnabas.testing import Cluster
 
-TOO_LATE = "Python worker failed to connect back"
 DEADLINE_S = 300.0
 """For the next sign of life: a kill, or a batch that is done."""
 
@@ -51,7 +51,7 @@ class Run:
         began_s = time.monotonic()
         left = list(kills)
         program, begun, begun_before = self._start(), 0, 0
-        signs, deadline_s = 0, 0.0
+        signs, deadline_s, late = 0, 0.0, 0
         try:
             while program.code != 0:
                 for kill in [each for each in left if self._has("reached", each)]:
@@ -66,8 +66,9 @@ class Run:
                 if program.code not in (None, 0):
                     # It was killed, or its query failed with what was killed, or the machine is
                     # so busy that Spark did not wait for a worker: that is one death more.
-                    late = TOO_LATE in program.text()
-                    assert begun > begun_before or late, program.text()[-4000:]
+                    late = late + 1 if begun == begun_before else 0
+                    assert late < ATTEMPTS, program.text()[-4000:]
+                    assert not late or TOO_LATE in program.text(), program.text()[-4000:]
                     begun_before = begun
                     program.end()
                     program = self._start()

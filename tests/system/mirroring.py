@@ -28,7 +28,7 @@ from barnabas.mirror.rounds import Rounds, Runner
 from barnabas.mirror.selection import Selection
 from barnabas.mirror.sending import send_rows
 
-DEADLINE_S = 60.0
+DEADLINE_S = 300.0
 
 
 class Shape(NamedTuple):
@@ -123,7 +123,8 @@ def written(bootstrap: str, topic: str, partitions: int) -> int:
     with closing(KafkaConsumer(bootstrap_servers=bootstrap)) as consumer:
         if topic not in consumer.topics():
             return 0
-        places = [TopicPartition(topic, index) for index in range(partitions)]
+        there = consumer.partitions_for_topic(topic) or ()
+        places = [TopicPartition(topic, index) for index in range(partitions) if index in there]
         return sum(consumer.end_offsets(places).values())
 
 
@@ -197,9 +198,12 @@ class Here:
         self.errands += errands
         return [await run_lanes(errand) for errand in errands]
 
+    def cancel(self) -> None:
+        raise AssertionError("errands in this process end by themselves")
 
-def copy_in_rounds(clusters: tuple[str, str], topic: str, runner: Runner) -> Mirror:
-    """Copy a topic until caught up, by errands; the mirror has the topic's name."""
+
+def in_rounds(clusters: tuple[str, str], topic: str, runner: Runner) -> Mirror:
+    """Return what copies a topic until caught up, by errands; the mirror has the topic's name."""
     source, target = (Side({"bootstrap.servers": each}) for each in clusters)
     options = MirrorOptions(
         source,
@@ -209,16 +213,21 @@ def copy_in_rounds(clusters: tuple[str, str], topic: str, runner: Runner) -> Mir
         until_caught_up=True,
         commit_interval_ms=50,
     )
+    return Mirror(
+        options,
+        Engine(lambda ground: Rounds(ground, runner), shared=True),
+        backoff=Backoff(lambda: 0.5, initial_ms=1, max_ms=10),
+        patience_ms=60_000,
+        tell=lambda text: None,
+        now_ms=asyncio.get_running_loop().time() * 1000,
+    )
+
+
+def copy_in_rounds(clusters: tuple[str, str], topic: str, runner: Runner) -> Mirror:
+    """Copy a topic by errands, and return the mirror."""
 
     async def run() -> Mirror:
-        made = Mirror(
-            options,
-            Engine(lambda ground: Rounds(ground, runner), shared=True),
-            backoff=Backoff(lambda: 0.5, initial_ms=1, max_ms=10),
-            patience_ms=60_000,
-            tell=lambda text: None,
-            now_ms=asyncio.get_running_loop().time() * 1000,
-        )
+        made = in_rounds(clusters, topic, runner)
         await made.run()
         return made
 

@@ -18,9 +18,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
+from tests.system.spark_session import QUICK_JAVA
 
 ROOT = Path(__file__).parents[2]
-DEADLINE_S = 120.0
+DEADLINE_S = 300.0
 WORKERS = 2
 MASTER = re.compile(r"Starting Spark master at (spark://[\w.\-]+:\d+)")
 REGISTERED = re.compile(r"Successfully registered with master")
@@ -33,6 +34,7 @@ CONF = {
     "spark.driver.memory": "512m",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
+    "spark.executor.extraJavaOptions": QUICK_JAVA,
     "spark.executorEnv.PYTHONPATH": str(ROOT),
 }
 """Options of applications: small, on this machine, with the modules of the tests."""
@@ -53,6 +55,11 @@ class Process:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
+
+    @property
+    def number(self) -> int:
+        """The id of the process, of its group and of its session."""
+        return self._process.pid
 
     @property
     def code(self) -> int | None:
@@ -98,6 +105,14 @@ def members(session: int) -> list[int]:
         if int(fields[3]) == session and fields[0] != "Z":
             found.append(int(entry.name))
     return found
+
+
+def until_gone(process: Process) -> None:
+    """Wait until nothing is left of a program that has ended: neither Java nor Python."""
+    deadline_s = time.monotonic() + DEADLINE_S
+    while left := members(process.number):
+        assert time.monotonic() < deadline_s, left
+        time.sleep(0.05)
 
 
 class Standalone:

@@ -5,10 +5,12 @@ The option `stops` names the directory that says where; see `tests.system.stops`
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from pyspark import TaskContext
+from pyspark.errors import StreamingQueryException
 from pyspark.sql.datasource import WriterCommitMessage
 from tests.system.stops import Stops, with_stops
 
@@ -51,3 +53,26 @@ class StoppingWriter(StreamWriter):
         with_stops(stops)
         super().commit(messages, batchId)
         stops.at("committed")
+
+
+def run_through(start: Callable[[], Any], directory: str) -> None:
+    """Run a stream to its end; what a kill ends goes on here, as a new driver takes long to start.
+
+    Whatever else ends it is raised.
+    """
+    begun_before = _begun(directory)
+    while True:
+        query = start()
+        try:
+            query.awaitTermination()
+            return
+        except StreamingQueryException as failure:
+            begun = _begun(directory)
+            if begun == begun_before:
+                raise
+            begun_before = begun
+            print(f"after {begun} kills: {failure}", flush=True)
+
+
+def _begun(directory: str) -> int:
+    return len(list(Path(directory).glob("begun-*")))

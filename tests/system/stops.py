@@ -41,7 +41,7 @@ TASK_STEPS = (
 COMMIT_STEPS = ("first commit", "second commit", "committed")
 """What the driver does: before the commit of two tasks, and after all of them."""
 
-DEADLINE_S = 120.0
+DEADLINE_S = 240.0
 
 
 def planned(seed: int, count: int, victims: Sequence[str]) -> list[dict[str, Any]]:

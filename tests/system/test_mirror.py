@@ -34,7 +34,7 @@ from tests.system.mirroring import (
 from barnabas import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from barnabas.testing import Cluster
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.timeout(900)]
 
 SEEDS = int(os.environ.get("BARNABAS_CHAOS_SEEDS", "3"))
 PARTITIONS = 3
@@ -127,6 +127,7 @@ def _until_written(
     while written(target, topic, PARTITIONS) < count:
         assert process.poll() is None, said.read_text()
         assert time.monotonic() < deadline_s, f"nothing more was written: {said.read_text()}"
+        time.sleep(0.02)
 
 
 def test_only_committed_records_are_copied_and_in_order(clusters: tuple[str, str]) -> None:
@@ -208,6 +209,7 @@ def _until_copied(
     while copied < count:
         assert process.poll() is None, said.read_text()
         assert time.monotonic() < deadline_s, said.read_text()
+        time.sleep(0.02)
         # A new consumer each time: it has not heard of an older state.
         committed = {"bootstrap_servers": target, "isolation_level": "read_committed"}
         with closing(KafkaConsumer(**committed)) as consumer:

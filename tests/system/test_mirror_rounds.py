@@ -22,6 +22,7 @@ from tests.system.mirroring import (
     cluster_id,
     copy_in_rounds,
     create,
+    in_rounds,
     mirror,
     read,
     send,
@@ -37,7 +38,7 @@ from barnabas.mirror.selection import Selection
 from barnabas.model.errors import RetriableError
 from barnabas.testing import Cluster
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.timeout(900)]
 
 ROOT = Path(__file__).parents[2]
 PARTITIONS = 3
@@ -54,15 +55,13 @@ class Lost(RetriableError):
     """A process died."""
 
 
-class Processes:
+class Processes(Here):
     """Runs each errand in a process; the first ones die before given steps."""
 
     def __init__(self, steps: Sequence[int] = ()) -> None:
+        super().__init__()
         self.deaths = 0
         self._steps = iter(steps)
-
-    def capacity(self) -> int:
-        return 2
 
     async def run(self, errands: Sequence[Errand]) -> list[Outcome]:
         async with asyncio.TaskGroup() as group:
@@ -219,6 +218,40 @@ def test_marks_that_the_broker_forgot_are_written_anew(clusters: tuple[str, str]
     done = copy_in_rounds(clusters, "forgot", Forgetful())
     assert (done.progress.records, done.progress.restarts) == (30 * PARTITIONS, 0)
     assert_copied(clusters, "forgot", *sent)
+
+
+def test_errands_that_never_begin_do_not_keep_a_mirror_that_is_stopped(
+    clusters: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create(clusters[0], "waiting", PARTITIONS)
+    sent = [fill(clusters[0], "waiting", 0, 30)]
+    monkeypatch.setattr("barnabas.mirror.rounds.LEAVE_MS", 50.0)
+
+    class Full(Here):
+        """Has room for nothing, until it is told that nobody waits any more."""
+
+        asked, given_up = asyncio.Event(), asyncio.Event()
+
+        async def run(self, errands: Sequence[Errand]) -> list[Outcome]:
+            self.asked.set()
+            await self.given_up.wait()
+            raise Lost("given up")
+
+        def cancel(self) -> None:
+            self.given_up.set()
+
+    async def stop_it() -> None:
+        runner = Full()
+        running = asyncio.create_task(in_rounds(clusters, "waiting", runner).run())
+        await runner.asked.wait()
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        assert runner.given_up.is_set()
+
+    asyncio.run(stop_it())
+    copy_in_rounds(clusters, "waiting", Here())
+    assert_copied(clusters, "waiting", *sent)
 
 
 def test_what_belongs_to_a_mirror_is_no_readers_group(clusters: tuple[str, str]) -> None:

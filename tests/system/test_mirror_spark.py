@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 
@@ -24,7 +27,8 @@ from tests.system.mirroring import (
     some_shapes,
     written,
 )
-from tests.system.standalone import Process, Standalone
+from tests.system.spark_session import QUICK_JAVA
+from tests.system.standalone import Process, Standalone, members, until_gone
 
 from barnabas import KafkaConsumer, TopicPartition
 from barnabas.testing import Cluster
@@ -34,12 +38,20 @@ pytest.importorskip("pyspark", reason="pip install 'barnabas[spark]'")
 pytestmark = [
     pytest.mark.system,
     pytest.mark.xdist_group("spark"),
-    pytest.mark.timeout(600),
+    pytest.mark.timeout(900),
 ]
 
-PARTITIONS, RECORDS = 3, 4000
-DEADLINE_S = 180.0
-SMALL = ("--conf", "spark.executor.memory=512m", "--conf", "spark.driver.memory=512m")
+PARTITIONS, PARTS, RECORDS = 3, 5, 2500
+DEADLINE_S = 300.0
+SMALL = [
+    word
+    for option in (
+        "spark.executor.memory=512m",
+        "spark.driver.memory=512m",
+        f"spark.executor.extraJavaOptions={QUICK_JAVA}",
+    )
+    for word in ("--conf", option)
+]
 
 
 @pytest.fixture(scope="module")
@@ -59,16 +71,18 @@ def until_written(
     while written(target, topic, partitions) < count:
         assert process.code is None, process.text()[-3000:]
         assert time.monotonic() < deadline_s, process.text()[-3000:]
+        time.sleep(0.1)
 
 
-def test_a_mirror_on_spark_is_killed_and_goes_on(
+def test_a_mirror_on_spark_is_killed_and_stopped_and_goes_on(
     standalone: Standalone, clusters: tuple[str, str], tmp_path: Path
 ) -> None:
     source, target = clusters
     create(source, "on-spark-a", PARTITIONS, retention_bytes="1000000000")
     create(source, "on-spark-not", 1)
+    create(target, "on-spark-a", 1)  # what is missing is added
     random = Random(11)
-    sent = {index: some_shapes(random, 3 * RECORDS) for index in range(PARTITIONS)}
+    sent = {index: some_shapes(random, PARTS * RECORDS) for index in range(PARTITIONS)}
 
     def send_part(number: int) -> None:
         for index, shapes in sent.items():
@@ -93,27 +107,50 @@ def test_a_mirror_on_spark_is_killed_and_goes_on(
         until_written(target, "on-spark-a", before + 1, process)
     finally:
         process.end()
-    # The second catches up in one process, and the third is the other engine.
-    alone = [*words, "--engine", "spark", *SMALL]
-    second = subprocess.run(
-        [*command(source, target, *alone), "--until-caught-up", "--json"],
+    assert "topic on-spark-a has 3 partitions now" in process.text()
+    # The next two run in one process, and are stopped as they write: by Ctrl-C, which reaches all
+    # processes of a terminal's group, and by whoever stops a service with all that belongs to it.
+    alone = command(source, target, *words, "--master", "local[2]", *SMALL)
+    for part, stop, code in ((2, signal.SIGINT, 130), (3, signal.SIGTERM, 0)):
+        before = written(target, "on-spark-a", PARTITIONS)
+        send_part(part)
+        process = start([*alone, "--commit-interval", "0.05"], tmp_path / f"{part}.log")
+        try:
+            until_written(target, "on-spark-a", before + 100, process)
+            if stop is signal.SIGINT:
+                os.killpg(process.number, stop)
+            else:
+                for number in members(process.number):
+                    with suppress(ProcessLookupError):
+                        os.kill(number, stop)
+            assert process.wait() == code, process.text()[-3000:]
+            until_gone(process)
+        finally:
+            process.end()
+        said = process.text()
+        assert all(line.startswith("barnabas mirror: ") for line in said.splitlines()), said
+        assert re.search(r" records of 2 topics, .* lag ", said.splitlines()[-1]), said
+    # The fifth catches up, and the sixth is the other engine.
+    fifth = subprocess.run(
+        [*alone, "--until-caught-up", "--json"],
         env={**os.environ, "PYSPARK_PYTHON": sys.executable},
         capture_output=True,
         timeout=DEADLINE_S,
         check=False,
     )
-    assert second.returncode == 0, second.stderr.decode()[-3000:]
-    report = json.loads(second.stdout.splitlines()[-1])
+    assert fifth.returncode == 0, fifth.stderr.decode()[-3000:]
+    assert fifth.stderr == b""
+    report = json.loads(fifth.stdout.splitlines()[-1])
     assert (report["done"], report["lag"], report["topics"]) == (True, 0, 2)
     assert report["restarts"] == 0
-    send_part(2)
+    send_part(4)
     report = mirror(source, target, *words)
     assert (report["records"], report["lag"]) == (PARTITIONS * RECORDS, 0)
 
     source_id = cluster_id(source)
     for index, shapes in sent.items():
         copied = read(target, "on-spark-a", index, source_id)
-        assert copied.origins == list(range(3 * RECORDS))
+        assert copied.origins == list(range(PARTS * RECORDS))
         assert copied.shapes == shapes
     with closing(KafkaConsumer(bootstrap_servers=target)) as consumer:
         assert "on-spark-not" not in consumer.topics()

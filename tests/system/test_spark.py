@@ -1,18 +1,18 @@
 """Spark reads from and writes to a running broker through `format("barnabas")`.
 
-One session for all: it takes the JVM some twenty seconds to come up. The decisions behind these
-queries are tested without Spark in `tests/unit/spark`.
+The decisions behind these queries are tested without Spark in `tests/unit/spark`.
 """
 
 from __future__ import annotations
 
 import itertools
-import sys
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.system.spark_session import finished
 
 from barnabas import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from barnabas.admin import NewTopic
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 pytestmark = [
     pytest.mark.system,
     pytest.mark.xdist_group("spark"),
+    pytest.mark.timeout(900),
     pytest.mark.filterwarnings("default"),  # what PySpark warns of is its own
 ]
 
@@ -40,29 +41,7 @@ def sizes(batch):
         {"offset": batch.column("offset"), "size": pc.binary_length(batch.column("value"))}
     )
 """
-"""A module that the session's workers can import."""
-
-
-@pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    from pyspark.sql import SparkSession
-
-    code = tmp_path_factory.mktemp("code")
-    (code / "users_own.py").write_text(USERS_OWN)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYSPARK_PYTHON", sys.executable)
-        patch.setenv("PYTHONPATH", str(code))
-        session = (
-            SparkSession.builder.master("local[2]")
-            .config("spark.ui.enabled", "false")
-            .config("spark.sql.shuffle.partitions", "2")
-            .config("spark.sql.session.timeZone", "UTC")
-            .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse")))
-            .getOrCreate()
-        )
-        session.sparkContext.setLogLevel("OFF")
-        yield session
-        session.stop()
+"""A module of a user, whose function makes the rows."""
 
 
 @pytest.fixture(scope="module")
@@ -114,17 +93,15 @@ def run_to_topic(
     frame: DataFrame, bootstrap: str, topic: str, checkpoint: Path, **options: str
 ) -> Any:
     """Run a stream with all that there is now; return the finished query."""
-    query = (
+    writer = (
         frame.writeStream.format("barnabas")
         .option("kafka.bootstrap.servers", bootstrap)
         .option("topic", topic)
         .option("checkpointLocation", str(checkpoint))
         .options(**options)
         .trigger(availableNow=True)
-        .start()
     )
-    assert query.awaitTermination(120)
-    return query
+    return finished(writer.start)
 
 
 def consumed(bootstrap: str, topic: str, partitions: int = 1) -> list[Any]:
@@ -284,9 +261,63 @@ def test_values_are_read_as_typed_columns(
     assert [row.valueError is not None for row in rows] == [False, True, False, False]
 
 
-def test_a_function_of_the_user_makes_the_rows(
-    spark: SparkSession, bootstrap: str, producer: KafkaProducer, new_topic: Callable[..., str]
+def test_values_in_avro_and_protobuf_are_read_as_typed_columns(
+    spark: SparkSession,
+    bootstrap: str,
+    producer: KafkaProducer,
+    new_topic: Callable[..., str],
+    tmp_path: Path,
 ) -> None:
+    pytest.importorskip("fastavro", reason="pip install 'barnabas[schemas]'")
+    from tests.unit.spark.schemas import MESSAGE, NOON, ORDER, VALUE, avro, descriptors
+
+    topic = new_topic(1)
+    for value in (avro(VALUE), b"no Avro", None):
+        producer.send(topic, value, key=b"k", partition=0)
+    producer.flush()
+    frame = read(
+        spark, bootstrap, subscribe=topic, valueFormat="avro", valueSchema=json.dumps(ORDER)
+    )
+    good, bad, none = frame.selectExpr("value.*", "valueError").collect()
+    assert (good.id, good.note, good.price) == (VALUE["id"], None, VALUE["price"])
+    assert (good.tags, good.counts, good.state) == (VALUE["tags"], VALUE["counts"], "DONE")
+    moment = frame.selectExpr("unix_millis(value.at) AS ms").first()
+    assert moment is not None
+    assert moment.ms == NOON.timestamp() * 1000
+    assert (good.valueError, bad.id, none.id, none.valueError) == (None, None, None, None)
+    assert bad.valueError
+
+    topic = new_topic(1)
+    for value in (MESSAGE, b"\xff", b""):
+        producer.send(topic, value, partition=0)
+    producer.flush()
+    (tmp_path / "orders.desc").write_bytes(descriptors())
+    schema = f"{tmp_path / 'orders.desc'}#shop.Order"
+    frame = read(
+        spark,
+        bootstrap,
+        subscribe=topic,
+        valueFormat="protobuf",
+        valueSchema=schema,
+        includeRawValue="true",
+    )
+    good, bad, empty = frame.selectExpr("value.*", "valueError", "rawValue").collect()
+    assert (good.id, bytes(good.raw), good.state, good.best) == (7, b"x", "DONE", None)
+    assert [each.sku for each in good["items"]] == ["a", "b"]
+    assert (good.valueError, good.rawValue) == (None, None)
+    assert (bad.id, bytes(bad.rawValue)) == (None, b"\xff")
+    assert bad.valueError
+    assert (empty.id, empty.state, empty["items"], empty.valueError) == (0, "NEW", [], None)
+
+
+def test_a_function_of_the_user_makes_the_rows(
+    spark: SparkSession,
+    bootstrap: str,
+    producer: KafkaProducer,
+    new_topic: Callable[..., str],
+    worker_code: Path,
+) -> None:
+    (worker_code / "users_own.py").write_text(USERS_OWN)
     topic = new_topic(1)
     fill(producer, topic, range(5))
     reader = spark.read.format("barnabas").schema("offset BIGINT, size INT")

@@ -43,7 +43,7 @@ GROUP = "killed-readers"
 PROGRAM = """
 import json, sys
 from pyspark.sql import SparkSession
-from tests.system.stopping_sink import StoppingSource
+from tests.system.stopping_sink import StoppingSource, run_through
 
 master, bootstrap, directory, limit, conf = sys.argv[1:]
 builder = SparkSession.builder.master(master)
@@ -57,14 +57,14 @@ rows = (
     .options(subscribe="killed-source", startingOffsets="earliest", includeHeaders="true")
     .options(offsetGroup="killed-readers", maxOffsetsPerTrigger=limit, minPartitions="2").load()
 )
-query = (
+writer = (
     rows.select("key", "value", "partition", "timestamp", "headers")
     .writeStream.format("barnabas-stopping").options(**servers)
     .options(topic="killed-target", exactlyOnce="true", stops=directory)
     .option("checkpointLocation", directory + "/checkpoint")
-    .trigger(availableNow=True).start()
+    .trigger(availableNow=True)
 )
-query.awaitTermination()
+run_through(writer.start, directory)
 spark.stop()
 """
 

@@ -1,12 +1,10 @@
 """Spark reads the files of a broker through `format("barnabas-log")`, while the broker runs.
 
-One session for all: it takes the JVM some twenty seconds to come up. What tasks do is tested
-without Spark in `tests/unit/spark`.
+What tasks do is tested without Spark in `tests/unit/spark`.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,30 +24,12 @@ if TYPE_CHECKING:
 pytestmark = [
     pytest.mark.system,
     pytest.mark.xdist_group("spark"),
+    pytest.mark.timeout(900),
     pytest.mark.filterwarnings("default"),  # what PySpark warns of is its own
 ]
 
 COUNT = 3000
 CODECS = (b"none", b"gzip", b"snappy", b"lz4", b"zstd")
-
-
-@pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    from pyspark.sql import SparkSession
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYSPARK_PYTHON", sys.executable)
-        session = (
-            SparkSession.builder.master("local[2]")
-            .config("spark.ui.enabled", "false")
-            .config("spark.sql.shuffle.partitions", "2")
-            .config("spark.sql.session.timeZone", "UTC")
-            .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse")))
-            .getOrCreate()
-        )
-        session.sparkContext.setLogLevel("OFF")
-        yield session
-        session.stop()
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ pytest.importorskip("pyspark", reason="pip install 'barnabas[spark]'")
 pytestmark = [
     pytest.mark.system,
     pytest.mark.xdist_group("spark"),
-    pytest.mark.timeout(600),
+    pytest.mark.timeout(900),
 ]
 
 PARTITIONS, RECORDS = 4, 2000
@@ -26,6 +26,7 @@ GROUP = "standalone-readers"
 PROGRAM = """
 import json, sys
 from pyspark.sql import SparkSession
+from tests.system.spark_session import finished
 
 master, bootstrap, checkpoint, conf = sys.argv[1:]
 builder = SparkSession.builder.master(master)
@@ -45,13 +46,13 @@ stream = (
     .options(subscribe="alone-source", startingOffsets="earliest", includeHeaders="true")
     .options(offsetGroup=GROUP, maxOffsetsPerTrigger="1200", minPartitions="2").load()
 )
-query = (
+writer = (
     stream.select("key", "value", "partition", "timestamp", "headers")
     .writeStream.format("barnabas").options(**servers)
     .options(topic="alone-stream", exactlyOnce="true", checkpointLocation=checkpoint)
-    .trigger(availableNow=True).start()
+    .trigger(availableNow=True)
 )
-query.awaitTermination()
+query = finished(writer.start)
 said["batches"] = [each["numInputRows"] for each in query.recentProgress if each["numInputRows"]]
 executors = spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size() - 1
 said["executors"] = executors
@@ -84,7 +85,7 @@ def test_batches_and_streams_run_on_two_workers(
         tmp_path / "driver.log",
     )
     try:
-        assert program.wait(300) == 0, program.text()[-3000:]
+        assert program.wait(600) == 0, program.text()[-3000:]
         said = json.loads(program.text().rpartition("SAID ")[2])
     finally:
         program.end()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -18,6 +19,7 @@ pytest.importorskip("duckdb", reason="pip install 'barnabas[sql]'")
 pytestmark = [
     pytest.mark.system,
     pytest.mark.xdist_group("spark"),
+    pytest.mark.timeout(900),
     pytest.mark.filterwarnings("default"),  # what PySpark warns of is its own
 ]
 
@@ -60,6 +62,43 @@ def test_both_engines_give_the_same_rows(filled: str, capfd: pytest.CaptureFixtu
     spark = ask(capfd, filled, query, "--master", "local[2]")
     assert len(local) == 6
     assert spark == local
+
+
+def test_values_in_avro_and_protobuf(
+    bootstrap: str, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    pytest.importorskip("fastavro", reason="pip install 'barnabas[schemas]'")
+    from tests.unit.spark.schemas import MESSAGE, ORDER, VALUE, avro, descriptors
+
+    values = {"sql_avro": (avro(VALUE), b"no Avro"), "sql_protobuf": (MESSAGE, b"\xff")}
+    with KafkaAdminClient(bootstrap_servers=bootstrap) as admin:
+        admin.create_topics([NewTopic(topic, 1, 1) for topic in values])
+    with KafkaProducer(bootstrap_servers=bootstrap) as producer:
+        for topic, sent in values.items():
+            for value in sent:
+                producer.send(topic, value, partition=0)
+    (tmp_path / "orders.avsc").write_text(json.dumps(ORDER))
+    (tmp_path / "orders.desc").write_bytes(descriptors())
+    words = [
+        *("--format", "sql_avro=avro", "--schema", f"sql_avro=@{tmp_path / 'orders.avsc'}"),
+        *("--format", "sql_protobuf=protobuf"),
+        *("--schema", f"sql_protobuf={tmp_path / 'orders.desc'}#shop.Order"),
+    ]
+    query = """
+        select a.offset, a.id, a.state, cast(a.price as double) as price, p.id as number,
+               p.state as step, a.valueError is null as fine, p.valueError is null as well
+        from sql_avro a join sql_protobuf p on a.offset = p.offset order by 1
+    """
+    good = {"id": 7, "state": "DONE", "price": 12.5, "number": 7, "step": "DONE"}
+    expected = [
+        {"offset": 0, **good, "fine": True, "well": True},
+        {"offset": 1, **dict.fromkeys(good), "fine": False, "well": False},
+    ]
+    assert main(["sql", query, "--bootstrap", bootstrap, "--json", *words]) == 0
+    local = capfd.readouterr()
+    assert json.loads(local.out) == expected
+    assert local.err.count("1 values of sql_") == 2
+    assert ask(capfd, bootstrap, query, *words, "--master", "local[2]") == expected
 
 
 def test_mistakes_are_told_without_a_java_stack(
