@@ -71,7 +71,8 @@ class Cluster:
     ) -> None:
         """Describe a cluster; nothing starts yet.
 
-        `options` are the broker's own, by their Kafka names. `racks` gives each broker its
+        `options` are the broker's own, by their Kafka names; groups do not wait for more members
+        unless `group.initial.rebalance.delay.ms` says so. `racks` gives each broker its
         `broker.rack`, in their order. `zookeeper` is the address of a
         server that runs already, for brokers in processes. `runner` replaces the way to run a
         single broker.
@@ -121,6 +122,7 @@ class Cluster:
             "broker.id": str(member.number),
             "listeners": f"PLAINTEXT://127.0.0.1:{port}",
             "log.dirs": str(self.data_dir / f"broker-{member.number}"),
+            "group.initial.rebalance.delay.ms": "0",  # a test waits for nobody else to join
         }
         if self._racks:
             options["broker.rack"] = self._racks[member.number]
