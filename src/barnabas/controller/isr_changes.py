@@ -42,13 +42,6 @@ class IsrChanges:
         self._knowledge = knowledge
         self._partitions = partitions
 
-    def check_broker(self, broker_id: int, broker_epoch: int) -> ErrorCode:
-        """Tell whether a request comes from a broker's present life."""
-        view = self._knowledge.brokers.get(broker_id)
-        if view is None or (broker_epoch != -1 and broker_epoch < view.epoch):
-            return ErrorCode.STALE_BROKER_EPOCH
-        return ErrorCode.NONE
-
     async def alter(
         self, broker_id: int, wishes: Sequence[Wish], *, names_old_error: bool
     ) -> dict[TopicPartition, Granted]:

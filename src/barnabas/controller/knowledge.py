@@ -52,6 +52,11 @@ class Knowledge:
         """Return the brokers that live and do not shut down."""
         return self.brokers.keys() - self.shutting_down
 
+    def lives(self, broker_id: int, epoch: int) -> bool:
+        """Tell whether a broker is alive, in a life that is not over (-1: whichever)."""
+        view = self.brokers.get(broker_id)
+        return view is not None and (epoch == -1 or epoch >= view.epoch)
+
     def serves(self, broker_id: int, key: TopicPartition) -> bool:
         """Tell whether a broker lives and the disk of this replica works."""
         return broker_id in self.brokers and key not in self._failed.get(broker_id, ())

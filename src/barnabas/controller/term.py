@@ -311,9 +311,8 @@ class Term:
         names_old_error: bool = False,
     ) -> ErrorCode | dict[TopicPartition, Granted]:
         """Change in-sync replicas as their leaders ask."""
-        error = self._isr_changes.check_broker(broker_id, broker_epoch)
-        if error is not ErrorCode.NONE:
-            return error
+        if not self.knowledge.lives(broker_id, broker_epoch):
+            return ErrorCode.STALE_BROKER_EPOCH
         answers = await self._isr_changes.alter(broker_id, wishes, names_old_error=names_old_error)
         for key, granted in answers.items():
             if granted.error is ErrorCode.NONE:

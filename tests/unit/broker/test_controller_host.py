@@ -11,13 +11,20 @@ import pytest
 
 from barnabas.broker import controller_host
 from barnabas.broker.broker import Broker
+from barnabas.client.addresses import Address
+from barnabas.client.connection import Connection
 from barnabas.config.broker import BrokerOptions
 from barnabas.controller import nodes
 from barnabas.controller.term import Term
 from barnabas.controller.topic_store import NewTopic
 from barnabas.coordination.memory import MemoryCoordination, MemoryStore
+from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import CorruptFileError
 from barnabas.model.ids import TopicPartition
+from barnabas.wire.messages.allocate_producer_ids import (
+    AllocateProducerIdsRequest,
+    AllocateProducerIdsResponse,
+)
 
 T0 = TopicPartition("t", 0)
 
@@ -137,6 +144,43 @@ def test_a_config_that_allows_unclean_elections_has_one_held(
         held = term.knowledge.leaderships[T0]
         assert (held.isr, held.recovering) == ((1,), True)
         await back.stop()
+        await controller.stop()
+
+    asyncio.run(story())
+
+
+def test_blocks_of_producer_ids_for_brokers_that_ask(tmp_path: Path) -> None:
+    """As Apache Kafka's do: only the controller gives them, and only to those who live."""
+
+    async def story() -> None:
+        store = MemoryStore()
+        controller, other = (broker(store, tmp_path, number) for number in range(2))
+        await controller.start()
+        await other.start()
+        await until(lambda: len(controller.cluster.brokers) == 2, "both know each other")
+
+        async def ask(to: Broker, broker_id: int, epoch: int) -> AllocateProducerIdsResponse:
+            endpoint = to.endpoints[0]
+            line = await Connection.open(Address(endpoint.host, endpoint.port), client_id="test")
+            try:
+                asked = AllocateProducerIdsRequest(broker_id=broker_id, broker_epoch=epoch)
+                answer: AllocateProducerIdsResponse = await line.send(asked, version=0)
+            finally:
+                line.close()
+            return answer
+
+        epoch = other.broker_epoch
+        first, second = [await ask(controller, 1, epoch) for _ in range(2)]
+        assert (first.error_code, first.producer_id_start, first.producer_id_len) == (0, 0, 1000)
+        assert (second.error_code, second.producer_id_start) == (0, 1000)
+        assert await other.producer_ids.next_id() == 2000
+        for to, number, life, code in (
+            (controller, 1, epoch - 1, ErrorCode.STALE_BROKER_EPOCH),
+            (controller, 7, epoch, ErrorCode.STALE_BROKER_EPOCH),
+            (other, 1, epoch, ErrorCode.NOT_CONTROLLER),
+        ):
+            assert (await ask(to, number, life)).error_code == code
+        await other.stop()
         await controller.stop()
 
     asyncio.run(story())

@@ -10,6 +10,7 @@ from types import ModuleType
 from barnabas.broker.handlers import (
     add_offsets_to_txn,
     add_partitions_to_txn,
+    allocate_producer_ids,
     alter_configs,
     alter_partition,
     alter_partition_reassignments,
@@ -128,5 +129,6 @@ def served_apis(*, alone: bool = True) -> dict[int, Served]:
             _served("UpdateMetadata", update_metadata),
             _served("ControlledShutdown", controlled_shutdown),
             _served("AlterPartition", alter_partition),
+            _served("AllocateProducerIds", allocate_producer_ids),
         ]
     return {entry.api.key: entry for entry in entries}

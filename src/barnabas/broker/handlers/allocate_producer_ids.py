@@ -1,0 +1,50 @@
+"""AllocateProducerIds: a broker asks the controller for a block of producer ids.
+
+Our brokers take theirs from the tree themselves; Apache Kafka's, from 3.0 on, ask.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from barnabas.broker.control import authorize
+from barnabas.broker.tree_refusals import refused_as
+from barnabas.controller.producer_id_blocks import ProducerIdBlocks
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import RequestError
+from barnabas.wire.messages.allocate_producer_ids import (
+    AllocateProducerIdsRequest,
+    AllocateProducerIdsResponse,
+)
+
+if TYPE_CHECKING:
+    from barnabas.broker.broker import Broker
+    from barnabas.broker.request import Request
+    from barnabas.controller.term import Term
+
+
+async def handle(
+    broker: Broker, request: Request[AllocateProducerIdsRequest]
+) -> AllocateProducerIdsResponse:
+    """Reserve a block for a broker in its present life."""
+    authorize(broker, request.session)
+    asked = request.body
+
+    async def reserve(term: Term) -> range:
+        if not term.knowledge.lives(asked.broker_id, asked.broker_epoch):
+            raise RequestError(
+                ErrorCode.STALE_BROKER_EPOCH,
+                f"broker {asked.broker_id} does not live in epoch {asked.broker_epoch}",
+            )
+        return await ProducerIdBlocks(broker.tree, asked.broker_id).take()
+
+    with refused_as():
+        block = await broker.controller.call(reserve)
+    return AllocateProducerIdsResponse(producer_id_start=block.start, producer_id_len=len(block))
+
+
+def refuse(
+    request: AllocateProducerIdsRequest, code: ErrorCode, message: str | None
+) -> AllocateProducerIdsResponse:
+    """Answer with an error."""
+    return AllocateProducerIdsResponse(error_code=code)
