@@ -6,11 +6,13 @@ follows; nothing that was acknowledged is lost whoever dies.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,7 +25,16 @@ from tests.zookeeper import zookeeper_classpath  # noqa: F401
 from tools.apache_kafka import Distribution, Unavailable
 from tools.processes import RunningBroker, free_port, start_barnabas
 
+from barnabas.client.addresses import Address
+from barnabas.client.connection import Connection
 from barnabas.testing.zookeeper import ZooKeeperServer
+from barnabas.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from barnabas.wire.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+)
+from barnabas.wire.schema import Message
 
 pytestmark = pytest.mark.interop
 
@@ -116,6 +127,20 @@ class MixedCluster:
             return -1
         number: int = json.loads(self.tree.get("/controller")[0])["brokerid"]
         return number
+
+    def ask(self, number: int, request: Message, version: int) -> Any:
+        """Ask one broker, and no other."""
+
+        async def answer() -> Any:
+            line = await Connection.open(
+                Address("127.0.0.1", self._ports[number]), client_id="mixed"
+            )
+            try:
+                return await line.send(request, version=version)
+            finally:
+                line.close()
+
+        return asyncio.run(answer())
 
     def make_controller(self, wanted: Callable[[int], bool]) -> None:
         """Hold elections until one of the wanted is the controller, and all know it."""
@@ -433,3 +458,43 @@ def test_a_topic_is_deleted_everywhere(
     )
     cluster.create(topic, SPREAD)
     assert cluster.read(topic) == {}
+
+
+@pytest.mark.parametrize("controller", [is_theirs, is_ours])
+def test_a_broker_that_has_restarted_gives_out_producer_ids(
+    cluster: MixedCluster, controller: Callable[[int], bool]
+) -> None:
+    """Theirs ask the controller for a block of them, ours look into the tree."""
+    cluster.make_controller(controller)
+    theirs = next(number for number in THEIRS if number != cluster.controller())
+    cluster.stop(theirs)
+    cluster.start(theirs)
+    given: set[int] = set()
+
+    def gives(number: int) -> bool:
+        request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
+        answer: InitProducerIdResponse = cluster.ask(number, request, 4)
+        if answer.error_code == 0:
+            given.add(answer.producer_id)
+        return answer.error_code == 0
+
+    for number in (OURS, theirs):
+        wait_for(lambda number=number: gives(number), f"broker {number} gives out an id")  # type: ignore[misc]
+    assert len(given) == 2
+
+
+@pytest.mark.parametrize("controller", [is_theirs, is_ours])
+def test_a_topic_is_made_when_any_broker_is_asked_for_it(
+    cluster: MixedCluster, controller: Callable[[int], bool]
+) -> None:
+    cluster.make_controller(controller)
+    for number in (OURS, *THEIRS):
+        name = f"asked-{controller.__name__}-{number}"
+
+        def knows(number: int = number, name: str = name) -> bool:
+            request = MetadataRequest(topics=[MetadataRequestTopic(name=name)])
+            answer: MetadataResponse = cluster.ask(number, request, 8)
+            return answer.topics[0].error_code == 0
+
+        wait_for(knows, f"broker {number} knows {name}")
+        wait_for(lambda name=name: cluster.in_sync(name), f"{name} in sync")  # type: ignore[misc]
