@@ -35,7 +35,7 @@ NOBODY = Identity(-1, -1)
 class Sequences:
     """The sequence numbers of one partition."""
 
-    __slots__ = ("doubtful", "identity", "next", "stuck", "unresolved")
+    __slots__ = ("doubtful", "identity", "known", "next", "stuck", "unresolved")
 
     def __init__(self) -> None:
         self.identity = NOBODY
@@ -46,6 +46,8 @@ class Sequences:
         """Whether a batch before these was given up without knowing if it was written."""
         self.stuck = False
         """Whether brokers wait for a number that will not come: a new epoch is needed."""
+        self.known = False
+        """Whether a broker has taken a batch of this identity: before that it takes any number."""
 
     def may_start(self, identity: Identity) -> bool:
         """Tell whether a batch without a number can be given one under this identity."""
@@ -65,7 +67,7 @@ class Sequences:
         batches, self.unresolved = self.unresolved, []
         self.identity = identity
         self.next = 0
-        self.doubtful = self.stuck = False
+        self.doubtful = self.stuck = self.known = False
         for batch in batches:
             self.assign(batch, identity)
             batch.stamped = False
@@ -78,6 +80,7 @@ class Sequences:
         """Note that a batch was written."""
         self.remove(batch)
         self.doubtful = False
+        self.known = True
 
     def refuse(self, batch: SendingBatch) -> None:
         """Note that a batch was not written and will not be."""

@@ -180,7 +180,8 @@ class Sender:
     def _due_ms(self, queue: PartitionQueue, now_ms: float) -> float:
         """Return from when on the first batch of a queue can be sent."""
         rules = self.rules
-        if rules.in_order and queue.flying:
+        # Where the first batch is refused for a while, a later one must not be taken before it.
+        if queue.flying and (rules.in_order or (rules.idempotent and not queue.sequences.known)):
             return NEVER_MS
         if rules.idempotent and (self.identity is NOBODY or queue.sequences.stuck):
             return NEVER_MS

@@ -386,3 +386,30 @@ def test_sequence_numbers_wrap() -> None:
     [last] = world.drain()
     assert last.sequence == (1 << 31) - 2
     assert world.queue().sequences.next == 1
+
+
+def test_until_a_broker_knows_the_producer_one_batch_is_on_its_way() -> None:
+    """It takes any number of one that it does not know: a second batch could come before the first.
+
+    As when a leader takes over between the two: the first is refused, the second is not.
+    """
+    world = World(known=False)
+    for _ in range(4):
+        world.send_batch()
+    [first] = world.drain()
+    assert world.drain() == []
+    world.settle(first, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    world.now_ms += 1000
+    assert world.drain() == [first]
+    assert world.drain() == []
+    world.settle(first, 0, 0)
+    [second], [third] = world.drain(), world.drain()
+    assert (second.sequence, third.sequence) == (1, 2)
+    world.settle(second, ErrorCode.INVALID_RECORD)
+    world.settle(third, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
+    world.now_ms += 1000
+    assert world.drain() == [third], "under the next epoch, which no broker knows"
+    assert (third.identity, third.sequence) == (ME.next_epoch(), 0)
+    assert world.drain() == []
+    world.settle(third, 0, 1)
+    assert len(world.drain()) == 1

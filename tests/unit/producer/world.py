@@ -20,7 +20,11 @@ ME = Identity(4000, 0)
 class World:
     """One topic `t` whose partitions are all led by broker 1."""
 
-    def __init__(self, partitions: int = 2, batch_size: int = 500, **rules: Any) -> None:
+    def __init__(
+        self, partitions: int = 2, batch_size: int = 500, known: bool = True, **rules: Any
+    ) -> None:
+        """Unless brokers are not to know the producer yet, several batches may be on their way."""
+        self._known = known
         self.now_ms = NOW
         self.leaders: dict[int, int] = dict.fromkeys(range(partitions), NODE)
         self.accumulator = Accumulator(
@@ -55,6 +59,8 @@ class World:
     def drain(self) -> list[SendingBatch]:
         """Take the batches of the next request to broker 1."""
         self.sender.collect(self.now_ms)
+        for queue in self.sender.queues.values() if self._known else ():
+            queue.sequences.known = True
         queues = self.sender.ready(self.now_ms).nodes.get(NODE)
         return self.sender.drain(NODE, queues, self.now_ms) if queues else []
 
