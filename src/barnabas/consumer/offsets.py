@@ -94,7 +94,7 @@ class Lookups:
             response: ListOffsetsResponse = await connection.send(request, version=version)
             return {
                 TopicPartition(topic.name, each.partition_index): _refusal(
-                    topic.name, each.partition_index, each.error_code
+                    topic.name, each.partition_index, each.error_code, leader
                 )
                 or FoundOffset(each.offset, each.timestamp, each.leader_epoch)
                 for topic in response.topics
@@ -136,7 +136,7 @@ class Lookups:
             response: OffsetForLeaderEpochResponse = await connection.send(request, version=version)
             return {
                 TopicPartition(topic.topic, each.partition): _refusal(
-                    topic.topic, each.partition, each.error_code
+                    topic.topic, each.partition, each.error_code, leader
                 )
                 or EpochEnd(each.leader_epoch, each.end_offset)
                 for topic in response.topics
@@ -199,17 +199,19 @@ class Lookups:
                 f"{first}: {code.meaning}" if code else f"{first} has no leader now",
             )
         asked = [ask(leader, group) for leader, group in led.items()]
-        for outcome in await asyncio.gather(*asked, return_exceptions=True):
+        outcomes = await asyncio.gather(*asked, return_exceptions=True)
+        for (leader, group), outcome in zip(led.items(), outcomes, strict=True):
             if isinstance(outcome, BarnabasError):
                 failure = _worse(failure, outcome)
-            elif isinstance(outcome, BaseException):
+                continue
+            if isinstance(outcome, BaseException):
                 raise outcome
-            else:
-                for partition, answer in outcome.items():
-                    if isinstance(answer, RequestError):
-                        failure = _worse(failure, answer)
-                    else:
-                        answers[partition] = answer
+            for partition in group:
+                answer = outcome.get(partition, _forgotten(partition, leader))
+                if isinstance(answer, RequestError):
+                    failure = _worse(failure, answer)
+                else:
+                    answers[partition] = answer
         return failure
 
     async def _refresh(self, partitions: list[TopicPartition]) -> BarnabasError | None:
@@ -225,10 +227,18 @@ def _worse(one: BarnabasError | None, other: BarnabasError) -> BarnabasError:
     return other if one is None or verdict(other) is Verdict.FAIL else one
 
 
-def _refusal(topic: str, partition: int, code: int) -> RequestError | None:
+def _refusal(topic: str, partition: int, code: int, leader: int) -> RequestError | None:
     if not code:
         return None
-    return request_error(code, f"{topic}-{partition}: {ErrorCode.of(code).meaning}")
+    meaning = ErrorCode.of(code).meaning
+    return request_error(code, f"{topic}-{partition} on broker {leader}: {meaning}")
+
+
+def _forgotten(partition: TopicPartition, leader: int) -> RequestError:
+    return request_error(
+        ErrorCode.UNKNOWN_SERVER_ERROR,
+        f"{partition}: broker {leader} does not mention it in its answer",
+    )
 
 
 def _by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[TopicPartition]]:

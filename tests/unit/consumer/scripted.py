@@ -3,7 +3,7 @@
 `answer` may replace the answer to a fetch: it gets node, request and version, and returns an answer
 or `NotImplemented` for the usual one. At the end of the log a broker is silent, as one that waits.
 Fetches that end a session are not asked about: `ended` lists them, and `deaf` leaves them without
-an answer.
+an answer. `forgetful` brokers do not mention the partition when they are asked for offsets.
 """
 
 from __future__ import annotations
@@ -64,6 +64,7 @@ class Scripted:
         self.fetches: list[tuple[int, int, FetchRequest]] = []
         self.ended: list[tuple[int, FetchRequest]] = []
         self.deaf = False
+        self.forgetful = False
         self._wanted: dict[int, FetchPartition] = {}  # what the session of each broker has in mind
         self._stack = AsyncExitStack()
         self.brokers = [
@@ -161,7 +162,10 @@ class Scripted:
         timestamp = request.topics[0].partitions[0].timestamp
         offset = self.start if timestamp == -2 else len(self.log)
         found = ListOffsetsPartitionResponse(partition_index=0, offset=offset, leader_epoch=-1)
-        return ListOffsetsResponse(topics=[ListOffsetsTopicResponse(name="t", partitions=[found])])
+        partitions = [] if self.forgetful else [found]
+        return ListOffsetsResponse(
+            topics=[ListOffsetsTopicResponse(name="t", partitions=partitions)]
+        )
 
     def _epoch_ends(self, request: OffsetForLeaderEpochRequest, version: int) -> Answer:
         epoch, offset = self.epoch_end
