@@ -6,6 +6,7 @@ of `barnabas.admin`, under the names of Kafka's own admin client.
 
 from __future__ import annotations
 
+import asyncio
 import functools
 from collections.abc import Callable, Coroutine
 from types import TracebackType
@@ -30,6 +31,7 @@ from barnabas.admin import (
 )
 from barnabas.admin.core import open_board, within
 from barnabas.aio import admin_calls as calls
+from barnabas.aio.running import running_loop
 from barnabas.client.errors import IllegalStateError
 from barnabas.client.switchboard import Switchboard
 from barnabas.config.clients.admin import AdminOptions
@@ -61,11 +63,12 @@ class AIOKafkaAdminClient:
             await admin.create_topics([NewTopic("orders", 6, 1)])
             print(await admin.list_topics())
 
-    Without `async with`, call `start` first and `close` in the end. `loop` is accepted and not
-    needed: a client belongs to the loop on which it is started.
+    Without `async with`, call `start` first and `close` in the end. `loop` is not needed: a client
+    belongs to the loop on which it is started, and says so if another one was given.
     """
 
-    def __init__(self, *, loop: object = None, **configs: Any) -> None:
+    def __init__(self, *, loop: asyncio.AbstractEventLoop | None = None, **configs: Any) -> None:
+        self._loop = loop
         self.options = parse_client_options(AdminOptions, configs)
         self._board: Switchboard | None = None
 
@@ -77,12 +80,20 @@ class AIOKafkaAdminClient:
         return self._board
 
     async def start(self) -> None:
-        """Reach the cluster; raises NoBrokersAvailable where there is none."""
+        """Reach the cluster; raises NoBrokersAvailable where there is none.
+
+        admin = AIOKafkaAdminClient(bootstrap_servers="broker:9092")
+        await admin.start()
+        """
         if self._board is None:
+            running_loop(self._loop)
             self._board = await open_board(self.options)
 
     async def close(self) -> None:
-        """Close the connections; a second call does nothing."""
+        """Close the connections; a second call does nothing.
+
+        await admin.close()
+        """
         if self._board is not None:
             board, self._board = self._board, None
             await board.close()
@@ -100,7 +111,10 @@ class AIOKafkaAdminClient:
         await self.close()
 
     def metrics(self) -> dict[str, dict[str, float]]:
-        """Return groups of metrics."""
+        """Return groups of metrics.
+
+        admin.metrics()["admin-client-metrics"]["request-total"]
+        """
         return self.board.metrics("admin-client")
 
     # As aiokafka has them.

@@ -134,7 +134,10 @@ class ConsumerConnector:
         return self._machine.consumer_id
 
     def assignment(self) -> dict[TopicPartition, str]:
-        """Return the partitions of this consumer, and the stream that reads each."""
+        """Return the partitions of this consumer, and the stream that reads each.
+
+        connector.assignment()     # {TopicPartition("orders", 0): "g_host-1-0", …}
+        """
         return self._machine.assignment
 
     def create_message_streams(
@@ -143,7 +146,12 @@ class ConsumerConnector:
         key_decoder: Decoder | None = None,
         value_decoder: Decoder | None = None,
     ) -> dict[str, list[KafkaStream]]:
-        """Subscribe to topics with a number of streams each; return the streams by topic."""
+        """Subscribe to topics with a number of streams each; return the streams by topic.
+
+        streams = connector.create_message_streams({"orders": 2}, value_decoder=bytes.decode)
+        for message in streams["orders"][0]:
+            print(message.message)
+        """
         queues = self._thread.call(self._machine.create_message_streams(topics))
         return {
             topic: [self._stream(queue, key_decoder, value_decoder) for queue in each]
@@ -159,7 +167,10 @@ class ConsumerConnector:
         *,
         blacklist: bool = False,
     ) -> list[KafkaStream]:
-        """Subscribe to all topics that match a pattern (or do not); return the streams."""
+        """Subscribe to all topics that match a pattern (or do not); return the streams.
+
+        [stream] = connector.create_message_streams_by_filter("orders-.*")
+        """
         queues = self._thread.call(
             self._machine.create_message_streams_by_filter(
                 expression, num_streams, blacklist=blacklist
@@ -168,11 +179,17 @@ class ConsumerConnector:
         return [self._stream(queue, key_decoder, value_decoder) for queue in queues]
 
     def commit_offsets(self) -> None:
-        """Commit what the streams have given out."""
+        """Commit what the streams have given out.
+
+        connector.commit_offsets()
+        """
         self._thread.call(self._machine.commit_offsets())
 
     def shutdown(self) -> None:
-        """Commit if that is automatic, leave the group and end the streams."""
+        """Commit if that is automatic, leave the group and end the streams.
+
+        connector.shutdown()
+        """
         if self._thread.running:
             self._thread.call(self._machine.shutdown())
             self._thread.stop()
@@ -242,25 +259,40 @@ class SimpleConsumer:
         )
 
     def fetch(self, offsets: Mapping[TopicPartition, int]) -> dict[TopicPartition, Fetched]:
-        """Fetch partitions that the same broker leads, from these offsets on."""
+        """Fetch partitions that the same broker leads, from these offsets on.
+
+        fetched = consumer.fetch({TopicPartition("orders", 0): 17})
+        """
         return self._thread.call(self._machine.fetch(offsets))
 
     def offset_before(self, partition: TopicPartition, time_ms: int) -> int:
-        """Return the first offset at or after a time, or LATEST or EARLIEST; -1 without any."""
+        """Return the first offset at or after a time, or LATEST or EARLIEST; -1 without any.
+
+        consumer.offset_before(TopicPartition("orders", 0), LATEST)
+        """
         return self._thread.call(self._machine.offset_before(partition, time_ms))
 
     def commit_offsets(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
-        """Commit offsets of a group."""
+        """Commit offsets of a group.
+
+        consumer.commit_offsets("shipping", {TopicPartition("orders", 0): 17})
+        """
         self._thread.call(self._machine.commit(group, offsets))
 
     def fetch_offsets(
         self, group: str, partitions: Iterable[TopicPartition]
     ) -> dict[TopicPartition, int]:
-        """Return committed offsets of a group; partitions without one are left out."""
+        """Return committed offsets of a group; partitions without one are left out.
+
+        consumer.fetch_offsets("shipping", [TopicPartition("orders", 0)])
+        """
         return self._thread.call(self._machine.committed(group, partitions))
 
     def close(self) -> None:
-        """Close the connections."""
+        """Close the connections.
+
+        consumer.close()
+        """
         if self._thread.running:
             self._thread.call(self._board.close())
             self._thread.stop()

@@ -12,6 +12,7 @@ import pytest
 from confluent_kafka import Consumer
 from confluent_kafka import TopicPartition as Place
 
+from barnabas.aio.admin import AIOKafkaAdminClient
 from barnabas.aio.consumer import AIOKafkaConsumer
 from barnabas.aio.producer import AIOKafkaProducer
 from barnabas.errors import (
@@ -214,6 +215,8 @@ def test_the_loop_that_is_given_is_the_one_that_runs(cluster: Cluster, topic: st
             await AIOKafkaProducer(bootstrap_servers=bootstrap, loop=another).start()
         with pytest.raises(IllegalStateError, match="start"):
             await AIOKafkaConsumer(topic, bootstrap_servers=bootstrap, loop=another).start()
+        with pytest.raises(IllegalStateError, match="start"):
+            await AIOKafkaAdminClient(bootstrap_servers=bootstrap, loop=another).start()
 
     another = asyncio.new_event_loop()
     run(cluster, topic, scenario)
