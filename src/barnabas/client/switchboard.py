@@ -42,9 +42,9 @@ if TYPE_CHECKING:  # the tools on the command line do without options of clients
 
 Result = TypeVar("Result")
 
-_GRACE_S = 0.1
-"""How much later than its time an operation is given up: a request that is not answered in just
-that time says more about it."""
+_GRACE_S = 0.5
+"""How much later than its time an operation is given up: a broker that was given the same time says
+more about what it could not do in it, and so does a request that times out by itself."""
 
 
 class Target(Enum):
