@@ -155,7 +155,16 @@ class Faults:
     # -- administration -----------------------------------------------------------------------
 
     async def _administer(self, _: int) -> None:
-        deed = self._random.choice([self._create, self._delete, self._reassign, self._elect])
+        deed = self._random.choice(
+            [
+                self._create,
+                self._delete,
+                self._reassign,
+                self._move_aside,
+                self._cancel,
+                self._elect,
+            ]
+        )
         try:
             await deed()
         except (BarnabasError, Refused) as refusal:
@@ -175,10 +184,23 @@ class Faults:
         )
 
     async def _reassign(self) -> None:
-        number = self._random.randrange(2)
+        await self._move(self._random.choice([RECORDS, TRANSFERS]))
+
+    async def _move_aside(self) -> None:
+        """Move what may be deleted meanwhile."""
+        await self._move(f"side-{self._random.randrange(3)}")
+
+    async def _move(self, name: str) -> None:
         replicas = self._random.sample(self._brokers.numbers, 3)
+        await self._ask_to_move(name, self._random.randrange(2), replicas)
+
+    async def _cancel(self) -> None:
+        """Call back a move, if one is under way."""
+        name = self._random.choice([RECORDS, TRANSFERS, "side-0", "side-1", "side-2"])
+        await self._ask_to_move(name, self._random.randrange(2), None)
+
+    async def _ask_to_move(self, name: str, number: int, replicas: list[int] | None) -> None:
         wanted = ReassignablePartition(partition_index=number, replicas=replicas)
-        name = self._random.choice([RECORDS, TRANSFERS])
         request = AlterPartitionReassignmentsRequest(
             topics=[ReassignableTopic(name=name, partitions=[wanted])]
         )
