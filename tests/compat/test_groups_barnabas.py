@@ -39,6 +39,9 @@ class OurMember(ConsumerRebalanceListener):
         self.paused = False
         self.poll_ms = 5
         self.lost: list[Place] = []
+        self._owed: dict[TopicPartition, int] = {}
+        """What was processed and not committed yet: a rebalance under way refuses commits, and who
+        keeps a partition through it does not read its records again."""
         topics, pattern = more.pop("topics", []), more.pop("pattern", None)
         settings: dict[str, Any] = {
             "session_timeout_ms": 6000,
@@ -64,11 +67,16 @@ class OurMember(ConsumerRebalanceListener):
             self.ledger.resumes(tuple(partition), committed or 0)
 
     def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:
-        self.ledger.revoked(self.name, [tuple(each) for each in revoked])
+        self._give_up(revoked)
 
     def on_partitions_lost(self, lost: set[TopicPartition]) -> None:
         self.lost += [tuple(each) for each in lost]
-        self.ledger.revoked(self.name, [tuple(each) for each in lost])
+        self._give_up(lost)
+
+    def _give_up(self, partitions: set[TopicPartition]) -> None:
+        for partition in partitions:
+            self._owed.pop(partition, None)  # its next owner reads that again
+        self.ledger.revoked(self.name, [tuple(each) for each in partitions])
 
     def step(self) -> None:
         if self.paused:
@@ -77,19 +85,18 @@ class OurMember(ConsumerRebalanceListener):
         for partition, records in polled.items():
             for record in records:
                 self.ledger.read(self.name, tuple(partition), record.offset)
-        if not polled:
+            self._owed[partition] = records[-1].offset + 1
+        if not self._owed:
             return
         try:
             self.consumer.commit(
-                {
-                    partition: OffsetAndMetadata(records[-1].offset + 1, "", -1)
-                    for partition, records in polled.items()
-                }
+                {place: OffsetAndMetadata(offset, "", -1) for place, offset in self._owed.items()}
             )
         except (CommitFailedError, RebalanceInProgressError):
             return
-        for partition, records in polled.items():
-            self.ledger.has_committed(tuple(partition), records[-1].offset + 1)
+        for partition, offset in self._owed.items():
+            self.ledger.has_committed(tuple(partition), offset)
+        self._owed.clear()
 
     def close(self) -> None:
         self.consumer.close()

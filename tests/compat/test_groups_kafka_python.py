@@ -36,6 +36,9 @@ class PythonMember(ConsumerRebalanceListener):  # type: ignore[misc]  # it has n
     def __init__(self, bootstrap: str, group: str, ledger: Ledger, name: str, **more: Any) -> None:
         self.name = name
         self.ledger = ledger
+        self._owed: dict[TopicPartition, int] = {}
+        """What was processed and not committed yet: a rebalance under way refuses commits, and who
+        keeps a partition through it does not read its records again."""
         self.poll_ms = more.pop("poll_ms", 5)
         topics, pattern = more.pop("topics", []), more.pop("pattern", None)
         self.consumer = KafkaConsumer(
@@ -56,6 +59,8 @@ class PythonMember(ConsumerRebalanceListener):  # type: ignore[misc]  # it has n
         self.ledger.assigned(self.name, [tuple(each) for each in assigned])
 
     def on_partitions_revoked(self, revoked: Any) -> None:
+        for partition in revoked:
+            self._owed.pop(partition, None)  # its next owner reads that again
         self.ledger.revoked(self.name, [tuple(each) for each in revoked])
 
     def step(self) -> None:
@@ -66,17 +71,16 @@ class PythonMember(ConsumerRebalanceListener):  # type: ignore[misc]  # it has n
         for partition, records in polled.items():
             for record in records:
                 self.ledger.read(self.name, tuple(partition), record.offset)
+            self._owed[partition] = records[-1].offset + 1
         try:
             self.consumer.commit(
-                {
-                    partition: OffsetAndMetadata(records[-1].offset + 1, "", -1)
-                    for partition, records in polled.items()
-                }
+                {place: OffsetAndMetadata(offset, "", -1) for place, offset in self._owed.items()}
             )
         except (errors.CommitFailedError, errors.RebalanceInProgressError):
             return
-        for partition, records in polled.items():
-            self.ledger.has_committed(tuple(partition), records[-1].offset + 1)
+        for partition, offset in self._owed.items():
+            self.ledger.has_committed(tuple(partition), offset)
+        self._owed.clear()
 
 
 @pytest.fixture
