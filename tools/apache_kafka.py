@@ -151,7 +151,7 @@ class Distribution:
         port: int = 0,
         options: Mapping[str, str] | None = None,
         heap: str = "1G",
-        timeout_s: float = 60,
+        timeout_s: float = 180,
         wait: bool = True,
     ) -> RunningBroker:
         """Format `data_dir` if it is new, start one broker there and wait until it serves.
@@ -198,7 +198,7 @@ class Distribution:
         port: int = 0,
         options: Mapping[str, str] | None = None,
         heap: str = "256m",
-        timeout_s: float = 60,
+        timeout_s: float = 180,
         wait: bool = True,
     ) -> RunningBroker:
         """Start a broker of a cluster that ZooKeeper coordinates (only 3.9 can)."""

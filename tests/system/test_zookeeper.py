@@ -143,7 +143,7 @@ def apache_kafka(folder: Path, connect: str) -> Iterator[str]:
     with log.open("wb") as output:
         process = subprocess.Popen(argv, stdout=output, stderr=output)
     try:
-        wait_for_line(process, log, "id=1] started", 60)
+        wait_for_line(process, log, "id=1] started", 180)
         yield f"127.0.0.1:{port}"
     finally:
         process.kill()
