@@ -96,7 +96,7 @@ class Ledger:
 
 
 def drive(
-    members: Sequence[Member], until: Callable[[], object], what: str, seconds: float = 30
+    members: Sequence[Member], until: Callable[[], object], what: str, seconds: float = 60
 ) -> None:
     """Let members act in turn until something holds."""
     for _ in until_deadline(what, seconds):

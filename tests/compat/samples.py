@@ -45,7 +45,7 @@ def make_samples(*, headers: bool = True) -> list[Sample]:
     ]
 
 
-def until_deadline(what: str, seconds: float = 30) -> Iterator[float]:
+def until_deadline(what: str, seconds: float = 60) -> Iterator[float]:
     """Yield the seconds that are left, and fail the test when there are none."""
     deadline = time.monotonic() + seconds
     while (left := deadline - time.monotonic()) > 0:

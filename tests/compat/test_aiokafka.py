@@ -19,7 +19,7 @@ pytestmark = pytest.mark.compat
 
 def run(test: Coroutine[Any, Any, None]) -> None:
     """Run a test's coroutine on a loop of its own, with a deadline."""
-    asyncio.run(asyncio.wait_for(test, 60))
+    asyncio.run(asyncio.wait_for(test, 240))
 
 
 @asynccontextmanager

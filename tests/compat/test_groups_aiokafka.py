@@ -25,7 +25,7 @@ pytestmark = pytest.mark.compat
 
 def run(test: Coroutine[Any, Any, None]) -> None:
     """Run a test's coroutine on a loop of its own, with a deadline."""
-    asyncio.run(asyncio.wait_for(test, 60))
+    asyncio.run(asyncio.wait_for(test, 240))
 
 
 async def create(bootstrap: str, topic: str, partitions: int = 1) -> list[Place]:

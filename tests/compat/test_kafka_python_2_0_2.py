@@ -43,7 +43,7 @@ def act(bootstrap: str) -> Act:
             env={**os.environ, "PYTHONPATH": str(RELEASE)},
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=180,
             check=False,
         )
         assert done.returncode == 0, done.stderr
@@ -156,7 +156,7 @@ def test_a_program_sees_the_same_with_ours(
             env={**os.environ, "PYTHONPATH": str(RELEASE)},
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=240,
         )
         assert ran.returncode == 0, ran.stderr
         return {name: found for name, *found in json.loads(ran.stdout)}

@@ -40,7 +40,7 @@ def act(bootstrap: str) -> Act:
             env={**os.environ, "NODE_PATH": str(PACKAGES)},
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=180,
             check=False,
         )
         assert done.returncode == 0, done.stderr

@@ -29,7 +29,7 @@ def kcat(bootstrap: str) -> Kcat:
 
     def run(*arguments: str, input: bytes = b"", code: int = 0) -> bytes:
         argv = ["kcat", "-b", bootstrap, "-X", "broker.address.family=v4", *arguments]
-        done = subprocess.run(argv, input=input, capture_output=True, timeout=60, check=False)
+        done = subprocess.run(argv, input=input, capture_output=True, timeout=180, check=False)
         assert done.returncode == code, done.stderr.decode()
         return done.stdout if code == 0 else done.stderr
 

@@ -78,7 +78,7 @@ def test_a_program_prints_what_its_page_shows(program: Path, bootstrap: str) -> 
         [sys.executable, "-W", "error", str(program), bootstrap],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=180,
     )
     assert ran.returncode == 0, ran.stderr
     assert ran.stderr == ""
@@ -119,7 +119,7 @@ def test_the_example_of_a_docstring_runs(client: str, bootstrap: str) -> None:
         [sys.executable, "-W", "error", "-c", imports + program],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=180,
     )
     assert ran.stderr == ""
     wanted = {"AdminClient": "['orders']", "Producer": "1", "Consumer": "b'a key' b'a record'"}
