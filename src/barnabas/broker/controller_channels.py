@@ -113,6 +113,10 @@ class ControllerChannels:
             raise RequestError(ErrorCode.BROKER_NOT_AVAILABLE, f"broker {broker_id} is gone")
         options = self._broker.options
         listener = options.endpoints.inter_broker
+        if listener not in view.endpoints:
+            raise RequestError(
+                ErrorCode.LISTENER_NOT_FOUND, f"broker {broker_id} has no listener {listener}"
+            )
         host, port = view.endpoints[listener]
         return await Connection.open(
             Address(host or "127.0.0.1", port),

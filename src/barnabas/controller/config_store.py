@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from barnabas.controller import nodes
-from barnabas.coordination.contract import Coordination, Create, NoNode, Operation, Set
+from barnabas.coordination.contract import (
+    Coordination,
+    Create,
+    NodeExists,
+    NoNode,
+    Operation,
+    Set,
+)
 
 
 class ConfigStore:
@@ -46,6 +53,12 @@ class ConfigStore:
             nodes.encode_config_change(f"{entity_type}/{nodes.sanitized(name)}"),
             sequence=True,
         )
-        exists = await self._tree.exists(path) is not None
-        change: Operation = Set(path, data) if exists else Create(path, data)
-        await self._tree.multi([change, notice])
+        while True:
+            exists = await self._tree.exists(path) is not None
+            change: Operation = Set(path, data) if exists else Create(path, data)
+            try:
+                await self._tree.multi([change, notice])
+                return
+            except (NodeExists, NoNode) as overtaken:
+                if overtaken.path != path:
+                    raise

@@ -184,3 +184,29 @@ def test_blocks_of_producer_ids_for_brokers_that_ask(tmp_path: Path) -> None:
         await controller.stop()
 
     asyncio.run(story())
+
+
+def test_a_broker_that_cannot_be_reached_holds_up_nobody_else(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its listeners have other names: it is told nothing, and why is said."""
+    caplog.set_level("INFO")
+
+    async def story() -> None:
+        store = MemoryStore()
+        controller = broker(store, tmp_path, 0)
+        await controller.start()
+        tree = MemoryCoordination(store)
+        await tree.start()
+        strange = nodes.BrokerRegistration([("X", "127.0.0.1", 1)], {"X": "PLAINTEXT"}, None, 0)
+        await tree.create(nodes.broker_path(9), strange.encode(), ephemeral=True)
+        await until(lambda: 9 in controller.cluster.brokers, "it is heard of")
+        await until(lambda: "broker 9 has no listener PLAINTEXT" in caplog.text, "it is said")
+        topic = NewTopic("t", 1, 1, {0: [0]})
+        (made,) = await controller.topics.create([topic], dry_run=False, timeout_ms=60_000)
+        assert not isinstance(made, Exception)
+        await tree.close()
+        await until(lambda: 9 not in controller.cluster.brokers, "it is gone")
+        await controller.stop()
+
+    asyncio.run(story())

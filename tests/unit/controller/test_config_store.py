@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
+import pytest
 from tests.unit.controller.trees import prepared
 
 from barnabas.controller import nodes
 from barnabas.controller.config_store import ConfigStore
+from barnabas.coordination.contract import NoNode, Stat
 
 
 def test_each_change_is_stored_and_announced() -> None:
@@ -56,5 +59,38 @@ def test_no_options_are_an_empty_node() -> None:
         await store.set("topics", "t", {"a": "1"})
         await store.set("topics", "t", {})
         assert await store.get_all("topics") == {"t": {}}
+
+    asyncio.run(story())
+
+
+def test_another_may_be_quicker() -> None:
+    """The node comes or goes between the look at it and the write."""
+
+    async def story() -> None:
+        tree = await prepared()
+        store = ConfigStore(tree)
+        path = nodes.config_path("topics", "t")
+        look = tree.exists
+        meanwhile = [lambda: tree.create(path, b"theirs"), lambda: tree.delete(path)]
+
+        async def look_too_early(*asked: Any) -> Stat | None:
+            seen = await look(*asked)
+            if meanwhile:
+                await meanwhile.pop(0)()
+            return seen
+
+        tree.exists = look_too_early  # type: ignore[method-assign]
+        await store.set("topics", "t", {"a": "1"})
+        assert await store.get("topics", "t") == {"a": "1"}
+        assert not meanwhile
+        assert len(await tree.children(nodes.CONFIG_CHANGES)) == 1
+
+    asyncio.run(story())
+
+
+def test_a_type_of_entities_that_the_tree_does_not_have_is_named() -> None:
+    async def story() -> None:
+        with pytest.raises(NoNode, match="/config/planets"):
+            await ConfigStore(await prepared()).set("planets", "mars", {})
 
     asyncio.run(story())
