@@ -6,7 +6,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
+
+from barnabas.model.errors import RequestError
 
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
@@ -134,7 +137,8 @@ class Housekeeping:
             return
         keys = term.balance.to_rebalance(broker.options.leader_imbalance_per_broker_percentage)
         if keys:
-            await broker.controller.call(lambda term: term.balance.elect_preferred(keys))
+            with suppress(RequestError):  # another broker may be the controller by now
+                await broker.controller.call(lambda term: term.balance.elect_preferred(keys))
 
     def _expire_producers(self) -> None:
         now_ms = self._broker.now_ms()

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from barnabas.broker import controller_host
 from barnabas.broker.broker import Broker
+from barnabas.broker.housekeeping import Housekeeping
 from barnabas.client.addresses import Address
 from barnabas.client.connection import Connection
 from barnabas.config.broker import BrokerOptions
@@ -19,7 +21,7 @@ from barnabas.controller.term import Term
 from barnabas.controller.topic_store import NewTopic
 from barnabas.coordination.memory import MemoryCoordination, MemoryStore
 from barnabas.model.error_codes import ErrorCode
-from barnabas.model.errors import CorruptFileError
+from barnabas.model.errors import CorruptFileError, RequestError
 from barnabas.model.ids import TopicPartition
 from barnabas.wire.messages.allocate_producer_ids import (
     AllocateProducerIdsRequest,
@@ -210,3 +212,40 @@ def test_a_broker_that_cannot_be_reached_holds_up_nobody_else(
         await controller.stop()
 
     asyncio.run(story())
+
+
+def test_preferred_leaders_lead_again_by_themselves(tmp_path: Path) -> None:
+    async def story() -> None:
+        store = MemoryStore()
+        often = {"leader_imbalance_check_interval_seconds": "1"}
+        controller, preferred = (broker(store, tmp_path, number, **often) for number in range(2))
+        await controller.start()
+        await preferred.start()
+        await until(lambda: len(controller.cluster.brokers) == 2, "both know each other")
+        topic = NewTopic("t", 1, 2, {0: [1, 0]})
+        (made,) = await controller.topics.create([topic], dry_run=False, timeout_ms=60_000)
+        assert not isinstance(made, Exception)
+        await preferred.kill()
+        await until(lambda: controller.partitions[T0].is_leader, "the other one leads")
+        back = broker(store, tmp_path, 1, **often)
+        await back.start()
+        await until(lambda: T0 in back.partitions and back.partitions[T0].is_leader, "it is back")
+        assert back.partitions[T0].leader_epoch >= 2
+        await back.stop()
+        await controller.stop()
+
+    asyncio.run(story())
+
+
+def test_a_controller_that_has_left_meanwhile_elects_nobody() -> None:
+    """Housekeeping looks at the balance, and another broker takes over before it acts."""
+
+    async def moved(_: object) -> None:
+        raise RequestError(ErrorCode.NOT_CONTROLLER)
+
+    balance = SimpleNamespace(to_rebalance=lambda percentage: [T0])
+    called: Any = SimpleNamespace(
+        controller=SimpleNamespace(term=SimpleNamespace(balance=balance), call=moved),
+        options=SimpleNamespace(leader_imbalance_per_broker_percentage=10),
+    )
+    assert asyncio.run(Housekeeping(called)._rebalance_leaders()) is None
