@@ -174,8 +174,9 @@ def _looked_at(directory: Path) -> tuple[Spec, Sketch, list[str]]:
     from barnabas.pipeline.sketch import sketch
     from barnabas.pipeline.spec import read_spec
 
-    # PySpark speaks of the version of pandas whenever Connect is imported.
-    warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")
+    # PySpark speaks of the version of pandas whenever Connect is imported, and of listeners that
+    # are gone when a signal to all processes has ended Spark.
+    warnings.filterwarnings("ignore", module="pyspark")
     lacking = missing()
     if lacking is not None:
         raise PipelineError(lacking)

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from barnabas.pipeline.errors import PipelineError
 from barnabas.spark.master import check_master
-from barnabas.spark.session import interrupts_kept
+from barnabas.spark.session import signals_kept, why_not_started
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -117,7 +117,7 @@ class Engine:
         conf.setAppName(given.get("spark.app.name", "barnabas pipeline"))
         self.log.parent.mkdir(parents=True, exist_ok=True)
         try:
-            with self.log.open("ab") as output, interrupts_kept():
+            with self.log.open("ab") as output, signals_kept():
                 launch: Any = java_gateway.launch_gateway  # has no types
                 self._gateway = launch(conf, {"stdout": output, "stderr": output})
                 _forget_gateway()
@@ -126,7 +126,8 @@ class Engine:
         except Exception as failure:
             self.stop()
             raise PipelineError(
-                f"Spark did not start on {self._master}: {_first_line(failure)}; see {self.log}"
+                f"Spark did not start on --master {self._master}: {why_not_started(failure)}; "
+                f"see {self.log}"
             ) from failure
 
     def stop(self) -> None:
@@ -217,8 +218,3 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 def _is_sparks(name: str) -> bool:
     return name.startswith("spark.")
-
-
-def _first_line(failure: BaseException) -> str:
-    lines = str(failure).strip().splitlines()
-    return lines[0] if lines else type(failure).__name__

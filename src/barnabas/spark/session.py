@@ -1,8 +1,9 @@
 """Spark for a command: a session whose JVM says nothing, and that ends with the command.
 
 The JVM's words are kept aside, and shown only where it does not start; what fails later comes back
-as exceptions. It leaves when the process does that has started it, however that ends. Ctrl-C stays
-what it was before PySpark took it: a command ends its work in order, and then the session.
+as exceptions. It leaves when the process does that has started it, however that ends. Ctrl-C and
+SIGTERM wait until it is up, and are then what they were before: a command ends its work in order,
+and then the session.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 DEFAULTS = {"spark.ui.enabled": "false", "spark.log.level": "OFF"}
 
+NO_ANSWER = "who listens there does not answer as a master of Spark"
+
 STOP_S = 10.0
 """How long a session may take to end; its JVM ends with this process in any case."""
 
@@ -46,13 +49,12 @@ def open_session(master: str, name: str, conf: Mapping[str, str]) -> SparkSessio
     builder = SparkSession.builder.master(master).appName(name)
     for option, value in {**DEFAULTS, **conf}.items():
         builder = builder.config(option, value)
-    with _stderr_aside() as said, interrupts_kept():
+    with _stderr_aside() as said, signals_kept():
         try:
             session = builder.getOrCreate()
         except Py4JError as failure:
-            raise ConfigError(f"Spark did not start on --master {master}: {reason(failure)}") from (
-                failure
-            )
+            why = why_not_started(failure)
+            raise ConfigError(f"Spark did not start on --master {master}: {why}") from failure
         except (PySparkException, OSError) as failure:
             lines = [line for line in said().splitlines() if line.strip()]
             raise ConfigError(
@@ -62,7 +64,7 @@ def open_session(master: str, name: str, conf: Mapping[str, str]) -> SparkSessio
     if session.sparkContext._jsc.sc().isStopped():
         # A master that did not answer ends it behind our back.
         close_session(session)
-        raise ConfigError(f"Spark did not start on --master {master}: the master does not answer")
+        raise ConfigError(f"Spark did not start on --master {master}: {NO_ANSWER}")
     return session
 
 
@@ -83,6 +85,12 @@ def _stop(session: SparkSession) -> None:
             session.stop()
 
 
+def why_not_started(failure: Exception) -> str:
+    """Return why Spark did not start; of a master that is none it only says that it has stopped."""
+    text = reason(failure)
+    return NO_ANSWER if "stopped SparkContext" in text else text
+
+
 def reason(failure: Exception) -> str:
     """Return what the JVM says, without its stack."""
     cause = getattr(failure, "java_exception", None)
@@ -91,14 +99,27 @@ def reason(failure: Exception) -> str:
 
 
 @contextmanager
-def interrupts_kept() -> Iterator[None]:
-    """Undo what PySpark does to Ctrl-C, which breaks off jobs that are to end in order."""
-    before = signal.getsignal(signal.SIGINT)
+def signals_kept() -> Iterator[None]:
+    """Hold Ctrl-C and SIGTERM back while Spark starts, and keep what they do.
+
+    A start that is broken off leaves a JVM behind that never learns that it is alone; and PySpark
+    has Ctrl-C break off jobs, which are to end in order.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield  # where no signal arrives
+        return
+    came: list[int] = []
+    before = {
+        each: signal.signal(each, lambda number, frame: came.append(number))
+        for each in (signal.SIGINT, signal.SIGTERM)
+    }
     try:
         yield
     finally:
-        if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGINT, before)
+        for each, handler in before.items():
+            signal.signal(each, handler)
+        for number in came[:1]:
+            signal.raise_signal(number)
 
 
 @contextmanager

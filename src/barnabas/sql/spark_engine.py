@@ -11,7 +11,9 @@ import json
 import logging
 import os
 import re
+import threading
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -24,6 +26,7 @@ from barnabas.sql.result import Result
 from barnabas.sql.table import TopicTable
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 _PLACE = re.compile(r"\(line (\d+), pos (\d+)\)|; line (\d+) pos (\d+)")
@@ -50,7 +53,7 @@ class SparkEngine:
             frame = self._analysed(query, table_of)
             if rows is not None:
                 frame = frame.limit(rows)
-            found = frame.toArrow()
+            found = _collected(frame)
         except PySparkException as failure:
             raise explained(str(failure), query) from None
         return Result(found.schema, iter(found.to_batches()))
@@ -103,6 +106,20 @@ class SparkEngine:
             options |= {"valueFormat": table.format.name, "valueSchema": table.schema or ""}
         frame = self._spark.read.format("barnabas").options(**options).load()
         return frame.select(*_columns(table))
+
+
+def _collected(frame: DataFrame) -> pa.Table:
+    """Return the rows, by a thread: PySpark waits for the end of a job that is interrupted."""
+    rows: Future[pa.Table] = Future()
+
+    def collect() -> None:
+        try:
+            rows.set_result(frame.toArrow())
+        except BaseException as failure:  # noqa: BLE001  # raised again by whoever waits
+            rows.set_exception(failure)
+
+    threading.Thread(target=collect, daemon=True).start()
+    return rows.result()
 
 
 _READ_BY_SOURCE = ("avro", "protobuf")
