@@ -40,9 +40,11 @@ OPTIONS = {
 }
 
 
-def wait_for(condition: Callable[[], object], what: str | Callable[[], str]) -> None:
+def wait_for(
+    condition: Callable[[], object], what: str | Callable[[], str], deadline_s: float = DEADLINE_S
+) -> None:
     """Wait until something holds, and fail with its name if it never does."""
-    deadline = time.monotonic() + DEADLINE_S
+    deadline = time.monotonic() + deadline_s
     while not condition():
         told = what if isinstance(what, str) else what()
         assert time.monotonic() < deadline, f"in vain: {told}"
