@@ -209,14 +209,17 @@ class Reassignment:
         done = []
         for topic, number, replicas in await self._legacy():
             key = TopicPartition(topic, number)
+            present = self._knowledge.assignment(key)
+            if present is not None and present.is_moving and present.target == replicas:
+                continue  # it is on its way, also while one of its brokers is away
             try:
                 await self._move(key, self._checked(key, replicas), replicas)
             except RequestError as refusal:
                 logger.error("a reassignment is refused: %s", refusal)
                 done.append(key)
                 continue
-            assignment = self._knowledge.assignment(key)
-            if assignment is not None and not assignment.is_moving:
+            moved = self._knowledge.assignment(key)
+            if moved is not None and not moved.is_moving:
                 done.append(key)
         await self._forget_legacy(done)
 

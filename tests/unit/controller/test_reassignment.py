@@ -287,3 +287,22 @@ async def test_a_move_ends_only_when_all_of_its_target_are_in_sync() -> None:
     await office.settle()
     assert (await office.node("t")).leader == 1
     await office.check()
+
+
+@runs
+async def test_a_nodes_request_stays_while_a_broker_of_its_target_is_away() -> None:
+    """A successor finds the move on its way; only one that has not begun is refused for that."""
+    office = await Office().open(0, 1, 2)
+    await office.create("t", (0, 1), (0, 1))
+    await ask_by_node(office, ("t", 0, (1, 2)))
+    await office.die(2)
+    await office.tree.set(
+        nodes.LEGACY_REASSIGNMENT, nodes.encode_partitions([("t", 0, (1, 2)), ("t", 1, (1, 2))])
+    )
+    await office.take_office(1)
+    assert await asked_by_node(office) == [("t", 0, (1, 2))]
+    await office.come(2)
+    await grant(office, T0, 0, 1, 2)
+    assert await asked_by_node(office) is None
+    assert (await office.assignment("t")).replicas == {0: (1, 2), 1: (0, 1)}
+    await office.check()
