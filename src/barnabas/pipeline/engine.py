@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from barnabas.pipeline.errors import PipelineError
 from barnabas.spark.master import check_master
-from barnabas.spark.session import signals_kept, why_not_started
+from barnabas.spark.session import NO_ANSWER, is_registered, signals_kept, why_not_started
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -122,6 +122,8 @@ class Engine:
                 self._gateway = launch(conf, {"stdout": output, "stderr": output})
                 _forget_gateway()
                 self._context = SparkContext(conf=conf, gateway=self._gateway)
+            if not is_registered(self._context):
+                raise PipelineError(NO_ANSWER)
             self._session = self._connect(self._context)
         except Exception as failure:
             self.stop()

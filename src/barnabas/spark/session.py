@@ -16,10 +16,10 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from barnabas.model.errors import ConfigError
-from barnabas.spark.master import check_master
+from barnabas.spark.master import SCHEME, check_master
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -61,8 +61,7 @@ def open_session(master: str, name: str, conf: Mapping[str, str]) -> SparkSessio
                 f"Spark did not start ({lines[-1] if lines else failure}); it needs Java 17 or "
                 "later; --engine local does without"
             ) from failure
-    if session.sparkContext._jsc.sc().isStopped():
-        # A master that did not answer ends it behind our back.
+    if not is_registered(session.sparkContext):
         close_session(session)
         raise ConfigError(f"Spark did not start on --master {master}: {NO_ANSWER}")
     return session
@@ -83,6 +82,17 @@ def _stop(session: SparkSession) -> None:
         warnings.simplefilter("ignore")
         with suppress(Exception):  # a signal to all processes has ended the JVM already
             session.stop()
+
+
+def is_registered(context: Any) -> bool:
+    """Tell whether the master has taken the application.
+
+    One that does not answer ends it a minute later, some time after the start seems to have gone
+    well; only the id shows at once that the master has given none.
+    """
+    application = context._jsc.sc()
+    own_id = str(application.applicationId()).startswith("spark-application-")
+    return not application.isStopped() and not (context.master.startswith(SCHEME) and own_id)
 
 
 def why_not_started(failure: Exception) -> str:

@@ -1,15 +1,17 @@
-"""Signals that come while Spark starts."""
+"""Starts of Spark: signals that come meanwhile, and masters that do not answer."""
 
 from __future__ import annotations
 
 import os
 import signal
 import threading
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from barnabas.cli.termination import ends_on_sigterm
-from barnabas.spark.session import signals_kept
+from barnabas.spark.session import NO_ANSWER, is_registered, signals_kept, why_not_started
 
 
 def test_an_interrupt_waits_for_the_end_of_the_start() -> None:
@@ -50,3 +52,30 @@ def test_other_threads_have_no_signals() -> None:
     thread.start()
     thread.join()
     assert found == [signal.getsignal(signal.SIGINT)]
+
+
+@pytest.mark.parametrize(
+    ("master", "number", "stopped", "expected"),
+    [
+        ("spark://head:7077", "app-20260102030405-0001", False, True),
+        ("spark://head:7077", "app-20260102030405-0001", True, False),
+        ("spark://head:7077", "spark-application-1790000000000", False, False),
+        ("k8s://head", "spark-application-1790000000000", False, True),
+        ("local[2]", "local-1790000000000", False, True),
+    ],
+)
+def test_an_application_without_an_id_was_not_taken(
+    master: str, number: str, stopped: bool, expected: bool
+) -> None:
+    application = SimpleNamespace(applicationId=lambda: number, isStopped=lambda: stopped)
+    context: Any = SimpleNamespace(master=master, _jsc=SimpleNamespace(sc=lambda: application))
+    assert is_registered(context) is expected
+
+
+def test_what_spark_says_of_a_master_that_is_none_is_put_into_words() -> None:
+    assert why_not_started(Exception("Cannot call methods on a stopped SparkContext.\nat")) == (
+        NO_ANSWER
+    )
+    assert why_not_started(Exception("Could not parse Master URL: 'x'\n\tat org")) == (
+        "Could not parse Master URL: 'x'"
+    )
