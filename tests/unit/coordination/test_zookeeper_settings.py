@@ -119,7 +119,7 @@ def test_a_session_over_tls(zookeeper_classpath: str, certificate: Path) -> None
             zookeeper_connect=f"127.0.0.1:{port}/tls",
             zookeeper_ssl_client_enable="true",
             zookeeper_ssl_keystore_location=str(certificate),
-            zookeeper_session_timeout_ms="2000",
+            zookeeper_session_timeout_ms="30000",
             **more,
         )
 
@@ -128,7 +128,7 @@ def test_a_session_over_tls(zookeeper_classpath: str, certificate: Path) -> None
             settings_of(
                 given(
                     zookeeper_ssl_truststore_location=str(certificate),
-                    zookeeper_connection_timeout_ms="20000",
+                    zookeeper_connection_timeout_ms="60000",
                 )
             )
         )
