@@ -128,45 +128,48 @@ class Load(Worker):
 
 
 class Group(Worker):
-    """A consumer of a group, which commits what it has read, and sees that commits stay."""
+    """A consumer of a group, which commits what it has read, and sees that commits stay.
+
+    With our own client: librdkafka locks itself up when an answer about a leader's epoch comes
+    while the connection to another broker fails.
+    """
 
     def __init__(self, cluster: WiredCluster, topic: str, group: str) -> None:
         super().__init__()
         self.seen: set[bytes] = set()
         self.committed: dict[int, int] = {}
-        self._topic = topic
-        self._settings = {
-            **clients(cluster),
-            "group.id": group,
-            "auto.offset.reset": "earliest",
-            "enable.auto.commit": False,
-            "session.timeout.ms": 10000,
-        }
+        self.failures: list[BarnabasError] = []
+        self._cluster = cluster
+        self._topic, self._group = topic, group
 
     def run(self) -> None:
-        consumer = Consumer(self._settings)
-        consumer.subscribe([self._topic])
-        try:
+        consumer = KafkaConsumer(
+            self._topic,
+            bootstrap_servers=self._cluster.bootstrap,
+            group_id=self._group,
+            auto_offset_reset="earliest",
+            enable_auto_commit=False,
+            session_timeout_ms=10000,
+            request_timeout_ms=11000,
+        )
+        with consumer:
             while not self.ending.is_set():
-                got = [m for m in consumer.consume(200, 0.2) if m.error() is None]
+                got = consumer.poll(timeout_ms=200, max_records=200)
                 if not got:
                     continue
-                self.seen.update(_record(message)[2] for message in got)
-                ends = {message.partition(): message.offset() + 1 for message in got}  # type: ignore[operator]
+                self.seen.update(record.value for records in got.values() for record in records)
+                ends = {
+                    partition: OffsetAndMetadata(records[-1].offset + 1)
+                    for partition, records in got.items()
+                }
                 try:
-                    results = consumer.commit(
-                        offsets=[TopicPartition(self._topic, p, o) for p, o in ends.items()],  # type: ignore[arg-type]
-                        asynchronous=False,
-                    )
-                except KafkaException:
+                    consumer.commit(ends)
+                except BarnabasError as failure:
+                    self.failures.append(failure)
                     continue  # not committed, so not counted; the next one says more
-                for each in results or []:
-                    if each.error is None:
-                        self.committed[each.partition] = max(
-                            each.offset, self.committed.get(each.partition, 0)
-                        )
-        finally:
-            consumer.close()
+                for partition, end in ends.items():
+                    known = self.committed.get(partition.partition, 0)
+                    self.committed[partition.partition] = max(end.offset, known)
 
 
 class Copy(Worker):
