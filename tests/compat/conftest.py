@@ -42,7 +42,7 @@ QUICK = {
     "group.consumer.min.heartbeat.interval.ms": "100",
     "group.consumer.heartbeat.interval.ms": "100",
     "group.consumer.min.session.timeout.ms": "1000",
-    "group.consumer.session.timeout.ms": "2000",
+    "group.consumer.session.timeout.ms": "6000",
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "100",
     "offsets.topic.replication.factor": "1",
     "transaction.state.log.replication.factor": "1",

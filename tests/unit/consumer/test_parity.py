@@ -49,7 +49,7 @@ def plain_program(kafka: Any, bootstrap: str, name: str, group: str) -> list[Any
         bootstrap_servers=bootstrap,
         auto_offset_reset="earliest",
         max_poll_records=7,
-        consumer_timeout_ms=400,
+        consumer_timeout_ms=3000,
     )
     seen.append(consumer.subscription())
     seen.append(consumer.assignment())
