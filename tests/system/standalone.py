@@ -40,6 +40,11 @@ CONF = {
 """Options of applications: small, on this machine, with the modules of the tests."""
 
 
+def hear_interrupts() -> None:
+    """Let a child hear Ctrl-C, which programs in the background of a shell are deaf to."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Process:
     """A process that is the first of a session, and what it has said."""
 
@@ -54,6 +59,7 @@ class Process:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
+                preexec_fn=hear_interrupts,
             )
 
     @property

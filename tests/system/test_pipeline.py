@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.system.standalone import hear_interrupts
 
 pytest.importorskip("pyspark", reason="pip install 'barnabas[spark]'")
 pytest.importorskip("grpc", reason="pip install 'barnabas[spark]'")
@@ -60,7 +61,6 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.session.timeZone": "UTC",
         **CONFIGURATION,
-        "spark.sql.pipelines.execution.maxConcurrentFlows": "1",
     }
     running = Engine("local[2]", configuration, tmp_path_factory.mktemp("spark") / "spark.log")
     running.start()
@@ -263,6 +263,7 @@ def test_the_demo_shows_counts_and_ends_on_ctrl_c(tmp_path: Path) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
+        preexec_fn=hear_interrupts,
     )
     killer = threading.Timer(RUN_S, demo.kill)
     killer.start()
