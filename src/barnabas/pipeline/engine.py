@@ -111,6 +111,7 @@ class Engine:
         if SparkContext._active_spark_context is not None:
             raise PipelineError("this process has a Spark session: stop it before a pipeline runs")
         self._prepare_environment()
+        _forget_gateway()  # in whose JVM the configuration would be
         conf = SparkConf(loadDefaults=False)
         given = {name: text for name, text in self._configuration.items() if _is_sparks(name)}
         conf.setAll(list({**DEFAULTS, **given, "spark.master": self._master}.items()))
@@ -120,16 +121,15 @@ class Engine:
             with self.log.open("ab") as output, signals_kept():
                 launch: Any = java_gateway.launch_gateway  # has no types
                 self._gateway = launch(conf, {"stdout": output, "stderr": output})
-                _forget_gateway()
                 self._context = SparkContext(conf=conf, gateway=self._gateway)
             if not is_registered(self._context):
                 raise PipelineError(NO_ANSWER)
             self._session = self._connect(self._context)
         except Exception as failure:
+            why = why_not_started(failure)  # which the JVM is asked for
             self.stop()
             raise PipelineError(
-                f"Spark did not start on --master {self._master}: {why_not_started(failure)}; "
-                f"see {self.log}"
+                f"Spark did not start on --master {self._master}: {why}; see {self.log}"
             ) from failure
 
     def stop(self) -> None:
