@@ -3,11 +3,13 @@
 A `Ledger` is told of everything that members do: it knows who owns which partition, and notes it
 when two own one at once, when a record is passed over, and when a committed offset goes back.
 `drive` gives every member its turn until something holds. One thread drives all, so what the
-ledger hears is in the order in which it happened.
+ledger hears is in the order in which it happened. A member that has a thread of its own tells the
+ledger of a thing before it does the next, which is order enough.
 """
 
 from __future__ import annotations
 
+import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
@@ -31,6 +33,7 @@ class Ledger:
     """What the members of one group did, and what they must not have done."""
 
     def __init__(self) -> None:
+        self._lock = threading.RLock()
         self.owner: dict[Place, str] = {}
         self.complaints: list[str] = []
         self.processed: dict[Place, set[int]] = defaultdict(set)
@@ -42,45 +45,54 @@ class Ledger:
 
     def assigned(self, member: str, places: Iterable[Place]) -> None:
         """A member may read some partitions from now on."""
-        self.assignments[member] += 1
-        for place in places:
-            present = self.owner.get(place, member)
-            if present != member:
-                self.complaints.append(f"{place} is {present}'s and was given to {member}")
-            self.owner[place] = member
+        with self._lock:
+            self.assignments[member] += 1
+            for place in places:
+                present = self.owner.get(place, member)
+                if present != member:
+                    self.complaints.append(f"{place} is {present}'s and was given to {member}")
+                self.owner[place] = member
 
     def revoked(self, member: str, places: Iterable[Place]) -> None:
         """A member no longer reads some partitions."""
-        for place in places:
-            self.revocations[member].append(place)
-            if self.owner.get(place) == member:
-                del self.owner[place]
+        with self._lock:
+            for place in places:
+                self.revocations[member].append(place)
+                if self.owner.get(place) == member:
+                    del self.owner[place]
 
     def vanished(self, member: str) -> None:
         """A member is gone, or does not notice that it is: the group may give away what it had."""
-        self.revoked(member, self.of(member))
+        with self._lock:
+            self.revoked(member, self.of(member))
 
     def read(self, member: str, place: Place, offset: int) -> None:
         """A member got a record."""
-        if self.owner.get(place) != member:
-            self.complaints.append(f"{member} got {place} {offset} and does not own it")
-        self.processed[place].add(offset)
+        with self._lock:
+            if self.owner.get(place) != member:
+                self.complaints.append(f"{member} got {place} {offset} and does not own it")
+            self.processed[place].add(offset)
 
     def has_committed(self, place: Place, offset: int) -> None:
         """A commit was acknowledged."""
-        if offset < self.committed.get(place, 0):
-            self.complaints.append(f"{place} went back from {self.committed[place]} to {offset}")
-        self.committed[place] = offset
+        with self._lock:
+            if offset < self.committed.get(place, 0):
+                self.complaints.append(
+                    f"{place} went back from {self.committed[place]} to {offset}"
+                )
+            self.committed[place] = offset
 
     def resumes(self, place: Place, offset: int) -> None:
         """A member begins to read a partition: not after what was committed, nor before."""
-        if offset != self.committed.get(place, 0):
-            expected = self.committed.get(place, 0)
-            self.complaints.append(f"{place} begins at {offset}, committed is {expected}")
+        with self._lock:
+            if offset != self.committed.get(place, 0):
+                expected = self.committed.get(place, 0)
+                self.complaints.append(f"{place} begins at {offset}, committed is {expected}")
 
     def of(self, member: str) -> list[Place]:
         """Return what a member owns."""
-        return sorted(place for place, owner in self.owner.items() if owner == member)
+        with self._lock:
+            return sorted(place for place, owner in self.owner.items() if owner == member)
 
     def shares(self, members: Sequence[Member]) -> list[int]:
         """Return how many partitions each member owns, the smallest share first."""

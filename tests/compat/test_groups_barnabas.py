@@ -140,7 +140,7 @@ class Crowd:
             if isinstance(member, ConfluentMember):
                 member.leave(self.members)
             else:
-                (member.consumer if isinstance(member, PythonMember) else member).close()
+                member.close()
 
 
 @pytest.fixture
@@ -319,8 +319,7 @@ def test_members_of_other_libraries_share_with_ours(
     crowd.members.append(confluent)
     crowd.drive_to_shares(2, 2, 2)
     crowd.members.remove(python)
-    python.consumer.close()
-    crowd.ledger.vanished(python.name)
+    python.close()
     crowd.drive_to_shares(3, 3)
     crowd.join(topics=[name], partition_assignment_strategy=strategy)
     crowd.drive_to_shares(2, 2, 2)
