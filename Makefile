@@ -6,7 +6,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-PYTEST_WORKERS ?= auto
+# One more than there are cores: many tests wait for other processes most of their time.
+PYTEST_WORKERS ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 
 # cython-lint calls pycodestyle by its name.
 export PATH := $(CURDIR)/$(BIN):$(PATH)

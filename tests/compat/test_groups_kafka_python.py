@@ -95,6 +95,8 @@ class PythonMember(ConsumerRebalanceListener):  # type: ignore[misc]  # it has n
             for record in records:
                 self.ledger.read(self.name, tuple(partition), record.offset)
             self._owed[partition] = records[-1].offset + 1
+        if not self._owed:
+            return
         try:
             self.consumer.commit(
                 {place: OffsetAndMetadata(offset, "", -1) for place, offset in self._owed.items()}
