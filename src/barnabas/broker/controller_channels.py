@@ -121,7 +121,7 @@ class ControllerChannels:
         return await Connection.open(
             Address(host or "127.0.0.1", port),
             client_id=str(self._broker.broker_id),
-            connect_timeout_ms=options.controller_socket_timeout_ms,
+            connect_timeout_ms=options.socket_connection_setup_timeout_ms,
             request_timeout_ms=options.controller_socket_timeout_ms,
         )
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 from collections.abc import Coroutine, Iterable
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 from barnabas.broker.replication_quotas import follows_throttled
 from barnabas.client.connection import Connection
+from barnabas.config.broker import BrokerOptions
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError, CorruptRecordError, RequestError, StorageError
 from barnabas.model.ids import TopicPartition
@@ -53,6 +55,14 @@ SESSION_ENDS = frozenset(
         ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR,
     }
 )
+
+
+def _socket_options(options: BrokerOptions) -> list[tuple[int, int, int]]:
+    """Return the options of a follower's socket; a buffer that is not set grows by itself."""
+    size_bytes = options.replica_socket_receive_buffer_bytes
+    if size_bytes < 0 or "replica.socket.receive.buffer.bytes" not in options.given:
+        return []
+    return [(socket.SOL_SOCKET, socket.SO_RCVBUF, size_bytes)]
 
 
 class Fetchers:
@@ -220,8 +230,9 @@ class _Fetcher:
         self._connection = await Connection.open(
             broker.peers.address_of(self._source),
             client_id=f"broker-{broker.broker_id}-fetcher",
-            connect_timeout_ms=options.replica_socket_timeout_ms,
+            connect_timeout_ms=options.socket_connection_setup_timeout_ms,
             request_timeout_ms=options.replica_socket_timeout_ms,
+            socket_options=_socket_options(options),
         )
         return self._connection
 

@@ -32,7 +32,9 @@ class Peers:
                 connection = self._connections[address] = await Connection.open(
                     address,
                     client_id=f"broker-{self._broker.broker_id}",
-                    connect_timeout_ms=timeout_ms,
+                    connect_timeout_ms=min(
+                        timeout_ms, self._broker.options.socket_connection_setup_timeout_ms
+                    ),
                     request_timeout_ms=timeout_ms,
                 )
         return await connection.send(request, timeout_ms=timeout_ms)

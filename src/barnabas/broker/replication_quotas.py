@@ -1,9 +1,9 @@
 """How fast replicas may be copied: what this broker gives, what it gets, what it moves at home.
 
-A rate counts bytes in windows of a second, eleven of them, and is exceeded while their average is
-above the limit. Only replicas that a topic names as throttled are counted and held back. A leader
-never holds back a replica that is in sync: it would fall out of sync by that. A follower leaves
-throttled partitions out of its fetches, and its leader then waits.
+A rate counts bytes in windows, eleven of a second unless options say otherwise, and is exceeded
+while their average is above the limit. Only replicas that a topic names as throttled are counted
+and held back. A leader never holds back a replica that is in sync: it would fall out of sync by
+that. A follower leaves throttled partitions out of its fetches, and its leader then waits.
 
 Plain objects; the time is an argument.
 """
@@ -16,8 +16,6 @@ from collections.abc import Callable, Collection
 from barnabas.config.broker import BrokerOptions
 from barnabas.config.topic import TopicOptions
 
-WINDOW_MS = 1000
-WINDOWS = 11
 UNLIMITED = 2**63 - 1
 ALL = "*"
 
@@ -25,21 +23,23 @@ ALL = "*"
 class WindowedRate:
     """Bytes per second, over the last windows."""
 
-    __slots__ = ("_windows",)
+    __slots__ = ("_count", "_window_ms", "_windows")
 
-    def __init__(self) -> None:
+    def __init__(self, count: int = 11, window_ms: int = 1000) -> None:
+        self._count = count
+        self._window_ms = window_ms
         self._windows: deque[list[int]] = deque()
         """When each began, and its bytes."""
 
     def record(self, size_bytes: int, now_ms: int) -> None:
         """Count bytes."""
         self._forget(now_ms)
-        if not self._windows or now_ms - self._windows[-1][0] >= WINDOW_MS:
+        if not self._windows or now_ms - self._windows[-1][0] >= self._window_ms:
             self._windows.append([now_ms, 0])
         self._windows[-1][1] += size_bytes
 
     def per_second(self, now_ms: int) -> float:
-        """Return the average since the oldest window began, that is over a second at least."""
+        """Return the average since the oldest window began, that is over one window at least."""
         total, elapsed_ms = self._totals(now_ms)
         return total * 1000 / elapsed_ms
 
@@ -47,18 +47,18 @@ class WindowedRate:
         """Return how long nothing may be added until the average is at the limit again."""
         total, elapsed_ms = self._totals(now_ms)
         if limit <= 0:
-            return WINDOW_MS if total else 0
+            return self._window_ms if total else 0
         return max(-(-total * 1000 // limit) - elapsed_ms, 0)
 
     def _totals(self, now_ms: int) -> tuple[int, int]:
         self._forget(now_ms)
         if not self._windows:
-            return 0, WINDOW_MS
+            return 0, self._window_ms
         total = sum(size for _, size in self._windows)
-        return total, max(now_ms - self._windows[0][0], WINDOW_MS)
+        return total, max(now_ms - self._windows[0][0], self._window_ms)
 
     def _forget(self, now_ms: int) -> None:
-        while self._windows and now_ms - self._windows[0][0] >= WINDOWS * WINDOW_MS:
+        while self._windows and now_ms - self._windows[0][0] >= self._count * self._window_ms:
             self._windows.popleft()
 
 
@@ -67,9 +67,9 @@ class Throttle:
 
     __slots__ = ("_limit", "_rate")
 
-    def __init__(self, limit: Callable[[], int]) -> None:
+    def __init__(self, limit: Callable[[], int], rate: WindowedRate) -> None:
         self._limit = limit
-        self._rate = WindowedRate()
+        self._rate = rate
 
     def record(self, size_bytes: int, now_ms: int) -> None:
         """Count what was copied for a throttled replica."""
@@ -90,10 +90,20 @@ class ReplicationQuotas:
     """Both directions of one broker, and moves between its own directories."""
 
     def __init__(self, options: Callable[[], BrokerOptions]) -> None:
-        self.leader = Throttle(lambda: options().leader_replication_throttled_rate)
-        self.follower = Throttle(lambda: options().follower_replication_throttled_rate)
+        count = options().replication_quota_window_num
+        window_ms = options().replication_quota_window_size_seconds * 1000
+        self.leader = Throttle(
+            lambda: options().leader_replication_throttled_rate, WindowedRate(count, window_ms)
+        )
+        self.follower = Throttle(
+            lambda: options().follower_replication_throttled_rate, WindowedRate(count, window_ms)
+        )
         self.directories = Throttle(
-            lambda: options().replica_alter_log_dirs_io_max_bytes_per_second
+            lambda: options().replica_alter_log_dirs_io_max_bytes_per_second,
+            WindowedRate(
+                options().alter_log_dirs_replication_quota_window_num,
+                options().alter_log_dirs_replication_quota_window_size_seconds * 1000,
+            ),
         )
 
 

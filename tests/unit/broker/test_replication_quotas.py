@@ -6,6 +6,7 @@ import pytest
 
 from barnabas.broker.replication_quotas import (
     UNLIMITED,
+    ReplicationQuotas,
     Throttle,
     WindowedRate,
     follows_throttled,
@@ -33,7 +34,7 @@ def test_a_rate_is_an_average_of_the_last_windows() -> None:
 
 def test_a_throttle_lets_as_much_through_as_it_says() -> None:
     """A copier that asks each millisecond gets the limit in the long run, and never twice."""
-    throttle = Throttle(lambda: 1000)
+    throttle = Throttle(lambda: 1000, WindowedRate())
     copied = 0
     for now_ms in range(60_000):
         if not throttle.is_exceeded(now_ms):
@@ -44,7 +45,7 @@ def test_a_throttle_lets_as_much_through_as_it_says() -> None:
 
 def test_limits_act_when_they_change() -> None:
     limits = [UNLIMITED]
-    throttle = Throttle(lambda: limits[0])
+    throttle = Throttle(lambda: limits[0], WindowedRate())
     throttle.record(10**9, 0)
     assert not throttle.is_exceeded(0)
     limits[0] = 10**6
@@ -53,7 +54,7 @@ def test_limits_act_when_they_change() -> None:
     assert not throttle.is_exceeded(0)
     limits[0] = 0
     assert throttle.is_exceeded(0)
-    assert not Throttle(lambda: 0).is_exceeded(0), "nothing was copied yet"
+    assert not Throttle(lambda: 0, WindowedRate()).is_exceeded(0), "nothing was copied yet"
 
 
 def test_how_long_to_rest() -> None:
@@ -64,8 +65,8 @@ def test_how_long_to_rest() -> None:
     assert rate.wait_ms(1000, 7000) == 1000
     assert rate.wait_ms(1000, 8000) == 0
     assert rate.wait_ms(0, 8000) > 0
-    assert not Throttle(lambda: UNLIMITED).wait_ms(0)
-    resting = Throttle(lambda: 1000)
+    assert not Throttle(lambda: UNLIMITED, WindowedRate()).wait_ms(0)
+    resting = Throttle(lambda: 1000, WindowedRate())
     now_ms = 0
     for _ in range(100):
         resting.record(500, now_ms)
@@ -94,3 +95,18 @@ def test_who_is_throttled() -> None:
 def test_what_names_no_replica(text: str) -> None:
     with pytest.raises(ConfigError, match=r"leader\.replication\.throttled\.replicas"):
         options(leader=text)
+
+
+def test_windows_are_as_long_and_as_many_as_options_say():
+    options = BrokerOptions.parse(
+        {
+            "follower.replication.throttled.rate": "100",
+            "replication.quota.window.num": "2",
+            "replication.quota.window.size.seconds": "3",
+        }
+    )
+    quotas = ReplicationQuotas(lambda: options)
+    quotas.follower.record(600, 0)
+    assert quotas.follower.is_exceeded(2_999), "600 bytes in one window of three seconds"
+    assert quotas.follower.is_exceeded(5_999)
+    assert not quotas.follower.is_exceeded(6_000), "two windows are over"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from barnabas.config.option import Section, option
-from barnabas.config.reasons import REPLICATION
+from barnabas.config.reasons import NEGOTIATED
 
 
 class IdentityOptions(Section):
@@ -58,6 +58,6 @@ class IdentityOptions(Section):
         "inter.broker.protocol.version",
         "string",
         default="3.9-IV0",
-        reserved=REPLICATION,
+        reserved=NEGOTIATED,
         doc="Kafka release whose messages brokers speak among themselves.",
     )

@@ -8,8 +8,8 @@ from barnabas.config.reasons import (
     EVENT_LOOP,
     IO_THREADS,
     KRAFT,
-    REPLICATION,
     REQUEST_COUNT,
+    SAME_EACH_TIME,
     SECURITY,
 )
 
@@ -148,15 +148,14 @@ class NetworkOptions(Section):
         "long",
         default=10_000,
         at_least=1,
-        reserved=REPLICATION,
-        doc="First bound on opening a connection to another broker; it grows with failures.",
+        doc="Bound on opening a connection to another broker.",
     )
     socket_connection_setup_timeout_max_ms: int = option(
         "socket.connection.setup.timeout.max.ms",
         "long",
         default=30_000,
         at_least=1,
-        reserved=REPLICATION,
+        reserved=SAME_EACH_TIME,
         doc="Largest bound on opening a connection to another broker.",
     )
     connections_max_idle_ms: int = option(

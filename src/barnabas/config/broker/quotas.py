@@ -30,7 +30,6 @@ class QuotasOptions(Section):
         "int",
         default=11,
         at_least=1,
-        reserved=QUOTAS,
         doc="Samples that a replication quota looks back on.",
     )
     replication_quota_window_size_seconds: int = option(
@@ -38,7 +37,6 @@ class QuotasOptions(Section):
         "int",
         default=1,
         at_least=1,
-        reserved=QUOTAS,
         doc="Length of one such sample.",
     )
     alter_log_dirs_replication_quota_window_num: int = option(
@@ -46,7 +44,6 @@ class QuotasOptions(Section):
         "int",
         default=11,
         at_least=1,
-        reserved=QUOTAS,
         doc="Samples that the quota of moves between directories looks back on.",
     )
     alter_log_dirs_replication_quota_window_size_seconds: int = option(
@@ -54,7 +51,6 @@ class QuotasOptions(Section):
         "int",
         default=1,
         at_least=1,
-        reserved=QUOTAS,
         doc="Length of one such sample.",
     )
     controller_quota_window_num: int = option(

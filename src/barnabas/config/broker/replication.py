@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from barnabas.config.option import Section, option
-from barnabas.config.reasons import REPLICATION
+from barnabas.config.reasons import IO_THREADS
 
 
 class ReplicationOptions(Section):
@@ -21,7 +21,7 @@ class ReplicationOptions(Section):
         "num.replica.alter.log.dirs.threads",
         "int",
         default=None,
-        reserved=REPLICATION,
+        reserved=IO_THREADS,
         doc="Threads that move partitions between directories.",
     )
     replica_lag_time_max_ms: int = option(
@@ -77,8 +77,8 @@ class ReplicationOptions(Section):
         "replica.socket.receive.buffer.bytes",
         "int",
         default=65_536,
-        reserved=REPLICATION,
-        doc="Receive buffer of a follower's sockets.",
+        at_least=-1,
+        doc="Receive buffer of a follower's sockets; where it is not set, the system's own grows.",
     )
     replica_high_watermark_checkpoint_interval_ms: int = option(
         "replica.high.watermark.checkpoint.interval.ms",
