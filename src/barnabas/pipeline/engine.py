@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from barnabas.pipeline.errors import PipelineError
 from barnabas.spark.master import check_master
-from barnabas.spark.session import NO_ANSWER, is_registered, signals_kept, why_not_started
+from barnabas.spark.session import NO_ANSWER, hush, is_registered, signals_kept, why_not_started
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -122,6 +122,7 @@ class Engine:
                 launch: Any = java_gateway.launch_gateway  # has no types
                 self._gateway = launch(conf, {"stdout": output, "stderr": output})
                 self._context = SparkContext(conf=conf, gateway=self._gateway)
+            hush(self._context)
             if not is_registered(self._context):
                 raise PipelineError(NO_ANSWER)
             self._session = self._connect(self._context)

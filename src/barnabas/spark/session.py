@@ -61,10 +61,19 @@ def open_session(master: str, name: str, conf: Mapping[str, str]) -> SparkSessio
                 f"Spark did not start ({lines[-1] if lines else failure}); it needs Java 17 or "
                 "later; --engine local does without"
             ) from failure
+    hush(session.sparkContext)
     if not is_registered(session.sparkContext):
         close_session(session)
         raise ConfigError(f"Spark did not start on --master {master}: {NO_ANSWER}")
     return session
+
+
+def hush(context: Any) -> None:
+    """Have the thread that hears of accumulators say nothing when the JVM ends before us.
+
+    A signal to all processes ends it first; the thread would print a stack of calls.
+    """
+    context._accumulatorServer.handle_error = lambda request, address: None
 
 
 def close_session(session: SparkSession) -> None:
