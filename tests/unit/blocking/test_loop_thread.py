@@ -115,8 +115,7 @@ def test_ctrl_c_interrupts_a_wait_at_once(thread: LoopThread) -> None:
         with pytest.raises(KeyboardInterrupt):
             thread.call(never(events))
         delays.append(time.monotonic() - sent[-1])
-    # The least of them is ours; what others add to it is the machine's.
-    assert min(delays) < 0.05
+    assert sorted(delays)[5] < 0.05, delays
     thread.call(asyncio.sleep(0))
     assert events == ["cancelled"] * 10
 

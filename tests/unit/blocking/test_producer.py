@@ -300,7 +300,7 @@ def test_nobody_there() -> None:
     began = time.monotonic()
     with pytest.raises(NoBrokersAvailable, match="connection refused"):
         KafkaProducer(bootstrap_servers="127.0.0.1:1", bootstrap_timeout_ms=200)
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 5
 
 
 def test_a_topic_that_cannot_be_found_in_time() -> None:
@@ -420,7 +420,7 @@ def test_ctrl_c_ends_a_wait_at_once(cluster: Cluster, topic: str) -> None:
         timer.start()
         with pytest.raises(KeyboardInterrupt):
             wait()
-        assert time.monotonic() - sent[-1] < 10
+        assert time.monotonic() - sent[-1] < 0.5
     producer.close()
     assert future.succeeded()
 

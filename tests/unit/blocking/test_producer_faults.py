@@ -131,19 +131,19 @@ def test_every_connection_cut_again_and_again(
 
 
 def test_a_silent_broker_is_named_when_the_time_is_up(proxy: FaultProxy, topic: str) -> None:
-    options = {**QUICK, "delivery_timeout_ms": 2000}
+    options = {**QUICK, "delivery_timeout_ms": 600}
     with KafkaProducer(bootstrap_servers=proxy.bootstrap, **options) as producer:
         producer.send(topic, b"1").get(10)
         proxy.freeze()
         began = time.monotonic()
         future = producer.send(topic, b"2")
         with pytest.raises(KafkaTimeoutError) as caught:
-            future.get(60)
+            future.get(10)
         elapsed = time.monotonic() - began
         proxy.heal()
-    assert 0.5 < elapsed < 30
+    assert 0.5 < elapsed < 3
     assert f"1 records for {topic}-0 were not delivered" in str(caught.value)
-    assert "delivery.timeout.ms=2000" in str(caught.value)
+    assert "delivery.timeout.ms=600" in str(caught.value)
     assert "127.0.0.1" in str(caught.value)
 
 
@@ -151,7 +151,7 @@ def test_after_records_were_given_up_the_next_ones_arrive(
     cluster: Cluster, proxy: FaultProxy, topic: str
 ) -> None:
     """Records of unknown fate are not sent again, and those after them are accepted."""
-    options = {**QUICK, "delivery_timeout_ms": 2000}
+    options = {**QUICK, "delivery_timeout_ms": 600}
     with KafkaProducer(bootstrap_servers=proxy.bootstrap, **options) as producer:
         producer.send(topic, b"0", partition=0).get(10)
         for at in ("request", "answer"):
@@ -184,7 +184,7 @@ def test_flush_and_close_do_not_outlast_their_time(proxy: FaultProxy, topic: str
         assert f"{topic}-0" in str(caught.value)
         assert proxy.bootstrap in str(caught.value), "who could not be reached is named"
     producer.close(timeout=0.2)
-    assert time.monotonic() - began < 7  # the time that records may take is longer
+    assert time.monotonic() - began < 3
     assert future.failed()
 
 

@@ -137,10 +137,10 @@ def test_nothing_hangs(cluster: Cluster, proxy: FaultProxy, topic: Topic) -> Non
         begun = time.monotonic()
         outcome = _outcome(call)
         assert outcome == {} or isinstance(outcome, KafkaTimeoutError) or outcome.retriable
-        assert time.monotonic() - begun < 20
+        assert time.monotonic() - begun < 3
     begun = time.monotonic()
     consumer.close(timeout_ms=300)
-    assert time.monotonic() - begun < 20
+    assert time.monotonic() - begun < 5
 
 
 def test_closing_takes_its_time_once(cluster: Cluster, proxy: FaultProxy, topic: Topic) -> None:
@@ -153,7 +153,7 @@ def test_closing_takes_its_time_once(cluster: Cluster, proxy: FaultProxy, topic:
     proxy.freeze()
     begun = time.monotonic()
     consumer.close(timeout_ms=2000)
-    assert time.monotonic() - begun < 5.5  # its time, and a second for the connections
+    assert time.monotonic() - begun < 3.8  # its time, and a second for the connections
 
 
 def test_a_broker_that_comes_back(cluster: Cluster, proxy: FaultProxy, topic: Topic) -> None:

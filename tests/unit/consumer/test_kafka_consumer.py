@@ -99,13 +99,13 @@ def test_a_poll_without_records_takes_its_time(consumer: Make, topic: Topic) -> 
     reader.poll(200)
     begun = time.monotonic()
     assert reader.poll(timeout_ms=150) == {}
-    assert 0.14 < time.monotonic() - begun < 30
+    assert 0.14 < time.monotonic() - begun < 2
     waits = []
     for _ in range(10):
         begun = time.monotonic()
         assert reader.poll() == {}
         waits.append(time.monotonic() - begun)
-    assert min(waits) < 0.1
+    assert sorted(waits)[5] < 0.1, waits
 
 
 def test_what_comes_later_is_read(consumer: Make, cluster: Cluster, topic: Topic) -> None:

@@ -110,7 +110,7 @@ async def test_ten_thousand_nodes_load_in_milliseconds(tmp_path: Path):
     took_ms = (time.perf_counter() - began) * 1000
     assert (await two.exists("/n")).num_children == 10_000
     # About 40 ms on a slow core; the bound only catches a change of kind, on a loaded machine too.
-    assert took_ms < 5000
+    assert took_ms < 1000
     await two.close()
 
 
