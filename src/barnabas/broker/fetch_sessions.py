@@ -210,22 +210,21 @@ class FetchSessions:
         uses_ids: bool,
         name_of: Callable[[Uuid], str | None],
     ) -> None:
-        for key, fresh in _items(request, uses_ids, name_of).items():
-            known = session.items.get(key)
-            if known is None:
-                session.items[key] = session.news[key] = fresh
-                self._read_by(session, key, fresh)
-            else:
-                session.news[key] = known
-                known.fetch_offset = fresh.fetch_offset
-                known.max_bytes = fresh.max_bytes
-                known.current_leader_epoch = fresh.current_leader_epoch
-                known.last_fetched_epoch = fresh.last_fetched_epoch
-                known.log_start_offset = fresh.log_start_offset
+        for topic in request.topics:
+            named = topic.topic_id if uses_ids else topic.topic
+            for wanted in topic.partitions:
+                key = (named, wanted.partition)
+                item = session.items.get(key)
+                if item is None:
+                    item = session.items[key] = FetchItem(topic.topic, topic.topic_id, wanted)
+                    self._read_by(session, key, item)
+                else:
+                    item.update(wanted)
+                session.news[key] = item
         for forgotten in request.forgotten_topics_data:
             for partition in forgotten.partitions:
-                name = forgotten.topic_id if uses_ids else forgotten.topic
-                self._forget(session, (name, partition))
+                named = forgotten.topic_id if uses_ids else forgotten.topic
+                self._forget(session, (named, partition))
         if uses_ids:
             for key, item in session.news.items():  # what has no name is never at rest
                 if not item.topic:
@@ -240,20 +239,21 @@ class FetchSessions:
         item = session.items.pop(key, None)
         session.news.pop(key, None)
         if item is not None:
-            self._unread(session, item)
+            self._unread(session, key, item)
 
-    def _unread(self, session: FetchSession, item: FetchItem) -> None:
+    def _unread(self, session: FetchSession, key: Key, item: FetchItem) -> None:
         place = (item.topic, item.partition)
         readers = self._readers.get(place)
-        if readers is not None:
-            readers.pop(session, None)
+        # A topic that was made anew has its place under another key: that one stays.
+        if readers is not None and readers.get(session) == key:
+            del readers[session]
             if not readers:
                 del self._readers[place]
 
     def _drop(self, session: FetchSession) -> None:
         del self._sessions[session.session_id]
-        for item in session.items.values():
-            self._unread(session, item)
+        for key, item in session.items.items():
+            self._unread(session, key, item)
 
     def _create(
         self, items: dict[Key, FetchItem], privileged: bool, uses_ids: bool, now_ms: int

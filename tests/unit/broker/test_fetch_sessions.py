@@ -246,3 +246,20 @@ def test_a_topic_whose_name_is_found_later_is_heard_of() -> None:
     assert rest(sessions.ask(1, 1, version=13, topic=b"i" * 16)) == [0]
     assert len(list(sessions.machine.touched(("t", 0)))) == 1
     assert rest(sessions.ask(1, 2, version=13, topic=b"i" * 16)) == [0]
+
+
+def test_a_topic_that_takes_the_place_of_another_is_watched() -> None:
+    """A re-created topic has the old name and a new id: the old id is forgotten, not the place."""
+    sessions = Sessions()
+    old, new = b"o" * 16, b"n" * 16
+    sessions.names = {old: "t", new: "t"}
+    answer(sessions.ask(partitions={0: 0}, version=13, topic=old))
+    request = FetchRequest(
+        session_id=1,
+        session_epoch=1,
+        topics=[FetchTopic(topic_id=new, partitions=[FetchPartition(partition=0)])],
+        forgotten_topics_data=[ForgottenTopic(topic_id=old, partitions=[0])],
+    )
+    fetching = sessions.machine.resolve(request, 13, 0, sessions.names.get)
+    assert [session.session_id for session in sessions.machine.touched(("t", 0))] == [1]
+    assert [item.topic_id for item in fetching.items] == [new]
