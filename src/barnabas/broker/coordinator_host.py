@@ -90,8 +90,7 @@ class CoordinatorHost(ABC, Generic[M]):
 
     async def find(self, key: str) -> int:
         """Return the broker that coordinates an id, making the internal topic first if need be."""
-        if self._broker.cluster.topic(self.topic) is None:
-            await self._broker.topics.create_internal(self._internal_topic())
+        await self.make_topic()
         topic = self._broker.cluster.topic(self.topic)
         if topic is None:
             raise RequestError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
@@ -99,6 +98,11 @@ class CoordinatorHost(ABC, Generic[M]):
         if leader not in self._broker.cluster.brokers:
             raise RequestError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         return leader
+
+    async def make_topic(self) -> None:
+        """Make the internal topic, unless it is there."""
+        if self._broker.cluster.topic(self.topic) is None:
+            await self._broker.topics.create_internal(self._internal_topic())
 
     def shard(self, key: str) -> Shard[M]:
         """Return the shard of an id; raise what tells a client to wait or to look elsewhere."""

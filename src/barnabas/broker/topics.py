@@ -61,7 +61,14 @@ class Topics:
         return None
 
     async def create_automatically(self, name: str) -> None:
-        """Create a topic with the broker's defaults; one that exists by now is fine."""
+        """Create a topic with the broker's defaults; one that exists by now is fine.
+
+        An internal one is made as its coordinators need it, whoever looks at it first.
+        """
+        for host in (self._broker.groups, self._broker.transactions):
+            if host.topic == name:
+                await host.make_topic()
+                return
         factor = min(self._default_replication_factor, len(self._broker.cluster.brokers))
         topic = NewTopic(name, self._default_partitions, factor)
         with refused_as(ErrorCode.LEADER_NOT_AVAILABLE):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -273,6 +274,23 @@ class TestMetadata:
             assert len(response.cluster_id) == 22
         if version >= 7:
             assert partition.leader_epoch == 0
+
+    @pytest.mark.parametrize(
+        ("name", "option"),
+        [
+            ("__consumer_offsets", "offsets.topic.num.partitions"),
+            ("__transaction_state", "transaction.state.log.num.partitions"),
+        ],
+    )
+    def test_internal_topics_are_made_as_their_coordinators_need_them(
+        self, tmp_path: Path, name: str, option: str
+    ) -> None:
+        """Whoever looks at one first must not decide how many partitions it has."""
+        with Serving(tmp_path, {option: 7}) as serving, serving.connect() as wire:
+            (topic,) = metadata(wire, name, create=True).topics
+            assert (topic.error_code, topic.is_internal, len(topic.partitions)) == (0, True, 7)
+            overrides = serving.inside(lambda: serving.broker.configs.overrides_of(name))
+            assert overrides["cleanup.policy"] == "compact"
 
     def test_automatic_creation(self, wire: Wire, new_name: Callable[[], str]) -> None:
         """A topic is made on demand, if the client allows it, and is in the same answer."""
