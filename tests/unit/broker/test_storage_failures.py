@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import pytest
 from tests.unit.broker.serving import (
     Serving,
     batch_of,
     create_topic,
     fetch,
+    fetch_request,
     metadata,
     produce,
     values_of,
 )
 from tests.unit.log.conftest import FaultyFiles
 
+from barnabas.log.partition_log import PartitionLog
+from barnabas.log.slice import Slice
 from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import CorruptFileError, StorageError
 from barnabas.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from barnabas.wire.messages.fetch import FetchRequest
 
 
 def test_full_disk(tmp_path: Path) -> None:
@@ -52,6 +59,65 @@ def test_failed_flush(tmp_path: Path) -> None:
         disk.flush_fails = False
         assert produce(wire, "t", batch_of(["second"])).error_code == 0
         assert values_of(fetch(wire, "t")) == [b"first", b"second"]
+
+
+def test_a_waiting_reader_whose_disk_fails_harms_nobody_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The append that wakes it is acknowledged; the reader alone is told of the failure."""
+
+    def fail(*_: object, **__: object) -> Any:
+        raise StorageError("cannot read: the disk is gone")
+
+    with Serving(tmp_path) as serving, serving.connect() as wire, serving.connect() as reader:
+        create_topic(wire, "t")
+        reader.send(fetch_request("t", min_bytes=1000, max_wait_ms=60_000), 12)
+        serving.wait_inside(lambda: len(serving.broker.fetch_purgatory), "the reader waits")
+        monkeypatch.setattr(PartitionLog, "read", fail)
+        assert produce(wire, "t", batch_of(["x"])).error_code == 0
+        _, answer = reader.receive(FetchRequest, 12)
+        result = answer.responses[0].partitions[0]
+        assert result.error_code == ErrorCode.KAFKA_STORAGE_ERROR
+        serving.expect_line("cannot read t-0")
+
+
+@pytest.mark.parametrize(
+    ("part", "version", "failure", "code", "line"),
+    [
+        (Slice, 12, StorageError("gone"), ErrorCode.KAFKA_STORAGE_ERROR, "cannot read t-0: gone"),
+        (Slice, 3, StorageError("gone"), ErrorCode.KAFKA_STORAGE_ERROR, "cannot read t-0: gone"),
+        (
+            PartitionLog,
+            12,
+            CorruptFileError("an index of nonsense"),
+            ErrorCode.UNKNOWN_SERVER_ERROR,
+            "cannot read t-0: an index of nonsense",
+        ),
+    ],
+)
+def test_a_read_that_fails_half_way_lets_go_of_its_file(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    part: type,
+    version: int,
+    failure: Exception,
+    code: ErrorCode,
+    line: str,
+) -> None:
+    """Files that stay pinned can never be closed: a failing disk would use up all descriptors."""
+
+    def fail(*_: object) -> Any:
+        raise failure
+
+    with Serving(tmp_path) as serving, serving.connect() as wire:
+        create_topic(wire, "t")
+        produce(wire, "t", batch_of(["x"]))
+        pooled = serving.broker.partitions["t", 0].log.segments[-1].file
+        with monkeypatch.context() as patched:
+            patched.setattr(part, "read" if part is Slice else "aborted_transactions", fail)
+            assert fetch(wire, "t", version=version, isolation_level=1).error_code == code
+        serving.expect_line(line)
+        assert pooled.pins == 0
 
 
 def test_topics_on_a_full_disk(tmp_path: Path) -> None:

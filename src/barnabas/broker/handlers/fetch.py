@@ -8,6 +8,7 @@ a batch boundary and may end inside a batch, as all clients expect.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, cast
 
@@ -16,7 +17,12 @@ from barnabas.broker.new_leader import MISLED, leader_of, places_of
 from barnabas.broker.read_replica import RACK_AWARE, preferred_replica
 from barnabas.broker.replication_quotas import leads_throttled
 from barnabas.model.error_codes import ErrorCode
-from barnabas.model.errors import CorruptRecordError, RequestError, StorageError
+from barnabas.model.errors import (
+    CorruptFileError,
+    CorruptRecordError,
+    RequestError,
+    StorageError,
+)
 from barnabas.model.ids import Uuid
 from barnabas.records.batch import read_headers
 from barnabas.records.legacy import down_convert
@@ -38,6 +44,8 @@ from barnabas.wire.messages.fetch import (
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
     from barnabas.broker.request import Request
+
+logger = logging.getLogger("barnabas.fetch")
 
 FIRST_UNCONVERTED_VERSION = 4
 FIRST_FOLLOWER_READ_VERSION = 11
@@ -193,7 +201,10 @@ class _Fetch(DelayedOperation):
                     return True  # an error, or a divergence that only reading can tell
                 if min_bytes == 1:
                     return True
-                gathered += _readable_bytes(partition, offset, end, item.max_bytes)
+                try:
+                    gathered += _readable_bytes(partition, offset, end, item.max_bytes)
+                except (StorageError, CorruptRecordError):
+                    return True  # reading says so, to this reader alone
                 if gathered >= min_bytes:
                     return True
             elif offset > end and offset > log.log_end_offset:
@@ -259,6 +270,9 @@ class _Fetch(DelayedOperation):
                 result = self._read_partition(item, left, first)
             except (RequestError, CorruptRecordError) as refusal:
                 result = _failed(item, refusal.code)
+            except CorruptFileError as failure:
+                logger.error("cannot read %s-%d: %s", item.topic, item.partition, failure)
+                result = _failed(item, ErrorCode.UNKNOWN_SERVER_ERROR)
             except StorageError as failure:
                 self._broker.storage_failed_reading(item.topic, item.partition, failure)
                 result = _failed(item, ErrorCode.KAFKA_STORAGE_ERROR)
@@ -376,20 +390,22 @@ class _Fetch(DelayedOperation):
             result.records = self._converted(partition, offset, end, limit, at_least_one)
             return
         piece = log.read(offset, limit, max_offset=end, at_least_one=at_least_one)
-        if not piece.size or piece.first_batch_incomplete:  # a reader cannot use part of a batch
-            piece.release()
-            return
-        if self._isolation == READ_COMMITTED:
-            result.aborted_transactions = [
-                AbortedTransaction(producer_id=each.producer_id, first_offset=each.first_offset)
-                for each in log.aborted_transactions(offset, log.upper_bound_offset(piece))
-            ]
-        if piece.size < self._broker.options.barnabas_sendfile_min_bytes:
-            result.records = piece.read()
-            piece.release()
-        else:
-            # The codec takes whatever has a length; the connection sends it from its file.
-            result.records = cast(bytes, piece)
+        try:
+            if not piece.size or piece.first_batch_incomplete:  # a reader cannot use part of one
+                return
+            if self._isolation == READ_COMMITTED:
+                result.aborted_transactions = [
+                    AbortedTransaction(producer_id=each.producer_id, first_offset=each.first_offset)
+                    for each in log.aborted_transactions(offset, log.upper_bound_offset(piece))
+                ]
+            if piece.size < self._broker.options.barnabas_sendfile_min_bytes:
+                result.records = piece.read()
+            else:
+                # The codec takes whatever has a length; the connection sends it from its file.
+                result.records = cast(bytes, piece)
+        finally:
+            if result.records is not piece:
+                piece.release()
 
     def _converted(
         self, partition: Partition, offset: int, end: int, limit: int, at_least_one: bool
@@ -406,8 +422,10 @@ class _Fetch(DelayedOperation):
         position = offset
         while position < end:
             piece = log.read(position, limit, max_offset=end, at_least_one=at_least_one)
-            data = piece.read()
-            piece.release()
+            try:
+                data = piece.read()
+            finally:
+                piece.release()
             headers = read_headers(data)
             if not headers:
                 break

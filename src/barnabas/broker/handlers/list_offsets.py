@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from barnabas.model.error_codes import ErrorCode
-from barnabas.model.errors import RequestError, StorageError
+from barnabas.model.errors import CorruptRecordError, RequestError, StorageError
 from barnabas.replication.partition import Partition
 from barnabas.security.authorizer import Operation, ResourceType
 from barnabas.wire.messages.list_offsets import (
@@ -48,7 +48,7 @@ def handle(broker: Broker, request: Request[ListOffsetsRequest]) -> ListOffsetsR
                     raise RequestError(ErrorCode.INVALID_REQUEST)
                 seen.add(key)
                 results.append(_look_up(broker, request, topic.name, wanted))
-            except RequestError as refusal:
+            except (RequestError, CorruptRecordError) as refusal:
                 results.append(_failed(wanted, refusal.code))
             except StorageError as failure:
                 broker.storage_failed_reading(*key, failure)

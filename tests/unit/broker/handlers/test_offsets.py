@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -136,6 +137,25 @@ def test_errors(wire: Wire, topic: str) -> None:
     )
     response = wire.ask(ListOffsetsRequest(replica_id=-1, topics=[twice]), 9)
     assert [each.error_code for each in response.topics[0].partitions] == [0, 42]
+
+
+def test_a_damaged_batch_is_told_of_its_partition_alone(serving: Serving, wire: Wire) -> None:
+    """The others of the same request are answered."""
+    for name in ("damaged", "whole"):
+        create_topic(wire, name)
+        assert produce(wire, name, batch_of(["a" * 100], codec="gzip")).error_code == 0
+    log = serving.broker.partitions["damaged", 0].log
+    file = Path(log.segments[-1].path(".log"))
+    data = file.read_bytes()
+    file.write_bytes(data[:61] + bytes(len(data) - 61))
+    wanted = ListOffsetsPartition(partition_index=0, timestamp=TIMESTAMP)
+    request = ListOffsetsRequest(
+        replica_id=-1,
+        topics=[ListOffsetsTopic(name=name, partitions=[wanted]) for name in ("damaged", "whole")],
+    )
+    damaged, whole = (topic.partitions[0] for topic in wire.ask(request, 9).topics)
+    assert (damaged.error_code, damaged.offset) == (ErrorCode.CORRUPT_MESSAGE, -1)
+    assert (whole.error_code, whole.offset) == (0, 0)
 
 
 def cut(wire: Wire, topic: str, offset: int, partition: int = 0) -> tuple[int, int]:
