@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 ConnectionType = TypeVar("ConnectionType", bound="Connection")
 
+_CUT_OFF = (ssl.SSLEOFError, ssl.SSLZeroReturnError)
+"""A handshake that ended in the middle: the broker was stopped, say. That may pass."""
+
 Ask = Callable[[Message], Awaitable[Any]]
 Login = Callable[[Ask, Address], Awaitable[float]]
 """Authenticates by asking; returns how many milliseconds that holds, 0: for good."""
@@ -70,38 +73,43 @@ async def _connect(
     )
     try:
         async with asyncio.timeout(timeout_ms / 1000):
-            return await _connect_to_one(make, address, encryption)
-    except ssl.SSLError as failure:
-        raise AuthenticationFailedError(
-            f"no TLS connection to {address}: {_tls_reason(failure)}"
-        ) from failure
+            return await _connect_to_one(make, address, timeout_ms / 1000, encryption)
     except OSError as failure:
+        if isinstance(failure, ssl.SSLError) and not isinstance(failure, _CUT_OFF):
+            raise AuthenticationFailedError(
+                f"no TLS connection to {address}: {_tls_reason(failure)}"
+            ) from failure
         elapsed_ms = (loop.time() - started_s) * 1000
         words = reason(failure)
         if not isinstance(failure, ConnectionRefusedError):
             words += f" ({elapsed_ms:.0f} ms)"
-        if tls is not None and isinstance(failure, ConnectionResetError):
+        if tls is not None and isinstance(failure, (ConnectionResetError, *_CUT_OFF)):
             words += "; perhaps it does not speak TLS: see security.protocol"
         raise ConnectError(f"cannot connect to {address}: {words}") from failure
 
 
 async def _connect_to_one(
-    make: Callable[[], ConnectionType], address: Address, encryption: dict[str, Any]
+    make: Callable[[], ConnectionType],
+    address: Address,
+    timeout_s: float,
+    encryption: dict[str, Any],
 ) -> ConnectionType:
     """Try the addresses of a host in turn, and raise the last failure.
 
-    The loop's getaddrinfo is asked first, since that is where a loop can choose its own threads.
+    Each but the last has its share of the time, so that one that says nothing does not use up that
+    of the others. The loop's getaddrinfo is asked first, since that is where a loop can choose its
+    own threads.
     """
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
     hosts = list(dict.fromkeys(str(entry[4][0]) for entry in found))
     for host in hosts[:-1]:
         try:
-            return (await loop.create_connection(make, host, address.port, **encryption))[1]
-        except ssl.SSLError:
-            raise
-        except OSError:
-            continue
+            async with asyncio.timeout(timeout_s / len(hosts)):
+                return (await loop.create_connection(make, host, address.port, **encryption))[1]
+        except OSError as failure:
+            if isinstance(failure, ssl.SSLError):  # the host is reached, and refuses
+                raise
     return (await loop.create_connection(make, hosts[-1], address.port, **encryption))[1]
 
 
