@@ -329,8 +329,10 @@ class Connection(asyncio.BufferedProtocol):
     async def _renew(self, login: Callable[[], Awaitable[float]]) -> None:
         try:
             lifetime_ms = await login()
-        except BarnabasError as failure:
+        except Exception as failure:
             self._end(f"closed because authentication could not be renewed ({failure})")
+            if not isinstance(failure, BarnabasError):
+                raise  # a bug of ours
             return
         self._held = False
         self._renewal = None

@@ -7,9 +7,10 @@ import socket
 import ssl
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-from barnabas.client.authentication import Authentication
+from barnabas.client.authentication import Authentication, Mechanism
 from barnabas.client.opening import Login
 from barnabas.client.sasl.oauthbearer import OAuthBearer
 from barnabas.client.sasl.plain import Plain
@@ -113,16 +114,22 @@ def login_of(options: SecurityOptions, random: Callable[[], float]) -> Login | N
     """Return what authenticates connections; None where that is not asked for."""
     if not options.uses_sasl:
         return None
+    converse = _conversations(options)
+    converse()  # credentials that no broker could be told are refused now
+    return Authentication(options.sasl_mechanism, converse, random)
+
+
+def _conversations(options: SecurityOptions) -> Callable[[], Mechanism]:
+    """Return what begins a conversation of the mechanism that was chosen."""
     mechanism = options.sasl_mechanism
     if mechanism == "OAUTHBEARER":
-        provider = options.sasl_oauth_token_provider
-        return Authentication(mechanism, lambda: OAuthBearer(provider), random)
+        return partial(OAuthBearer, options.sasl_oauth_token_provider)
     user, secret = options.sasl_plain_username, options.sasl_plain_password
     assert user is not None  # checked when the options were parsed
     assert secret is not None
     if mechanism == "PLAIN":
-        return Authentication(mechanism, lambda: Plain(user, secret.value), random)
-    return Authentication(mechanism, lambda: Scram(mechanism, user, secret.value), random)
+        return partial(Plain, user, secret.value)
+    return partial(Scram, mechanism, user, secret.value)
 
 
 def socket_options_of(options: CommonOptions) -> list[tuple[int, int, Any]]:

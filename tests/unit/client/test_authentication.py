@@ -166,11 +166,17 @@ class AsyncTokens:
         return "abc.def."
 
 
+async def give_token() -> str:
+    return "abc.def."
+
+
 @pytest.mark.parametrize(
     ("provider", "message"),
     [
         (Tokens(), b"n,,\x01auth=Bearer abc.def.\x01logicalCluster=lc\x01\x01"),
         (AsyncTokens(), b"n,,\x01auth=Bearer abc.def.\x01\x01"),
+        (lambda: "abc.def.", b"n,,\x01auth=Bearer abc.def.\x01\x01"),
+        (give_token, b"n,,\x01auth=Bearer abc.def.\x01\x01"),
     ],
 )
 def test_a_token_is_shown_with_its_extensions(provider: object, message: bytes) -> None:
@@ -201,8 +207,17 @@ class NoTokens:
         return ""
 
 
+def no_server() -> str:
+    raise OSError("the server of tokens is away")
+
+
 @pytest.mark.parametrize(
-    ("provider", "kind"), [(NoTokens(), AuthenticationFailedError), (object(), ConfigError)]
+    ("provider", "kind"),
+    [
+        (NoTokens(), AuthenticationFailedError),
+        (no_server, AuthenticationFailedError),
+        (object(), ConfigError),
+    ],
 )
 def test_a_provider_without_a_token_is_told_by_name(provider: object, kind: type) -> None:
     with pytest.raises(kind, match=r"sasl\.oauth\.token\.provider"):
@@ -211,6 +226,25 @@ def test_a_provider_without_a_token_is_told_by_name(provider: object, kind: type
             sasl_mechanism="OAUTHBEARER",
             sasl_oauth_token_provider=provider,
         )
+
+
+def test_credentials_that_no_broker_could_be_told_are_refused_before_one_is_asked() -> None:
+    given = {"security_protocol": "SASL_PLAINTEXT", "bootstrap_servers": "127.0.0.1:1"}
+    for wrong, said in (
+        ({"sasl_mechanism": "OAUTHBEARER", "sasl_oauth_token_provider": 7}, "provider=7"),
+        (
+            {
+                "sasl_mechanism": "SCRAM-SHA-256",
+                "sasl_plain_username": "a\x07",
+                "sasl_plain_password": "secret",
+            },
+            r"sasl\.plain\.username and .* SCRAM-SHA-256: control characters",
+        ),
+    ):
+        options = parse_client_options(CommonOptions, {**given, **wrong})
+        with pytest.raises(ConfigError, match=said) as told:
+            Switchboard.from_options(options)
+        assert "secret" not in str(told.value)
 
 
 def test_a_mechanism_that_the_broker_lacks_is_told_with_those_it_has() -> None:
@@ -232,7 +266,7 @@ def test_a_bounded_session_is_renewed_and_requests_wait_for_that() -> None:
         return Guarded("PLAIN", lambda: [accept(b"\0alice\0secret", session_lifetime_ms=40)])
 
     async def client(board: Switchboard, running: Guarded) -> list[type]:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while len(running.asked(SaslAuthenticateRequest)) < 3:
                 await board.refresh()
         return [type(request.message) for request in running.requests]
@@ -257,12 +291,35 @@ def test_a_renewal_that_is_refused_ends_the_connection_and_says_why() -> None:
         connection = await board.connection()
         ended = asyncio.Event()
         board.watch(lambda: connection.closed and ended.set())
-        await asyncio.wait_for(ended.wait(), 10)
+        await asyncio.wait_for(ended.wait(), 60)
         with pytest.raises(ConnectionLostError, match=r"could not be renewed .*expired"):
             await connection.send(MetadataRequest())
 
     enter(broker, client, sasl_mechanism="PLAIN", **ALICE)
     assert answers == []
+
+
+def test_a_provider_that_fails_at_a_renewal_ends_the_connection_and_says_why() -> None:
+    tokens = ["abc.def."]
+
+    def broker() -> Guarded:
+        return Guarded(
+            "OAUTHBEARER", lambda: [lambda said: SaslAuthenticateResponse(session_lifetime_ms=20)]
+        )
+
+    async def client(board: Switchboard, running: Guarded) -> None:
+        connection = await board.connection()
+        ended = asyncio.Event()
+        board.watch(lambda: connection.closed and ended.set())
+        await asyncio.wait_for(ended.wait(), 60)
+        with pytest.raises(ConnectionLostError, match=r"could not be renewed .*IndexError"):
+            await connection.send(MetadataRequest())
+        with pytest.raises(AuthenticationFailedError, match=r"provider failed: IndexError"):
+            await board.refresh()
+
+    enter(
+        broker, client, sasl_mechanism="OAUTHBEARER", sasl_oauth_token_provider=lambda: tokens.pop()
+    )
 
 
 def test_machines_can_see_that_credentials_were_refused() -> None:
@@ -274,7 +331,7 @@ def test_machines_can_see_that_credentials_were_refused() -> None:
         board.request_refresh()
         ended = asyncio.Event()
         board.watch(ended.set)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while board.refresh_failure is None:
                 ended.clear()
                 await ended.wait()

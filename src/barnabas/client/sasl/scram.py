@@ -7,16 +7,23 @@ refused like a wrong password would be.
 from __future__ import annotations
 
 from barnabas.client.errors import AuthenticationFailedError
+from barnabas.model.errors import ConfigError
 
 
 class Scram:
     """first message → salt and count → our proof → the broker's proof."""
 
     def __init__(self, mechanism: str, username: str, password: str) -> None:
-        from scramp import ScramClient  # type: ignore[import-untyped]
+        from scramp import ScramClient, ScramException  # type: ignore[import-untyped]
 
         self._mechanism = mechanism
-        self._client = ScramClient([mechanism], username, password)
+        try:
+            self._client = ScramClient([mechanism], username, password)
+        except ScramException as failure:
+            raise ConfigError(
+                f"sasl.plain.username and sasl.plain.password cannot be used with {mechanism}: "
+                f"{failure}"
+            ) from None
         self._proved = False
         self.done = False
 
@@ -32,7 +39,7 @@ class Scram:
                 self._proved = True
                 return self._text(self._client.get_client_final())
             self._client.set_server_final(challenge.decode())
-        except (ScramException, UnicodeDecodeError) as failure:
+        except (ScramException, ValueError) as failure:
             raise AuthenticationFailedError(
                 f"the broker could not prove that it knows the password ({self._mechanism}): "
                 f"{failure}"

@@ -177,8 +177,8 @@ class SecurityOptions(JavaOptions):
         "sasl.oauth.token.provider",
         "object",
         default=None,
-        doc="Object whose method token() gives (or coroutine gives) the token for OAUTHBEARER;"
-        " extensions() may give a dict of texts beside it.",
+        doc="Object whose method token() gives the token for OAUTHBEARER (extensions() may give a"
+        " dict of texts beside it), or a function that gives it; both may be coroutines.",
     )
     sasl_oauthbearer_token_endpoint_url: str | None = option(
         "sasl.oauthbearer.token.endpoint.url",
