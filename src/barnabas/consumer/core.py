@@ -73,6 +73,7 @@ class ConsumerCore:
         self._attending = asyncio.Lock()
         self._finding: asyncio.Task[None] | None = None
         self._failure: BarnabasError | None = None
+        self._refusal: BarnabasError | None = None
         self._generation = -1
         self._started_ms = self.now_ms()
         backoff = Backoff(
@@ -108,6 +109,7 @@ class ConsumerCore:
             ahead_max=ahead_max,
             backoff=backoff,
             delivered=self._wake,
+            refused=self._refused,
             wall_ms=wall_ms,
         )
         self.membership: Membership = membership(
@@ -460,7 +462,16 @@ class ConsumerCore:
         self._calling.set()
         self._wake()
 
+    def _refused(self, refusal: BarnabasError) -> None:
+        """Let the user hear, once for each attempt, that brokers do not let this client in."""
+        if refusal is not self._refusal:
+            self._refusal = self._failure = refusal
+            self._call_attention()
+
     def _look_at_cluster(self) -> None:
+        failure = self.board.refresh_failure
+        if failure is not None and verdict(failure) is Verdict.FAIL:
+            self._refused(failure)
         generation = self.board.cluster.generation
         if generation != self._generation:
             self._generation = generation
@@ -502,7 +513,7 @@ class ConsumerCore:
         self._call_attention()
 
     def _raise_failure(self) -> None:
-        """Raise why committed offsets could not be read, if no later attempt can mend it."""
+        """Raise why brokers or committed offsets are not to be had, if no attempt can mend it."""
         failure, self._failure = self._failure, None
         if failure is not None and verdict(failure) is Verdict.FAIL:
             raise failure

@@ -15,7 +15,7 @@ from typing import Any
 from barnabas.client.addresses import Address
 from barnabas.client.cluster import BrokerAddress
 from barnabas.client.connection import Connection
-from barnabas.client.retry import Backoff
+from barnabas.client.retry import Backoff, Verdict, verdict
 from barnabas.client.switchboard import Switchboard
 from barnabas.config.clients.consumer import READ_COMMITTED, ConsumerOptions
 from barnabas.consumer.fetch_counts import FetchCounts
@@ -77,9 +77,11 @@ class Fetcher:
         ahead_max: int,
         backoff: Backoff,
         delivered: Callable[[], None],
+        refused: Callable[[BarnabasError], None],
         wall_ms: Callable[[], float],
     ) -> None:
-        """`delivered` is called when something new is on the shelf."""
+        """`delivered` is called when something new is on the shelf, `refused` when a broker is
+        not to be reached for a reason that no attempt mends (it does not take our credentials)."""
         self.plan = FetchPlan(
             ahead_max=ahead_max,
             wait_ms=options.fetch_max_wait_ms,
@@ -94,6 +96,7 @@ class Fetcher:
         self._positions = positions
         self._backoff = backoff
         self._delivered = delivered
+        self._refused_by_broker = refused
         self._wall_ms = wall_ms
         self._arrived = 0
         self._loop = asyncio.get_running_loop()
@@ -171,6 +174,8 @@ class Fetcher:
         connection = self._board.ready(node_id, lane=lane.name)
         if connection is None:
             failure = self._board.failure(node_id, lane=lane.name)
+            if failure is not None and verdict(failure) is Verdict.FAIL:
+                self._refused_by_broker(failure)
             for flow in flows:
                 flow.failure = failure
                 # The leader knows of other replicas; one that cannot be reached is no good.

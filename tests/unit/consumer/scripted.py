@@ -3,7 +3,8 @@
 `answer` may replace the answer to a fetch: it gets node, request and version, and returns an answer
 or `NotImplemented` for the usual one. At the end of the log a broker is silent, as one that waits.
 Fetches that end a session are not asked about: `ended` lists them, and `deaf` leaves them without
-an answer. `forgetful` brokers do not mention the partition when they are asked for offsets.
+an answer. `forgetful` brokers do not mention the partition when they are asked for offsets. `more`
+adds answers to other requests.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.ids import TopicPartition
 from barnabas.records.builder import build_batch
-from barnabas.testing.scripted_broker import Answer, ScriptedBroker
+from barnabas.testing.scripted_broker import Answer, Script, ScriptedBroker
 from barnabas.wire.messages.fetch import (
     FetchableTopicResponse,
     FetchPartition,
@@ -52,7 +53,10 @@ class Scripted:
     """Some brokers that tell one story."""
 
     def __init__(
-        self, nodes: int = 1, versions: dict[type[Message], tuple[int, int]] | None = None
+        self,
+        nodes: int = 1,
+        versions: dict[type[Message], tuple[int, int]] | None = None,
+        more: Script | None = None,
     ) -> None:
         self.leader, self.epoch = 0, 0
         self.log: list[bytes] = []  # batches of one record each, at the offset of its index
@@ -74,6 +78,7 @@ class Scripted:
                     ListOffsetsRequest: self._list_offsets,
                     OffsetForLeaderEpochRequest: self._epoch_ends,
                     FetchRequest: lambda request, version, n=n: self._fetch(n, request, version),
+                    **(more or {}),
                 },
                 versions,
             )
