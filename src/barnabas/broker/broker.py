@@ -446,6 +446,7 @@ class Broker:
         self.network.stop_accepting()
         self.housekeeping.stop()
         await self.network.drain(DRAIN_S_MAX)
+        await self.flusher.drain()  # producers that wait for it are told
         await self.network.close()
         self.groups.stop()
         self.transactions.stop()

@@ -63,6 +63,7 @@ class Connection(asyncio.BufferedProtocol):
         self._write_paused = False
         self._read_paused = False
         self._throttled = False
+        self._muted = False
         self._closed = True
         self._zero_copy: ZeroCopySend | None = None
         self._answers: list[bytes | bytearray] = []  # of this turn, not yet with the transport
@@ -179,6 +180,10 @@ class Connection(asyncio.BufferedProtocol):
         self._throttled = True
         asyncio.get_running_loop().call_later(seconds, self._unthrottle)
 
+    def mute(self) -> None:
+        """Hand out no more requests: the broker stops, and answers those that it has begun."""
+        self._muted = True
+
     def close(self, reason: str, *, level: int = logging.WARNING) -> None:
         """Close the connection, after what was written has left; one log line says why."""
         if self._closed:
@@ -209,7 +214,7 @@ class Connection(asyncio.BufferedProtocol):
             return
         self._advancing = True
         try:
-            while not (self._in_handling or self._write_paused or self._throttled or self._closed):
+            while not (self._in_handling or self._is_held_back or self._closed):
                 frame = self._next_frame()
                 if frame is None:
                     break
@@ -219,6 +224,10 @@ class Connection(asyncio.BufferedProtocol):
             self._advancing = False
             self._flush_answers()
         self._steer_reading()
+
+    @property
+    def _is_held_back(self) -> bool:
+        return self._write_paused or self._throttled or self._muted
 
     def _flush_answers(self) -> None:
         answers = self._answers
@@ -271,7 +280,7 @@ class Connection(asyncio.BufferedProtocol):
         """Stop reading while enough waits here; go on once it has been handled."""
         if self._closed:
             return
-        blocked = self._in_handling or self._write_paused or self._throttled
+        blocked = self._in_handling or self._is_held_back
         if blocked and self._end - self._start >= READ_AHEAD_BYTES:
             if not self._read_paused:
                 self._read_paused = True

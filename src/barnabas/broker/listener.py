@@ -88,6 +88,11 @@ class Listener:
         if self._server is not None:
             self._server.close()
 
+    def mute(self) -> None:
+        """Take no more requests; those in handling go on."""
+        for connection in self.connections:
+            connection.mute()
+
     async def close(self) -> None:
         """Close every connection and wait until they are gone."""
         self.stop_accepting()

@@ -92,7 +92,9 @@ class Network:
             listener.stop_accepting()
 
     async def drain(self, timeout_s: float) -> None:
-        """Wait for the requests under way, for at most a time per plane."""
+        """Take no more requests, and wait for those under way, for at most a time per plane."""
+        for listener in self._listeners:
+            listener.mute()
         for router in self.routers:
             await router.drain(timeout_s)
 

@@ -1,5 +1,5 @@
-"""A broker that stops does not wait for what cannot come: news of its own controller, or of a
-coordination service that is away.
+"""A broker that stops answers what it has begun, and does not wait for what cannot come: news of
+its own controller, or of a coordination service that is away.
 """
 
 from __future__ import annotations
@@ -12,7 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.broker.serving import DEADLINE_S, Serving
+from tests.unit.broker.serving import (
+    DEADLINE_S,
+    Serving,
+    batch_of,
+    create_topic,
+    fetch,
+    produce_request,
+    values_of,
+    wait_for,
+)
 
 from barnabas.broker import broker as module
 from barnabas.broker import topics
@@ -22,10 +31,12 @@ from barnabas.client.connection import Connection
 from barnabas.config.broker import BrokerOptions
 from barnabas.coordination.contract import SessionExpired, SessionState
 from barnabas.coordination.memory import MemoryCoordination, MemoryStore
+from barnabas.log.files import DiskFile, DiskFiles
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError
 from barnabas.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
+from barnabas.wire.messages.produce import ProduceRequest
 
 STOP_S_MAX = 30.0
 PATIENCE_S = 2 * STOP_S_MAX
@@ -132,3 +143,56 @@ def test_requests_that_wait_for_the_controller_are_answered(
     assert not asked.is_alive()
     serving._forget()
     serving.expect_no_lines()
+
+
+class HeldFile(DiskFile):
+    """A file whose flushes wait until the disk lets them go on."""
+
+    __slots__ = ("disk",)
+    disk: HeldFiles
+
+    def flush(self) -> None:
+        assert self.disk.let_go.wait(DEADLINE_S)
+        super().flush()
+
+
+class HeldFiles(DiskFiles):
+    """A disk that flushes when it is told to."""
+
+    def __init__(self) -> None:
+        self.let_go = threading.Event()
+        self.let_go.set()
+
+    def open(self, path: str, *, create: bool = False) -> DiskFile:
+        file = super().open(path, create=create)
+        held = HeldFile(file.path, file._descriptor)
+        held.disk = self
+        return held
+
+
+def test_producers_that_wait_for_a_flush_are_answered(tmp_path: Path) -> None:
+    """What was appended is told; a request behind it, not begun yet, is left unanswered."""
+    disk = HeldFiles()
+    serving = Serving(tmp_path, files=disk).start()
+    wire = serving.connect()
+    create_topic(wire, "t", configs={"flush.messages": "1"})
+    disk.let_go.clear()
+    wire.send(produce_request("t", batch_of(["first"])), 9)
+    wire.send(produce_request("t", batch_of(["second"])), 9)
+    (connection,) = serving.broker.network._listeners[0].connections
+    serving.wait_inside(lambda: len(serving.broker.produce_purgatory), "the first one waits")
+    serving.wait_inside(lambda: connection._end > connection._start, "the second one is here")
+    asked = threading.Thread(target=serving._runner.stop)
+    asked.start()
+    wait_for(lambda: connection._muted, "no more requests are begun")
+    disk.let_go.set()
+    _, answer = wire.receive(ProduceRequest, 9)
+    result = answer.responses[0].partition_responses[0]
+    assert (result.error_code, result.base_offset) == (0, 0)
+    wire.expect_close()
+    asked.join(DEADLINE_S)
+    assert not asked.is_alive()
+    serving._forget()
+    serving.expect_no_lines()
+    with Serving(tmp_path) as again, again.connect() as reader:
+        assert values_of(fetch(reader, "t")) == [b"first"]
