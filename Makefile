@@ -70,6 +70,7 @@ interop: $(STAMP) deps  ## Apache Kafka's own tools, from Maven, against our bro
 
 chaos: $(STAMP) deps  ## long seeded runs with crashes
 	BARNABAS_CHAOS_SEEDS=$${BARNABAS_CHAOS_SEEDS:-2000} $(BIN)/python -m pytest tests/simulation -n $(PYTEST_WORKERS)
+	$(BIN)/python -m pytest tests/unit -m hypothesis --hypothesis-profile=explore -n $(PYTEST_WORKERS)
 	BARNABAS_COMPACTION_HISTORIES=$${BARNABAS_COMPACTION_HISTORIES:-3000} \
 	  $(BIN)/python -m pytest tests/unit/log/test_compaction.py -k histories
 	BARNABAS_CHAOS_SECONDS=$${BARNABAS_CHAOS_SECONDS:-60} \

@@ -19,9 +19,12 @@ if str(ROOT) not in sys.path:  # `python -m pytest` has put it there, plain `pyt
 from tools.apache_kafka import Distribution, Unavailable  # noqa: E402
 from tools.processes import RunningBroker, start_barnabas  # noqa: E402
 
-# That the machine is busy is no failure.
-settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("unhurried")
+# That the machine is busy is no failure. Every run of the suite draws the same examples, as the
+# simulation has its seeds; `make chaos` draws new ones, and more (--hypothesis-profile=explore).
+unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("suite", unhurried, derandomize=True)
+settings.register_profile("explore", unhurried, max_examples=1000, print_blob=True)
+settings.load_profile("suite")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
