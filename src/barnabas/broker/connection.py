@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from barnabas.broker.session import Session
 from barnabas.broker.zero_copy import BYTES, Part, ZeroCopySend, release
+from barnabas.model.errors import StorageError
 from barnabas.timing.purgatory import DelayedOperation
 
 if TYPE_CHECKING:
@@ -146,14 +147,19 @@ class Connection(asyncio.BufferedProtocol):
             release(parts)
             return
         self._flush_answers()
-        if self._can_send_files():
-            if self._zero_copy is None:
-                self._zero_copy = ZeroCopySend(self._transport, self._finish, self.abort)
-            self._zero_copy.send(parts)
+        try:
+            if self._can_send_files():
+                if self._zero_copy is None:
+                    self._zero_copy = ZeroCopySend(self._transport, self._finish, self.abort)
+                self._zero_copy.send(parts)
+                return
+            self._transport.writelines(
+                [part if isinstance(part, BYTES) else part.read() for part in parts]
+            )
+        except (OSError, StorageError) as failure:  # no descriptor is left, or the disk fails
+            release(parts)
+            self.close(f"an answer cannot be sent: {failure}")
             return
-        self._transport.writelines(
-            [part if isinstance(part, BYTES) else part.read() for part in parts]
-        )
         release(parts)
         self._finish()
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from barnabas.broker.request import Request
 from barnabas.broker.tree_refusals import refusal_of
-from barnabas.broker.zero_copy import BYTES
+from barnabas.broker.zero_copy import BYTES, ranges_in, release
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import (
     BarnabasError,
@@ -184,7 +184,8 @@ class Router:
         try:
             parts = response_parts(response, request.version, request.correlation_id)
         except LocalProtocolError:
-            logger.exception("an answer cannot be encoded: %r", response)
+            logger.exception("an answer cannot be encoded")
+            release(ranges_in(response))
             connection.close("our answer cannot be encoded")
             return
         if len(parts) == 1:

@@ -11,8 +11,10 @@ import asyncio
 import os
 import socket
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Protocol, cast
+
+from barnabas.wire.schema import Struct
 
 
 class FileRange(Protocol):
@@ -42,6 +44,18 @@ def release(parts: Iterable[Part]) -> None:
     for part in parts:
         if not isinstance(part, BYTES):
             part.release()
+
+
+def ranges_in(value: object) -> Iterator[FileRange]:
+    """Find the file ranges anywhere in a message."""
+    if isinstance(value, Struct):
+        for field in value.FIELDS:
+            yield from ranges_in(getattr(value, field.name))
+    elif isinstance(value, list):
+        for element in value:
+            yield from ranges_in(element)
+    elif hasattr(value, "release") and not isinstance(value, BYTES):
+        yield cast(FileRange, value)
 
 
 class ZeroCopySend:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 from typing import Any, Final
 
+from barnabas.model.errors import LocalProtocolError
 from barnabas.wire.apis import Api, api_of
 from barnabas.wire.codec import decode, encode_parts, join
 from barnabas.wire.header import (
@@ -19,6 +20,8 @@ from barnabas.wire.primitives import Buffer
 from barnabas.wire.schema import Message
 
 SIZE: Final = struct.Struct(">i")
+SIZE_MAX: Final = 2**31 - 1 - 5
+"""What an int32 can tell, less the longest header of an answer."""
 _SIZE_AND_HEADER: Final = struct.Struct(">ii")
 _SIZE_AND_TAGGED_HEADER: Final = struct.Struct(">iib")
 
@@ -43,6 +46,10 @@ def response_parts(message: Message, version: int, correlation_id: int) -> list[
     """
     parts = encode_parts(message, version)
     size = sum(map(len, parts))
+    if size > SIZE_MAX:
+        raise LocalProtocolError(
+            f"{type(message).__name__} of {size} bytes: a frame has at most {SIZE_MAX}"
+        )
     # The hottest frames of a broker: size and header are packed at once, in front of the body.
     if api_of(type(message)).response_header_version(version):
         head = _SIZE_AND_TAGGED_HEADER.pack(size + 5, correlation_id, 0)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
+import os
 import socket
 import threading
 from collections.abc import Callable
@@ -361,6 +363,28 @@ class TestListeners:
             serving.inside(lock.release)
             assert data.receive(CreateTopicsRequest, 7)[1].topics[0].error_code == 0
             assert data.receive(CreateTopicsRequest, 7)[1].topics[0].error_code == 0
+
+
+def test_a_broker_without_descriptors_drops_the_reader_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An append that wakes a reader who cannot be served is acknowledged all the same."""
+
+    def none_left(descriptor: int) -> int:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    options = {"barnabas.sendfile.min.bytes": 1}
+    with Serving(tmp_path, options) as serving, serving.connect() as wire:
+        create_topic(wire, "t")
+        with serving.connect() as reader, monkeypatch.context() as patched:
+            reader.send(fetch_request("t", max_wait_ms=60_000), 12)
+            serving.wait_inside(lambda: len(serving.broker.fetch_purgatory), "the reader waits")
+            patched.setattr(os, "dup", none_left)
+            assert produce(wire, "t", batch_of(["x"])).error_code == 0
+            reader.expect_close()
+        serving.expect_line("an answer cannot be sent: [Errno 24] Too many open files")
+        assert serving.broker.partitions["t", 0].log.segments[-1].file.pins == 0
+        assert values_of(fetch(wire, "t")) == [b"x"]
 
 
 def test_restart_keeps_everything(tmp_path: Path, new_name: Callable[[], str]) -> None:

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.broker.serving import Serving
+from tests.unit.broker.serving import Serving, batch_of, create_topic, produce
 
+from barnabas.broker.handlers import fetch as fetch_handler
 from barnabas.broker.router import Served
 from barnabas.coordination.contract import SessionExpired
 from barnabas.model.error_codes import ErrorCode
@@ -18,6 +19,7 @@ from barnabas.wire.messages.describe_cluster import (
     DescribeClusterRequest,
     DescribeClusterResponse,
 )
+from barnabas.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 
 KEY = 60
 
@@ -116,6 +118,39 @@ def test_answers_that_cannot_be_written(serving: Serving, broken: Any) -> None:
     assert "cannot be encoded" in failure
     assert "cannot be encoded" in closing
     serving.lines.clear()
+
+
+def test_answers_that_cannot_be_written_let_go_of_their_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those before and those behind the field that cannot be written."""
+    with Serving(tmp_path, {"barnabas.sendfile.min.bytes": 1}) as serving:
+        with serving.connect() as wire:
+            for name in ("a", "b", "c"):
+                create_topic(wire, name)
+                assert produce(wire, name, batch_of(["x"])).error_code == 0
+        files = [serving.broker.partitions[name, 0].log.segments[-1].file for name in "abc"]
+        monkeypatch.setattr(fetch_handler._Fetch, "read", unwritable(fetch_handler._Fetch.read))
+        wanted = [FetchPartition(partition=0, partition_max_bytes=1000)]
+        topics = [FetchTopic(topic=name, partitions=wanted) for name in "abc"]
+        with serving.connect() as wire:
+            wire.send(FetchRequest(topics=topics, max_bytes=1000, min_bytes=1), 12)
+            wire.expect_close()
+        assert [file.pins for file in files] == [0, 0, 0]
+        serving.lines.clear()
+
+
+def unwritable(read: Any) -> Any:
+    """Spoil the second of an answer's topics, once its records are pinned."""
+
+    def spoiled(fetch: Any) -> Any:
+        response = read(fetch)
+        for topic in response.responses:
+            assert topic.partitions[0].records.fileno() is not None
+        response.responses[1].partitions[0].high_watermark = 2**70
+        return response
+
+    return spoiled
 
 
 def test_times_are_counted(tmp_path: Path) -> None:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import struct
+from typing import cast
 
+import pytest
+
+from barnabas.model.errors import LocalProtocolError
 from barnabas.wire.apis import api
 from barnabas.wire.codec import decode
 from barnabas.wire.frame import (
@@ -63,3 +67,16 @@ def test_pieces_join_to_the_frame() -> None:
     assert any(part is records for part in parts)
     assert b"".join(parts) == response_frame(response, 12, 3)
     assert struct.unpack_from(">i", parts[0])[0] == sum(map(len, parts)) - 4
+
+
+def test_an_answer_that_no_frame_can_tell_the_size_of() -> None:
+    """Two slices of files may together be more than an int32 holds."""
+
+    class Slice:
+        def __len__(self) -> int:
+            return 2**30
+
+    partitions = [PartitionData(records=cast(bytes, Slice())) for _ in range(2)]
+    response = FetchResponse(responses=[FetchableTopicResponse(topic="t", partitions=partitions)])
+    with pytest.raises(LocalProtocolError, match=r"FetchResponse of 21474.* a frame has at most"):
+        response_parts(response, 12, 1)
