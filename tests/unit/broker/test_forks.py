@@ -203,14 +203,16 @@ def test_epochs_and_producers_go_on(serving: Serving, wire: Wire) -> None:
     serving.lines.clear()
 
 
-def test_open_transactions(wire: Wire) -> None:
+def test_open_transactions(serving: Serving, wire: Wire) -> None:
     """Without an end they are left out; an end in the middle of one aborts it in the fork."""
     create_topic(wire, "s")
     assert produce(wire, "s", batch_of(["plain"])).error_code == 0
     open_batch = batch_of(
         ["open"], producer_id=5, producer_epoch=0, base_sequence=0, transactional=True
     )
-    assert produce(wire, "s", open_batch).base_offset == 1
+    source = serving.broker.partitions["s", 0]
+    appended = serving.inside(lambda: source.append(open_batch, 1, 9, TIMESTAMP))
+    assert appended.first_offset == 1
     assert fork(wire, "s", "f").error_code == 0
     assert values(wire, "f") == ["plain"]
     assert fork(wire, "s", "g", offsets="0:2").error_code == 0

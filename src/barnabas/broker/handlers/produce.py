@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from barnabas.broker.new_leader import MISLED, leader_of, places_of
 from barnabas.controller.topics import INTERNAL_TOPICS
+from barnabas.kernels import TRANSACTIONAL_BIT
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import CorruptRecordError, RequestError, StorageError
 from barnabas.model.ids import TopicPartition
@@ -42,6 +43,9 @@ ADMIN_CLIENT = "__admin_client"
 FIRST_NEW_LEADER_VERSION = 10
 FIRST_ABORTABLE_VERSION = 11
 HEADER_BYTES = 61
+MAGIC_POSITION, NEWEST_MAGIC = 16, 2
+ATTRIBUTES_POSITION = 22
+"""The lower byte of a batch's attributes."""
 PRODUCER_POSITION = 43
 _PRODUCER = Struct(">qh")
 
@@ -60,8 +64,13 @@ def handle(
 ) -> ProduceResponse | Coroutine[Any, Any, ProduceResponse | None] | None:
     """Append each partition's records; answer now, or when they are safe."""
     transactional_id = request.body.transactional_id
-    if transactional_id is not None and needs_verification(broker, transactional_id):
-        return _handle_verified(broker, request, transactional_id)
+    if transactional_id is not None:
+        if not broker.allows(
+            request.session, Operation.WRITE, ResourceType.TRANSACTIONAL_ID, transactional_id
+        ):
+            raise RequestError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        if needs_verification(broker, transactional_id):
+            return _handle_verified(broker, request, transactional_id)
     return _handle(broker, request, {})
 
 
@@ -294,6 +303,15 @@ def _append(
             code = ErrorCode.INVALID_TXN_STATE
         if code is not ErrorCode.NONE:
             return _refused(index, RequestError(code))
+    elif _is_transactional(data.records):
+        # No coordinator would know of it, so nobody could ever end it.
+        return _refused(
+            index,
+            RequestError(
+                ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+                "a transactional batch in a request without a transactional id",
+            ),
+        )
     try:
         appended = partition.append(data.records, acks, request.version, broker.now_ms())
     except RequestError as refusal:
@@ -320,6 +338,14 @@ def _append(
     ):
         waiting.append((partition, appended.last_offset + 1, result))
     return result
+
+
+def _is_transactional(records: bytes | bytearray | memoryview) -> bool:
+    return (
+        len(records) >= HEADER_BYTES
+        and records[MAGIC_POSITION] == NEWEST_MAGIC
+        and records[ATTRIBUTES_POSITION] & TRANSACTIONAL_BIT != 0
+    )
 
 
 def _verify(

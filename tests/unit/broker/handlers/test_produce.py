@@ -21,6 +21,7 @@ from tests.unit.broker.serving import (
 from barnabas.model.error_codes import ErrorCode
 from barnabas.records.batch import Record
 from barnabas.records.legacy import encode_message
+from barnabas.security.authorizer import ResourceType
 from barnabas.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
 from barnabas.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -150,6 +151,44 @@ def test_idempotent_producers(wire: Wire, topic: str) -> None:
     assert send(["d"], 0, epoch=1) == (0, 4)
     assert send(["x"], 4, epoch=0) == (ErrorCode.INVALID_PRODUCER_EPOCH, -1)
     assert values_of(fetch(wire, topic)) == [b"a", b"b", b"c", b"d", b"d"]
+
+
+def test_transactions_need_a_transactional_id(wire: Wire, topic: str) -> None:
+    """Nobody could end a transaction whose coordinator is not known."""
+    producer = wire.ask(InitProducerIdRequest(transactional_id=None), 4)
+    batch = batch_of(
+        ["x"],
+        producer_id=producer.producer_id,
+        producer_epoch=producer.producer_epoch,
+        base_sequence=0,
+        transactional=True,
+    )
+    result = produce(wire, topic, batch, acks=-1)
+    assert result.error_code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    assert "without a transactional id" in result.error_message
+    assert fetch(wire, topic).high_watermark == 0
+
+
+class DenyTransactionalIds:
+    """An authorizer that lets nobody use a transactional id."""
+
+    def allows(self, principal: object, host: str, operation: object, kind: int, name: str) -> bool:
+        return kind != ResourceType.TRANSACTIONAL_ID
+
+
+def test_transactional_ids_are_asked_about(serving: Serving, wire: Wire, topic: str) -> None:
+    """A request under an id that the producer may not use changes nothing."""
+    request = produce_request(topic, batch_of(["x"]))
+    request.transactional_id = "not-mine"
+    allowing = serving.broker.authorizer
+    serving.broker.authorizer = DenyTransactionalIds()
+    try:
+        answer = wire.ask(request, 9)
+    finally:
+        serving.broker.authorizer = allowing
+    (result,) = answer.responses[0].partition_responses
+    assert result.error_code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    assert fetch(wire, topic).high_watermark == 0
 
 
 def test_topic_ids(wire: Wire, new_name: Callable[[], str]) -> None:
