@@ -80,7 +80,7 @@ def description(described: argparse.ArgumentParser) -> str:
 def place(action: argparse.Action) -> str:
     """Return a positional argument as usage shows it."""
     name = str(action.metavar or action.dest)
-    return {"+": f"{name}...", "*": f"[{name}]..."}.get(str(action.nargs), name)
+    return {"+": f"{name}...", "*": f"[{name}]...", "?": f"[{name}]"}.get(str(action.nargs), name)
 
 
 def shown(action: argparse.Action) -> str:

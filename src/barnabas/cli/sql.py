@@ -30,7 +30,7 @@ EXAMPLES = """\
 examples:
   barnabas sql "select * from orders limit 10"
   barnabas sql "select country, count(*), avg(price) from orders group by all" --from -1h
-  barnabas sql "select * from `web.clicks` where user = 'ann'" --output ann.csv
+  barnabas sql 'select * from `web.clicks` limit 1000' --output clicks.csv
   barnabas sql "select key, count(*) from orders group by key" --master spark://host:7077
 
 Each topic is a table: partition, offset, timestamp, key, value, headers, and the fields of values

@@ -29,7 +29,7 @@ class NetworkOptions(Section):
         "string",
         default=None,
         dynamic="broker",
-        doc="Addresses that clients are told; by default those of listeners.",
+        doc="Addresses that clients are told; by default each is told the one that it dialled.",
     )
     listener_security_protocol_map: str = option(
         "listener.security.protocol.map",
