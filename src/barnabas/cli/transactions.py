@@ -83,7 +83,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "  barnabas transactions abort orders --partition 0 --start-offset 1500",
     )
     abort.add_argument("topic", metavar="TOPIC")
-    abort.add_argument("--partition", metavar="N", type=index, required=True)
+    abort.add_argument(
+        "--partition", metavar="N", type=index, required=True, help="where the transaction is open"
+    )
     abort.add_argument(
         "--start-offset",
         metavar="OFFSET",
@@ -148,7 +150,7 @@ def _describe(arguments: argparse.Namespace) -> int:
                     each.producer_epoch,
                     each.coordinator_id,
                     each.timeout_ms,
-                    None if each.start_ms is None else max(now_ms - each.start_ms, 0) // 1000,
+                    _open_s(each, now_ms),
                     " ".join(str(key) for key in each.partitions) or None,
                 ]
                 for each in described
@@ -158,6 +160,13 @@ def _describe(arguments: argparse.Namespace) -> int:
         message = f"{name}: {failure} ({failure.code.name})"
         print(f"barnabas transactions describe: {message}", file=sys.stderr)
     return 1 if failures else 0
+
+
+def _open_s(each: TransactionDescription, now_ms: int) -> int | None:
+    """Return since when a transaction is open; one that has ended still tells when it began."""
+    if each.start_ms is None or not each.partitions:
+        return None
+    return max(now_ms - each.start_ms, 0) // 1000
 
 
 async def _describe_all(

@@ -212,7 +212,7 @@ class ErrorCode(IntEnum):
     BROKER_ID_NOT_REGISTERED = (102, "", "KRaft")
     INCONSISTENT_TOPIC_ID = (103, "refresh", "topic id differs from the log's")
     INCONSISTENT_CLUSTER_ID = (104, "", "cluster id differs")
-    TRANSACTIONAL_ID_NOT_FOUND = (105, "", "DescribeTransactions target missing")
+    TRANSACTIONAL_ID_NOT_FOUND = (105, "", "there is no such transactional id")
     FETCH_SESSION_TOPIC_ID_ERROR = (106, "retry", "session switched between names and ids")
     INELIGIBLE_REPLICA = (107, "", "AlterPartition ISR has a fenced/shutting-down replica")
     NEW_LEADER_ELECTED = (108, "", "AlterPartition applied but leader changed")
