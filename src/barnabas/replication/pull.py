@@ -27,6 +27,20 @@ from barnabas.wire.messages.fetch import PartitionData
 LOOK_MS = 3000
 """After this time all partitions are looked at again."""
 
+FIRST_PAUSE_MS = 10
+NOT_HEARD_YET = frozenset(
+    {
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.UNKNOWN_LEADER_EPOCH,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+    }
+)
+"""The controller tells all replicas at once, and a follower may hear of its leader before that one
+does: it asks again after a moment, then after twice as long. Until it has fetched, nothing that the
+new leader takes is safe, and its clients wait.
+"""
+
 
 class Wanted(NamedTuple):
     """One partition of a fetch."""
@@ -66,12 +80,14 @@ _APPENDED = Step(Action.APPENDED)
 class _Followed:
     """One partition, and how its fetching goes."""
 
-    __slots__ = ("held", "not_before_ms", "partition", "wanted")
+    __slots__ = ("held", "not_before_ms", "partition", "pause_ms", "wanted")
 
     def __init__(self, partition: Partition) -> None:
         self.partition = partition
         self.wanted: Wanted | None = None
         self.not_before_ms = 0
+        self.pause_ms = FIRST_PAUSE_MS
+        """The next pause for a leader that has not heard of its role."""
         self.held = False
 
 
@@ -161,6 +177,7 @@ class Pull:
             return _NOTHING
         if data.error_code:
             return self._failed(followed, ErrorCode.of(data.error_code), now_ms)
+        followed.pause_ms = FIRST_PAUSE_MS
         if data.diverging_epoch is not None:
             followed.held = True
             diverging = data.diverging_epoch
@@ -180,7 +197,11 @@ class Pull:
         if code is ErrorCode.FENCED_LEADER_EPOCH:
             followed.held = True
             return Step(Action.WAIT, code=code)
-        followed.not_before_ms = now_ms + self._backoff_ms
+        pause_ms = self._backoff_ms
+        if code in NOT_HEARD_YET:
+            pause_ms = min(pause_ms, followed.pause_ms)
+            followed.pause_ms = min(2 * followed.pause_ms, self._backoff_ms)
+        followed.not_before_ms = now_ms + pause_ms
         return Step(Action.RETRY, code=code)
 
     def bounds_found(self, key: TopicPartition, leader_start: int, leader_end: int) -> Step:

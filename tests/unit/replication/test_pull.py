@@ -18,7 +18,7 @@ from barnabas.records.batch import iterate
 from barnabas.records.builder import build_batch
 from barnabas.replication.neighbours import Neighbours
 from barnabas.replication.partition import Partition
-from barnabas.replication.pull import LOOK_MS, Action, Pull, Step, Wanted
+from barnabas.replication.pull import LOOK_MS, NOT_HEARD_YET, Action, Pull, Step, Wanted
 from barnabas.replication.role import Role
 from barnabas.wire.messages.fetch import EpochEndOffset, PartitionData
 
@@ -212,8 +212,8 @@ def test_errors(make: Make) -> None:
     pull = Pull(BACKOFF_MS)
     pull.follow(follower)
     wanted_of(pull, 0)
-    late = PartitionData(error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER)
-    assert pull.take(KEY, late, 5, NOW).action is Action.RETRY
+    broken = PartitionData(error_code=ErrorCode.KAFKA_STORAGE_ERROR)
+    assert pull.take(KEY, broken, 5, NOW).action is Action.RETRY
     assert wanted_of(pull, 5) == []
     assert pull.next_ready_ms() == 5 + BACKOFF_MS
     wanted_of(pull, 5 + BACKOFF_MS)
@@ -221,6 +221,33 @@ def test_errors(make: Make) -> None:
     assert pull.take(KEY, fenced, 5, NOW).action is Action.WAIT
     assert wanted_of(pull, 10**9) == [], "until the controller tells more"
     assert pull.next_ready_ms() is None
+
+
+@pytest.mark.parametrize("code", sorted(NOT_HEARD_YET))
+def test_a_leader_that_has_not_heard_of_its_role_is_asked_again_soon(
+    make: Make, code: ErrorCode
+) -> None:
+    """A fail-over must not wait for the pause that a broken leader is given."""
+    leader, follower = make(0), make(1)
+    lead(leader, follower, 0, (0, 1))
+    pull = Pull(BACKOFF_MS)
+    pull.follow(follower)
+    now_ms, pauses = 0, []
+    for _ in range(9):
+        assert len(wanted_of(pull, now_ms)) == 1
+        refused = PartitionData(error_code=code)
+        assert pull.take(KEY, refused, now_ms, NOW) == Step(Action.RETRY, code=code)
+        assert wanted_of(pull, now_ms) == []
+        ready_ms = pull.next_ready_ms()
+        assert ready_ms is not None
+        pauses.append(ready_ms - now_ms)
+        now_ms = ready_ms
+    assert pauses == [10, 20, 40, 80, 160, 320, 640, BACKOFF_MS, BACKOFF_MS]
+    wanted_of(pull, now_ms)
+    assert pull.take(KEY, PartitionData(high_watermark=0), now_ms, NOW).action is Action.NOTHING
+    wanted_of(pull, now_ms)
+    pull.take(KEY, PartitionData(error_code=code), now_ms, NOW)
+    assert pull.next_ready_ms() == now_ms + 10, "it is another time"
 
 
 def test_answers_of_older_times_change_nothing(make: Make) -> None:
