@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from barnabas.broker.handlers.config_changes import change_each
+from barnabas.broker.handlers.config_changes import change_each, tell_each
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.wire.messages.alter_configs import (
@@ -34,8 +34,12 @@ async def handle(broker: Broker, request: Request[AlterConfigsRequest]) -> Alter
             dry_run=request.body.validate_only,
         )
 
-    outcomes = await change_each(broker, request.session, request.body.resources, change)
-    return AlterConfigsResponse(responses=[_result(*outcome) for outcome in outcomes])
+    resources = request.body.resources
+    return AlterConfigsResponse(
+        responses=await change_each(
+            broker, request.session, resources, change, AlterConfigsResourceResponse
+        )
+    )
 
 
 def refuse(
@@ -43,16 +47,5 @@ def refuse(
 ) -> AlterConfigsResponse:
     """Answer every resource with one error."""
     return AlterConfigsResponse(
-        responses=[_result(resource, code, message) for resource in request.resources]
-    )
-
-
-def _result(
-    resource: AlterConfigsResource, code: ErrorCode, message: str | None
-) -> AlterConfigsResourceResponse:
-    return AlterConfigsResourceResponse(
-        error_code=code,
-        error_message=message,
-        resource_type=resource.resource_type,
-        resource_name=resource.resource_name,
+        responses=tell_each(request.resources, code, message, AlterConfigsResourceResponse)
     )

@@ -23,6 +23,7 @@ class Resource(Protocol):
 
 
 R = TypeVar("R", bound=Resource)
+Outcome = TypeVar("Outcome")
 
 
 async def change_each(
@@ -30,9 +31,10 @@ async def change_each(
     session: Session,
     resources: Iterable[R],
     change: Callable[[R], Awaitable[None]],
-) -> list[tuple[R, ErrorCode, str | None]]:
-    """Change each resource on its own; return what became of it."""
-    outcomes: list[tuple[R, ErrorCode, str | None]] = []
+    respond: Callable[..., Outcome],
+) -> list[Outcome]:
+    """Change each resource on its own; return what became of it, as the API's response says it."""
+    outcomes: list[Outcome] = []
     seen: set[tuple[int, str]] = set()
     for resource in resources:
         key = (resource.resource_type, resource.resource_name)
@@ -43,10 +45,28 @@ async def change_each(
             _authorize(broker, session, resource)
             await change(resource)
         except RequestError as refusal:
-            outcomes.append((resource, refusal.code, refusal.message))
+            outcomes += tell_each([resource], refusal.code, refusal.message, respond)
         else:
-            outcomes.append((resource, ErrorCode.NONE, None))
+            outcomes += tell_each([resource], ErrorCode.NONE, None, respond)
     return outcomes
+
+
+def tell_each(
+    resources: Iterable[Resource],
+    code: ErrorCode,
+    message: str | None,
+    respond: Callable[..., Outcome],
+) -> list[Outcome]:
+    """Say the same of every resource."""
+    return [
+        respond(
+            error_code=code,
+            error_message=message,
+            resource_type=resource.resource_type,
+            resource_name=resource.resource_name,
+        )
+        for resource in resources
+    ]
 
 
 def _authorize(broker: Broker, session: Session, resource: Resource) -> None:

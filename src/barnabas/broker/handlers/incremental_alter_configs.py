@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from barnabas.broker.handlers.config_changes import change_each
+from barnabas.broker.handlers.config_changes import change_each, tell_each
 from barnabas.config.alteration import Change
 from barnabas.model.error_codes import ErrorCode
 from barnabas.wire.messages.incremental_alter_configs import (
@@ -33,8 +33,12 @@ async def handle(
             dry_run=request.body.validate_only,
         )
 
-    outcomes = await change_each(broker, request.session, request.body.resources, change)
-    return IncrementalAlterConfigsResponse(responses=[_result(*outcome) for outcome in outcomes])
+    resources = request.body.resources
+    return IncrementalAlterConfigsResponse(
+        responses=await change_each(
+            broker, request.session, resources, change, AlterConfigsResourceResponse
+        )
+    )
 
 
 def refuse(
@@ -42,16 +46,5 @@ def refuse(
 ) -> IncrementalAlterConfigsResponse:
     """Answer every resource with one error."""
     return IncrementalAlterConfigsResponse(
-        responses=[_result(resource, code, message) for resource in request.resources]
-    )
-
-
-def _result(
-    resource: AlterConfigsResource, code: ErrorCode, message: str | None
-) -> AlterConfigsResourceResponse:
-    return AlterConfigsResourceResponse(
-        error_code=code,
-        error_message=message,
-        resource_type=resource.resource_type,
-        resource_name=resource.resource_name,
+        responses=tell_each(request.resources, code, message, AlterConfigsResourceResponse)
     )
