@@ -11,7 +11,9 @@ import logging
 from collections.abc import Callable
 from concurrent.futures import Executor
 
+from barnabas.broker.elsewhere import elsewhere
 from barnabas.log.flush import Flush
+from barnabas.log.partition_log import PartitionLog
 from barnabas.model.errors import StorageError
 from barnabas.replication.partition import Partition
 
@@ -54,7 +56,7 @@ class Flusher:
             self._round = asyncio.get_running_loop().create_task(self._run())
 
     async def abandon(self) -> None:
-        """Break off the present round, as a crash would."""
+        """Break off the present round; what is being flushed ends first."""
         if self._round is not None:
             self._round.cancel()
             await asyncio.gather(self._round, return_exceptions=True)
@@ -65,30 +67,43 @@ class Flusher:
             await asyncio.wait([self._round])
 
     async def _run(self) -> None:
-        loop = asyncio.get_running_loop()
         try:
             while self._wanted:
                 wanted, self._wanted = self._wanted, {}
-                # The log is kept: a copy in another directory may replace it meanwhile.
-                flushes = [
-                    (partition, log, flush)
-                    for partition, up_to in wanted.items()
-                    if (flush := (log := partition.log).begin_flush(up_to)) is not None
-                ]
-                outcomes = await loop.run_in_executor(
-                    self._executor, _flush_all, [flush for _, _, flush in flushes]
-                )
-                now_ms = self._now_ms()
-                for (partition, log, flush), failure in zip(flushes, outcomes, strict=True):
-                    log.finish_flush(flush, now_ms)
-                    if failure is None:
-                        self._on_flushed(partition)
-                    elif partition.log is log:
-                        self._on_failed(partition, failure)
-                    else:
-                        self._wanted[partition] = None
+                await self._flush(wanted)
         finally:
             self._round = None
+
+    async def _flush(self, wanted: dict[Partition, int | None]) -> None:
+        # The log is kept: a copy in another directory may replace it meanwhile.
+        flushes: list[tuple[Partition, PartitionLog, Flush]] = []
+        refused: list[tuple[Partition, StorageError]] = []
+        for partition, up_to in wanted.items():
+            log = partition.log
+            try:
+                flush = log.begin_flush(up_to)
+            except StorageError as failure:
+                refused.append((partition, failure))
+                continue
+            if flush is not None:
+                flushes.append((partition, log, flush))
+        outcomes: list[StorageError | None] = []
+        try:
+            gathered = [flush for _, _, flush in flushes]
+            outcomes += await elsewhere(self._executor, _flush_all, gathered)
+        finally:
+            # Also when the round is broken off: what has reached the disk is flushed.
+            for _, log, flush in flushes:
+                log.finish_flush(flush, self._now_ms())
+        for partition, failure in refused:
+            self._on_failed(partition, failure)
+        for (partition, log, _), outcome in zip(flushes, outcomes, strict=True):
+            if outcome is None:
+                self._on_flushed(partition)
+            elif partition.log is log:
+                self._on_failed(partition, outcome)
+            else:
+                self._wanted[partition] = None
 
 
 def _flush_all(flushes: list[Flush]) -> list[StorageError | None]:

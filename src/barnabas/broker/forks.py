@@ -13,12 +13,12 @@ are aborted in the fork. Its leader epochs go on from the source's, its producer
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from barnabas.broker.elsewhere import elsewhere
 from barnabas.broker.markers import Ending, write_markers
 from barnabas.log.fork import Fork
 from barnabas.model.error_codes import ErrorCode
@@ -132,10 +132,9 @@ class Forks:
         return replace(topic, topic_id=topic_id, leader_epochs=epochs)
 
     async def _make(self, fork: Fork) -> None:
-        loop = asyncio.get_running_loop()
         try:
             fork.link(self._broker.now_ms())
-            await loop.run_in_executor(self._executor, fork.copy)
+            await elsewhere(self._executor, fork.copy)
         except StorageError:
             self._broker.logs.remove_later(fork.path, 0)
             raise

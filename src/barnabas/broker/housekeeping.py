@@ -79,7 +79,7 @@ class Housekeeping:
             handle.cancel()
 
     async def abandon(self) -> None:
-        """Break off what is under way, as a crash would."""
+        """Break off what is under way; what is being written ends first."""
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from functools import partial
 
+from barnabas.broker.elsewhere import elsewhere
 from barnabas.broker.log_failures import directory_is_lost
 from barnabas.config.topic import TopicOptions
 from barnabas.log.checkpoints import encode_offsets
@@ -279,12 +280,11 @@ class Logs:
                         self.on_failure(directory.path, failure)
 
     async def _write_checkpoints(self, directory: LogDirectory) -> None:
-        loop = asyncio.get_running_loop()
         points = [(log, log.recovery_point) for log in directory.logs.values()]
         for name, data in _checkpoints(directory).items():
             path = f"{directory.path}/{name}"
             if self._written.get(path) != data:
-                await loop.run_in_executor(self._executor, self._files.write_atomic, path, data)
+                await elsewhere(self._executor, self._files.write_atomic, path, data)
                 self._written[path] = data
         for log, point in points:
             log.checkpointed_recovery_point = min(point, log.recovery_point)

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
 from concurrent.futures import Executor
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
+from barnabas.broker.elsewhere import elsewhere
 from barnabas.log.relocation import PIECE_BYTES, Relocation
 from barnabas.model.errors import BarnabasError, StorageError
 from barnabas.model.ids import TopicPartition
@@ -26,8 +26,6 @@ logger = logging.getLogger("barnabas.relocations")
 
 LONGEST_REST_MS = 1000
 """The limit may be changed meanwhile."""
-
-T = TypeVar("T")
 
 ROUNDS_MAX = 8
 """How often a copy is flushed before the last flush is done on the loop, in front of the swap."""
@@ -141,11 +139,11 @@ class Relocations:
             while (piece := relocation.next_piece(broker.now_ms())) is not None:
                 move.reading = True
                 try:
-                    data = await self._elsewhere(piece.read)
+                    data = await elsewhere(self._executor, piece.read)
                 finally:
                     piece.release()
                 move.reading = False
-                await self._elsewhere(relocation.copy, data, broker.now_ms())
+                await elsewhere(self._executor, relocation.copy, data, broker.now_ms())
                 size = len(data)
                 await self._throttle(size)
                 if size < PIECE_BYTES and relocation.is_safe:
@@ -153,7 +151,7 @@ class Relocations:
             flush = relocation.future.begin_flush()
             if flush is not None:
                 try:
-                    await self._elsewhere(flush.run)
+                    await elsewhere(self._executor, flush.run)
                 finally:
                     relocation.future.finish_flush(flush, broker.now_ms())
             if relocation.is_safe:
@@ -167,13 +165,3 @@ class Relocations:
         while wait_ms:
             await asyncio.sleep(min(wait_ms, LONGEST_REST_MS) / 1000)
             wait_ms = throttle.wait_ms(alarm.now_ms())
-
-    async def _elsewhere(self, work: Callable[..., T], *arguments: object) -> T:
-        """Run on the executor to its end, also when the move is given up meanwhile."""
-        loop = asyncio.get_running_loop()
-        running = loop.run_in_executor(self._executor, work, *arguments)
-        try:
-            return await asyncio.shield(running)
-        except asyncio.CancelledError:
-            await asyncio.wait([running])
-            raise

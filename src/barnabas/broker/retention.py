@@ -12,6 +12,7 @@ import logging
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING
 
+from barnabas.broker.elsewhere import elsewhere
 from barnabas.model.errors import StorageError
 
 if TYPE_CHECKING:
@@ -94,9 +95,7 @@ class Retention:
                 break
             count += before - len(log.segments)
             self._broker.logs.unlink_later(paths, log.options.file_delete_delay_ms)
-            loop = asyncio.get_running_loop()
-            flush = self._broker.logs.flush_directory
-            await loop.run_in_executor(self._executor, flush, log.directory)
+            await elsewhere(self._executor, self._broker.logs.flush_directory, log.directory)
         log.finish_removal()
         if count:
             logger.info(

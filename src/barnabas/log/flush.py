@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from barnabas.log.files import Files
+from barnabas.log.file_pool import PooledFile
+from barnabas.log.files import File, Files
 from barnabas.log.segment import Segment
 
 
@@ -33,9 +34,16 @@ class Flush:
         self.epochs = epochs
         self.done = False
         self._files = files
-        self._pooled = [segment.file for segment in segments]
-        self._opened = [pooled.pin() for pooled in self._pooled]
         self._paths = list(side_files)
+        self._pooled: list[PooledFile] = []
+        self._opened: list[File] = []
+        try:
+            for segment in segments:
+                self._opened.append(segment.file.pin())
+                self._pooled.append(segment.file)
+        except BaseException:
+            self.release()
+            raise
 
     def run(self) -> None:
         """Flush; a StorageError leaves the recovery point where it was."""

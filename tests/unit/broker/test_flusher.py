@@ -9,7 +9,8 @@ from pathlib import Path
 from threading import Event
 
 import pytest
-from tests.unit.log.conftest import FaultyFiles
+from tests.unit.broker.test_elsewhere import settle
+from tests.unit.log.conftest import FaultyFile, FaultyFiles
 
 from barnabas.broker.flusher import Flusher
 from barnabas.config.topic import TopicOptions
@@ -164,6 +165,78 @@ def test_nothing_to_flush(make: Callable[..., Partition]) -> None:
                 await flusher.drain()
             await flusher.drain()
             assert partition.log.recovery_point == 1
+        partition.log.release()
+
+    asyncio.run(story())
+
+
+def test_a_file_that_cannot_be_opened(make: Callable[..., Partition]) -> None:
+    """Its log is told of, the others of the round are flushed, and nothing stays open for it."""
+
+    class Closed(FaultyFiles):
+        refused = False
+
+        def open(self, path: str, *, create: bool = False) -> FaultyFile:
+            if self.refused and path.endswith("/t-0/00000000000000000002.log"):
+                raise StorageError(f"cannot open {path}")
+            return super().open(path, create=create)
+
+    async def story() -> None:
+        disk = Closed()
+        partitions = [make(number, disk, segment_bytes=1100) for number in range(2)]
+        flushed: list[Partition] = []
+        failed: list[Partition] = []
+        with ThreadPoolExecutor(1) as executor:
+            flusher = Flusher(executor, lambda: NOW, flushed.append, lambda p, _: failed.append(p))
+            for partition in partitions:
+                for _ in range(3):
+                    append(partition, 1000)
+            pool = partitions[0].log.segments[0].pool
+            while pool.open_count:  # as others do who need room
+                pool._make_room()
+            disk.refused = True
+            for partition in partitions:
+                flusher.request(partition)
+            await flusher.drain()
+            assert failed == [partitions[0]]
+            assert flushed == [partitions[1]]
+            assert [segment.file.pins for segment in partitions[0].log.segments] == [0, 0, 0]
+            disk.refused = False
+            flusher.request(partitions[0])
+            await flusher.drain()
+            assert partitions[0].log.recovery_point == 3
+        for partition in partitions:
+            partition.log.release()
+
+    asyncio.run(story())
+
+
+def test_abandoned_rounds_end(make: Callable[..., Partition]) -> None:
+    """No thread is left at the files of a broker that was given up; what it flushed counts."""
+
+    class Slow(FaultyFiles):
+        begun, gate = Event(), Event()
+
+        def flush_file(self, path: str) -> bool:
+            self.begun.set()
+            self.gate.wait()
+            return super().flush_file(path)
+
+    async def story() -> None:
+        disk = Slow()
+        partition = make(0, disk)
+        append(partition)
+        with ThreadPoolExecutor(1) as executor:
+            flusher = Flusher(executor, lambda: NOW, lambda _: None, lambda *_: None)
+            flusher.request(partition)
+            await asyncio.to_thread(disk.begun.wait)
+            ending = asyncio.get_running_loop().create_task(flusher.abandon())
+            await settle()
+            assert not ending.done()
+            disk.gate.set()
+            await ending
+            assert partition.log.recovery_point == 1
+            assert [segment.file.pins for segment in partition.log.segments] == [0]
         partition.log.release()
 
     asyncio.run(story())
