@@ -98,7 +98,7 @@ def _options(arguments: argparse.Namespace) -> BrokerOptions:
     from barnabas.config.broker import BrokerOptions
     from barnabas.config.properties import read_properties
 
-    values: dict[str, str] = {"listeners": "PLAINTEXT://127.0.0.1:9092", "log.dirs": "data"}
+    values: dict[str, str] = {"listeners": "PLAINTEXT://127.0.0.1:9092"}
     if arguments.config is not None:
         try:
             text = Path(arguments.config).read_text("utf-8")
@@ -114,6 +114,8 @@ def _options(arguments: argparse.Namespace) -> BrokerOptions:
     if arguments.zookeeper is not None:
         values["zookeeper.connect"] = arguments.zookeeper
     values.update(arguments.settings)
+    if "log.dir" not in values:  # the weaker name of log.dirs
+        values.setdefault("log.dirs", "data")
     return BrokerOptions.parse(values)
 
 

@@ -1,0 +1,73 @@
+"""`barnabas start`: what the broker's options are, from the file, the flags and the defaults."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from barnabas.cli.main import COMMANDS, parser
+from barnabas.cli.start import _options
+from barnabas.config.broker import BrokerOptions
+from barnabas.model.errors import ConfigError
+
+START = next(command for command in COMMANDS if command.name == "start")
+
+
+@pytest.fixture
+def options(tmp_path: Path) -> Any:
+    """Read a file, if there is one, and flags."""
+
+    def read(*flags: str, file: str | None = None) -> BrokerOptions:
+        if file is not None:
+            path = tmp_path / "server.properties"
+            path.write_text(file)
+            flags = ("--config", str(path), *flags)
+        return _options(parser(START).parse_args(flags))
+
+    return read
+
+
+def test_defaults(options: Any) -> None:
+    """Nothing is open to the network unless somebody says so."""
+    given = options()
+    assert given.log_directories == ("data",)
+    assert [str(each) for each in given.endpoints.bind] == ["PLAINTEXT://127.0.0.1:9092"]
+    assert given.warnings() == []
+
+
+@pytest.mark.parametrize(
+    ("file", "flags", "expected"),
+    [
+        ("log.dirs=/a,/b", (), ("/a", "/b")),
+        ("log.dir=/a", (), ("/a",)),
+        ("log.dir=/a\nlog.dirs=/b", (), ("/b",)),
+        ("log.dirs=/a", ("--data-dir", "/c"), ("/c",)),
+        ("log.dir=/a", ("--data-dir", "/c"), ("/c",)),
+        ("", ("--set", "log.dir=/d"), ("/d",)),
+        ("log.dir=/a", ("--set", "log.dirs=/d"), ("/d",)),
+    ],
+)
+def test_where_the_data_is(
+    options: Any, file: str, flags: tuple[str, ...], expected: tuple[str, ...]
+) -> None:
+    """The default gives way to both of the names under which Kafka knows the directory."""
+    assert options(*flags, file=file).log_directories == expected
+
+
+def test_flags_win_over_the_file(options: Any) -> None:
+    """And --set over the flags."""
+    file = "broker.id=1\nlisteners=PLAINTEXT://:1\nnum.partitions=2\nzookeeper.connect=zk:1\n"
+    flags = ("--id", "7", "--listen", "[::1]:0", "--zookeeper", "zk:2/kafka")
+    given = options(*flags, "--set", "num.partitions=3", "--set", "broker.id=8", file=file)
+    assert (given.broker_id, given.num_partitions, given.zookeeper_connect) == (8, 3, "zk:2/kafka")
+    assert [str(each) for each in given.endpoints.bind] == ["PLAINTEXT://[::1]:0"]
+
+
+def test_files_that_cannot_be_read(options: Any, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"--config .*nowhere cannot be read: .*No such file"):
+        options("--config", str(tmp_path / "nowhere"))
+    (tmp_path / "latin").write_bytes(b"broker.rack=caf\xe9\n")
+    with pytest.raises(ConfigError, match=r"--config .*latin cannot be read"):
+        options("--config", str(tmp_path / "latin"))
