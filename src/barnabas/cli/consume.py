@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import random
 import sys
 import time
@@ -75,7 +76,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help=r"how a record is printed (default: %%v\n)",
     )
     parser.add_argument(
-        "--null-marker", metavar="TEXT", default="", help="printed for null (default: nothing)"
+        "--null-marker",
+        metavar="TEXT",
+        type=os.fsencode,
+        default="",
+        help="printed for null (default: nothing)",
     )
     parser.add_argument(
         "--isolation",
@@ -90,7 +95,7 @@ def _consume(arguments: argparse.Namespace) -> None:
     if arguments.json:
         formatter: Formatter = json_line
     else:
-        formatter = compile_format(arguments.format, arguments.null_marker.encode())
+        formatter = compile_format(arguments.format, arguments.null_marker)
     read = _print_records
     if arguments.group is not None:
         check(arguments)

@@ -142,7 +142,10 @@ class Fetcher:
         failure_met: RequestError | None = None
         names = {self._board.cluster.topic_id(topic): topic for topic in self._topics}
         for topic in response.responses:
-            name = topic.topic or names[topic.topic_id]
+            name = topic.topic or names.get(topic.topic_id)
+            if name is None:  # it was made anew while the poll was under way
+                failure_met = RequestError(ErrorCode.UNKNOWN_TOPIC_ID)
+                continue
             for data in topic.partitions:
                 partition = TopicPartition(name, data.partition_index)
                 if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:

@@ -17,7 +17,7 @@ _CHUNK_BYTES = 1 << 20
 
 async def read_lines(descriptor: int) -> AsyncIterator[list[bytes]]:
     """Yield lists of lines without their line ends; a last line without one counts."""
-    rest = b""
+    rest: list[bytes] = []  # the pieces of a line that has not ended yet
     always_ready = not _can_be_watched(descriptor)
     while True:
         if not always_ready:
@@ -25,11 +25,15 @@ async def read_lines(descriptor: int) -> AsyncIterator[list[bytes]]:
         chunk = os.read(descriptor, _CHUNK_BYTES)
         if not chunk:
             break
-        *lines, rest = (rest + chunk).split(b"\n")
-        if lines:
+        first, *others = chunk.split(b"\n")
+        rest.append(first)
+        if others:
+            lines = [b"".join(rest), *others]
+            rest = [lines.pop()]
             yield lines
-    if rest:
-        yield [rest]
+    last = b"".join(rest)
+    if last:
+        yield [last]
 
 
 def _can_be_watched(descriptor: int) -> bool:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 
 from barnabas.cli.arguments import add_connection, assignment, index, separator
-from barnabas.cli.batch_sender import Batch, BatchSender, RecordsRefused, Row
+from barnabas.cli.batch_sender import Batch, BatchSender, Headers, RecordsRefused, Row
 from barnabas.cli.lines import read_lines
 from barnabas.cli.position import parse_time
 from barnabas.cli.session import run
@@ -43,12 +43,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help=r"what stands between key and value, like '\t' (default: lines have no key)",
     )
     parser.add_argument(
-        "--null-marker", metavar="TEXT", help="a key or value that is this text becomes null"
+        "--null-marker",
+        metavar="TEXT",
+        type=os.fsencode,
+        help="a key or value that is this text becomes null",
     )
     parser.add_argument(
         "--header",
         metavar="NAME=VALUE",
-        type=assignment,
+        type=_header,
         action="append",
         default=[],
         help="a header of every record; may be repeated",
@@ -75,6 +78,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="compression of batches (default: none)",
     )
     add_connection(parser)
+
+
+def _header(text: str) -> tuple[str, bytes]:
+    """Read a header; its value may be any bytes that a shell can pass, its name must be text."""
+    name, value = assignment(text)
+    if any("\ud800" <= char <= "\udfff" for char in name):
+        raise argparse.ArgumentTypeError(f"the name in {text!r} is not UTF-8")
+    return name, os.fsencode(value)
 
 
 def _timestamp(text: str) -> int:
@@ -148,9 +159,9 @@ async def _partition_count(board: Switchboard, topic: str) -> int:
 
 def row_reader(arguments: argparse.Namespace) -> Callable[[bytes, int], Row | str]:
     """Return the function that makes a record of a line, or says why it cannot."""
-    headers = tuple((name, value.encode()) for name, value in arguments.header)
+    headers: Headers = tuple(arguments.header)
     divider: bytes | None = arguments.key_separator
-    null = None if arguments.null_marker is None else arguments.null_marker.encode()
+    null: bytes | None = arguments.null_marker
     fixed_ms: int | None = arguments.timestamp
 
     def to_row(line: bytes, now_ms: int) -> Row | str:

@@ -41,6 +41,8 @@ class Leader:
         self.failures = list(failures)
         self.topic_id = topic_id
         self.served = True
+        self.stale_id: bytes | None = None
+        """The id of which the next answer tells, instead of the topic's."""
         self.broker = ScriptedBroker({MetadataRequest: self.metadata, FetchRequest: self.fetch})
 
     def metadata(self, request: MetadataRequest, version: int) -> MetadataResponse:
@@ -66,12 +68,13 @@ class Leader:
             start = wanted.fetch_offset // 4 * 4  # batches of four
             rows = [(0, None, b"%d" % number) for number in range(start, min(start + 4, 10))]
             data.records = build_batch(rows, base_offset=start)
+        answered_id, self.stale_id = self.stale_id or self.topic_id, None
         return FetchResponse(
-            responses=[FetchableTopicResponse(topic="t", topic_id=self.topic_id, partitions=[data])]
+            responses=[FetchableTopicResponse(topic="t", topic_id=answered_id, partitions=[data])]
         )
 
 
-def fetched(leader: Leader, start: int, end: int, *, patience_ms: float = 2000) -> list[int]:
+def fetched(leader: Leader, start: int, end: int, *, patience_ms: float = 60_000) -> list[int]:
     async def conversation() -> list[int]:
         values: list[int] = []
         async with (
@@ -120,6 +123,13 @@ def test_a_passing_failure_is_passed(failure: Any) -> None:
 def test_a_leader_is_waited_for() -> None:
     leader = Leader()
     leader.served = False
+    assert fetched(leader, 0, 4) == list(range(4))
+
+
+def test_an_answer_about_a_topic_that_is_gone_is_passed() -> None:
+    """A topic may be deleted and made anew while a poll is under way."""
+    leader = Leader()
+    leader.stale_id = bytes(reversed(ID))
     assert fetched(leader, 0, 4) == list(range(4))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import signal
 import subprocess
@@ -139,7 +140,7 @@ def arguments(**given: Any) -> argparse.Namespace:
 
 def test_a_line_becomes_a_row() -> None:
     assert row_reader(arguments())(b"a:b", 5) == (5, None, b"a:b", ())
-    keyed = row_reader(arguments(key_separator=b":", null_marker="", timestamp=9))
+    keyed = row_reader(arguments(key_separator=b":", null_marker=b"", timestamp=9))
     assert keyed(b"a:", 5) == (9, b"a", None, ())
     assert keyed(b":b:c", 5) == (9, None, b"b:c", ())
 
@@ -182,3 +183,20 @@ def test_interruption_of_a_silent_source_is_quiet(barnabas_bootstrap: str, topic
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=30)
     assert (process.returncode, err) == (130, b"")
+
+
+def test_bytes_that_are_not_text_pass_through_arguments(
+    barnabas: Any, produce: Any, topic: str
+) -> None:
+    """A shell passes any byte; a header's name alone must be text."""
+    odd = os.fsdecode(b"\xff")
+    marked = produce(
+        topic, "k:x\n", "--header", f"h={odd}", "--key-separator", ":", "--null-marker", odd
+    )
+    assert marked.code == 0, marked.err
+    (record,) = consumed(barnabas, topic)
+    assert record["headers"] == [["h", {"base64": "/w=="}]]
+    refused = produce(topic, "x\n", "--header", f"{odd}=v")
+    assert refused.code == 2
+    assert "is not UTF-8" in refused.err
+    assert barnabas("topics", "create", odd).code == 1
