@@ -220,9 +220,10 @@ class CoordinatorHost(ABC, Generic[M]):
     async def _load(self, shard: Shard[M]) -> None:
         """Replay a partition, letting others run between pieces."""
         log = shard.partition.log
-        offset, end = log.log_start_offset, log.log_end_offset
+        offset = log.log_start_offset
         try:
-            while offset < end:
+            # The end moves: transactions end here also while their offsets are being loaded.
+            while offset < log.log_end_offset and self.is_current(shard):
                 piece = log.read(offset, self._load_bytes)
                 data = piece.read()
                 piece.release()
@@ -239,7 +240,7 @@ class CoordinatorHost(ABC, Generic[M]):
             return
         if self.is_current(shard):
             # What was loaded may not have reached the followers: nobody is told of it before.
-            shard.required = end
+            shard.required = log.log_end_offset
             self._finish_loading(shard)
 
     def _replay_batch(self, machine: M, data: bytes, header: BatchHeader, position: int) -> None:

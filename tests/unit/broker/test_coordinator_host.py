@@ -20,15 +20,22 @@ from tests.unit.broker.serving import Serving, Wire, create_topic, wait_for
 from tests.unit.log.conftest import FaultyFiles
 
 from barnabas.broker.broker import Broker
+from barnabas.broker.markers import Ending, write_markers
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import StorageError
+from barnabas.model.ids import TopicPartition
 from barnabas.wire.messages.describe_groups import DescribeGroupsRequest
 from barnabas.wire.messages.heartbeat import HeartbeatRequest
 from barnabas.wire.messages.join_group import JoinGroupRequest
 from barnabas.wire.messages.list_groups import ListGroupsRequest
 from barnabas.wire.messages.offset_commit import OffsetCommitRequest
-from barnabas.wire.messages.offset_fetch import OffsetFetchRequest
+from barnabas.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
 from barnabas.wire.messages.sync_group import SyncGroupRequest
+from barnabas.wire.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
 
 
 def flush_all(broker: Broker) -> None:
@@ -118,6 +125,48 @@ def test_what_cannot_be_read_stays_unavailable(tmp_path: Path) -> None:
         serving.expect_line("cannot load __consumer_offsets")
         with serving.connect() as wire:
             assert commit(wire, "g", {("t", 0): 5}) == [ErrorCode.COORDINATOR_LOAD_IN_PROGRESS]
+
+
+def test_a_transaction_that_ends_while_its_offsets_are_loaded(tmp_path: Path) -> None:
+    """Its marker is written behind the end that loading began with, and counts all the same."""
+    options = {**COORDINATED, "transaction.partition.verification.enable": "false"}
+    with Serving(tmp_path, options) as serving, serving.connect() as wire:
+        create_topic(wire, "t", 2)
+        find(wire, "g")
+        offset = TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=7)
+        in_transaction = TxnOffsetCommitRequest(
+            transactional_id="x",
+            group_id="g",
+            producer_id=1,
+            producer_epoch=0,
+            topics=[TxnOffsetCommitRequestTopic(name="t", partitions=[offset])],
+        )
+        answer = wire.ask(in_transaction, 3)
+        assert answer.topics[0].partitions[0].error_code == 0
+        for _ in range(20):
+            assert commit(wire, "g", {("t", 1): 3}) == [0]
+        groups, loop = serving.broker.groups, serving.broker.loop
+        ended: list[bool] = []
+
+        def end_transaction(partition: TopicPartition) -> None:
+            ending = Ending(1, 0, committed=True, coordinator_epoch=0)
+            write_markers(serving.broker, ending, [partition], lambda _: None)
+            ended.append(groups.is_loading)
+
+        def load_slowly() -> None:
+            groups._load_bytes = 1  # a batch at a time
+            partition = groups.shard("g").partition
+            groups._lead(partition)
+            loop.call_soon(loop.call_soon, end_transaction, partition.topic_partition)
+
+        serving.inside(load_slowly)
+        serving.wait_inside(lambda: ended and not groups.is_loading, "the group is loaded")
+        assert ended == [True]
+        asked = OffsetFetchRequestTopic(name="t", partition_indexes=[0])
+        (topic,) = wire.ask(
+            OffsetFetchRequest(group_id="g", topics=[asked], require_stable=True), 7
+        ).topics
+        assert (topic.partitions[0].error_code, topic.partitions[0].committed_offset) == (0, 7)
 
 
 def test_answers_wait_until_their_records_are_safe_and_keep_their_order(tmp_path: Path) -> None:
