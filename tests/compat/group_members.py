@@ -2,9 +2,11 @@
 
 A `Ledger` is told of everything that members do: it knows who owns which partition, and notes it
 when two own one at once, when a record is passed over, and when a committed offset goes back.
-`drive` gives every member its turn until something holds. One thread drives all, so what the
-ledger hears is in the order in which it happened. A member that has a thread of its own tells the
-ledger of a thing before it does the next, which is order enough.
+`drive` gives every member its turn until something holds. Members of other libraries act in a
+thread of their own (`Life`): a join of theirs may wait for another member, and so may what waits
+behind the join on its connection (a commit, a farewell), so a thread that has several of them in
+its hands can lock itself up. Each tells the ledger of a thing before it does the next, which is
+order enough.
 """
 
 from __future__ import annotations
@@ -19,6 +21,9 @@ from tests.compat.samples import until_deadline
 Place = tuple[str, int]
 """A topic and a partition number."""
 
+SESSION_TIMEOUT_MS = 15_000
+"""For members that are not to be given up, however long the machine is busy with something else."""
+
 
 class Member(Protocol):
     """Somebody in a group."""
@@ -27,6 +32,69 @@ class Member(Protocol):
 
     def step(self) -> None:
         """Do a little, and come back soon."""
+
+    def leave(self, others: Sequence[Member]) -> None:
+        """Go, while the others are driven on."""
+
+
+class Life:
+    """A thread in which a member takes turns until it is told to end, and then departs.
+
+    Whatever fails in it is raised by `check`.
+    """
+
+    def __init__(self, name: str, turn: Callable[[], None], depart: Callable[[], None]) -> None:
+        self._turn = turn
+        self._depart = depart
+        self._ending = threading.Event()
+        self._pausing = False
+        self.is_paused = False
+        self._failure: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    def begin(self) -> None:
+        """Take the first turn; the member must be complete by now."""
+        self._thread.start()
+
+    def check(self) -> None:
+        """Raise what has failed, and leave the thread some time."""
+        if self._failure is not None:
+            raise self._failure
+        self._ending.wait(0.001)
+
+    def pause(self) -> None:
+        """Take no turn after the one under way; `is_paused` tells when that is over."""
+        self._pausing = True
+
+    def resume(self) -> None:
+        """Take turns again."""
+        self._pausing = self.is_paused = False
+
+    def end(self) -> None:
+        """Let the turn under way be the last."""
+        self._ending.set()
+
+    def has_ended(self) -> bool:
+        """Tell whether the member has departed; raise what failed in its life."""
+        self._thread.join(0.005)
+        if self._thread.is_alive():
+            return False
+        self.check()
+        return True
+
+    def _run(self) -> None:
+        try:
+            try:
+                while not self._ending.is_set():
+                    if self._pausing:
+                        self.is_paused = True
+                        self._ending.wait(0.005)
+                    else:
+                        self._turn()
+            finally:
+                self._depart()
+        except BaseException as failure:  # noqa: BLE001 - whoever looks at the member raises it
+            self._failure = failure
 
 
 class Ledger:
@@ -96,7 +164,8 @@ class Ledger:
 
     def shares(self, members: Sequence[Member]) -> list[int]:
         """Return how many partitions each member owns, the smallest share first."""
-        return sorted(len(self.of(member.name)) for member in members)
+        with self._lock:
+            return sorted(len(self.of(member.name)) for member in members)
 
     def has_read(self, places: Iterable[Place], count: int) -> bool:
         """Tell whether the first `count` records of every partition were processed."""

@@ -17,7 +17,7 @@ from aiokafka import (
     errors,
 )
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
-from tests.compat.group_members import Ledger, Place
+from tests.compat.group_members import SESSION_TIMEOUT_MS, Ledger, Place
 from tests.compat.samples import until_deadline
 
 pytestmark = pytest.mark.compat
@@ -57,15 +57,18 @@ class AioMember(ConsumerRebalanceListener):  # type: ignore[misc]  # it has no t
             client_id=name,
             enable_auto_commit=False,
             auto_offset_reset="earliest",
-            session_timeout_ms=500 if name == "silent" else 6000,  # it alone is to be given up
+            # One alone is to be given up, in no less time than a busy machine may need.
+            session_timeout_ms=6000 if name == "silent" else SESSION_TIMEOUT_MS,
             heartbeat_interval_ms=50,
             fetch_max_wait_ms=50,
             max_poll_interval_ms=60_000,
         )
         self._topic = topic
+        self._leaving = False
 
     async def on_partitions_assigned(self, assigned: Any) -> None:
-        self.ledger.assigned(self.name, [tuple(each) for each in assigned])
+        if not self._leaving:  # it ends a join that is under way, and then goes
+            self.ledger.assigned(self.name, [tuple(each) for each in assigned])
 
     async def on_partitions_revoked(self, revoked: Any) -> None:
         self.ledger.revoked(self.name, [tuple(each) for each in revoked])
@@ -73,6 +76,11 @@ class AioMember(ConsumerRebalanceListener):  # type: ignore[misc]  # it has no t
     async def start(self) -> None:
         self.consumer.subscribe([self._topic], listener=self)
         await self.consumer.start()
+
+    async def stop(self) -> None:
+        self._leaving = True
+        self.ledger.vanished(self.name)  # before the others hear of it and share what it had
+        await self.consumer.stop()
 
     async def step(self) -> None:
         polled = await self.consumer.getmany(timeout_ms=20)
@@ -103,8 +111,7 @@ async def member_of(*arguments: Any) -> AsyncIterator[AioMember]:
     try:
         yield member
     finally:
-        await member.consumer.stop()
-        member.ledger.vanished(member.name)
+        await member.stop()
 
 
 def test_members_come_and_go(quick_bootstrap: str, name: str) -> None:
@@ -133,18 +140,17 @@ def test_a_member_that_falls_silent_loses_its_partitions_and_comes_back(
 ) -> None:
     """Its loop stands still for longer than its session, so not even heartbeats leave."""
     ledger, group = Ledger(), f"group-of-{name}"
-    settled, frozen, taken_over = threading.Event(), threading.Event(), threading.Event()
+    settled, frozen, taken_over, over = (threading.Event() for _ in range(4))
     failures: list[BaseException] = []
 
     async def silent() -> None:
         async with member_of(quick_bootstrap, group, ledger, "silent", name) as member:
-            await drive([member], settled.is_set, "both share")
+            await drive([member], settled.is_set, "both share, and all is processed")
             ledger.vanished("silent")
             frozen.set()
-            assert taken_over.wait(30)  # nothing runs on this loop meanwhile
+            assert taken_over.wait(120)  # nothing runs on this loop meanwhile
             await drive([member], lambda: len(ledger.of("silent")) == 2, "it has a share again")
-            settled.clear()
-            await drive([member], settled.is_set, "the other one has seen it")
+            await drive([member], over.is_set, "the other one has seen it")
 
     def in_thread() -> None:
         try:
@@ -161,20 +167,24 @@ def test_a_member_that_falls_silent_loses_its_partitions_and_comes_back(
             async with member_of(quick_bootstrap, group, ledger, "awake", name) as awake:
                 owned = lambda: (len(ledger.of("awake")), len(ledger.of("silent")))  # noqa: E731
                 await drive([awake], lambda: owned() == (2, 2), "both share")
+                done = dict.fromkeys(wanted, 5)
+                # Also by the silent one: what it had fetched it would process when it wakes up.
+                await drive([awake], lambda: ledger.committed == done, "all is processed")
                 settled.set()
                 await drive([awake], frozen.is_set, "the other one stands still")
                 await drive([awake], lambda: owned() == (4, 0), "what was silent is taken over")
                 taken_over.set()
                 await drive([awake], lambda: owned() == (2, 2), "both share again")
-                done = dict.fromkeys(wanted, 5)
-                await drive([awake], lambda: ledger.committed == done, "all is processed")
-                settled.set()
+                await produce(quick_bootstrap, wanted, 5)
+                done = dict.fromkeys(wanted, 10)
+                await drive([awake], lambda: ledger.committed == done, "what is new is, too")
         finally:
-            settled.set()
-            taken_over.set()
-            thread.join(30)
+            for event in (settled, taken_over, over):
+                event.set()
+            thread.join(60)
+        assert not thread.is_alive()
         assert failures == []
-        assert ledger.has_read(wanted, 5)
+        assert ledger.has_read(wanted, 10)
         ledger.check()
 
     run(test())

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from confluent_kafka import ConsumerGroupState, ConsumerGroupType, KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 from tests.compat.conftest import QUICK
+from tests.compat.group_members import drive
+from tests.compat.samples import until_deadline
 from tests.compat.test_groups_confluent_kafka import Crowd, create, places, produce
 from tools.apache_kafka import Distribution, Unavailable
 from tools.processes import start_barnabas
@@ -47,6 +50,16 @@ def crowd(quick_bootstrap: str, name: str) -> Iterator[Crowd]:
     yield crowd
     crowd.close()
     crowd.ledger.check()
+
+
+def stable(crowd: Crowd, admin: AdminClient) -> Any:
+    """Describe the group once every member has said, in a heartbeat, that it has its share."""
+    for _ in until_deadline("the group is stable"):
+        described = admin.describe_consumer_groups([crowd.group])[crowd.group].result(30)
+        if described.state is ConsumerGroupState.STABLE:
+            break
+        drive(crowd.members, lambda: True, "one more turn")
+    return described
 
 
 @pytest.mark.parametrize("count", [1, 2, 7])
@@ -96,8 +109,7 @@ def test_a_group_is_described_and_changes_its_type_when_it_is_empty(
     crowd.settle(wanted, "two members share")
     crowd.read(wanted, 3, "all records are processed")
     admin = AdminClient({"bootstrap.servers": crowd.bootstrap})
-    described = admin.describe_consumer_groups([crowd.group])[crowd.group].result(30)
-    assert described.state is ConsumerGroupState.STABLE
+    described = stable(crowd, admin)
     assert described.type is ConsumerGroupType.CONSUMER
     owned = {
         member.client_id: places(member.assignment.topic_partitions) for member in described.members
@@ -135,7 +147,6 @@ def test_a_group_rolls_from_one_protocol_to_the_other_and_back(
             crowd.leave(crowd.members[0])
             crowd.settle(wanted, "the others share what one left")
             crowd.read(wanted, count, "all records are processed, and committed")
-        described = admin.describe_consumer_groups([crowd.group])[crowd.group].result(30)
-        assert described.state is ConsumerGroupState.STABLE
+        described = stable(crowd, admin)
         assert len(described.members) == 3
         assert described.type is (kind or ConsumerGroupType.CLASSIC)

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import itertools
 import re
-import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
-from tests.compat.group_members import Ledger, Place, drive
+from tests.compat.group_members import (
+    SESSION_TIMEOUT_MS,
+    Ledger,
+    Life,
+    Member,
+    Place,
+    drive,
+)
 from tests.compat.samples import until_deadline
 
 with warnings.catch_warnings():
@@ -32,8 +38,8 @@ pytestmark = pytest.mark.compat
 class PythonMember(ConsumerRebalanceListener):  # type: ignore[misc]  # it has no types
     """A member that commits what it has processed after every poll.
 
-    It has a thread of its own: kafka-python forgets that it has joined its group, and begins anew,
-    when that happens between two polls.
+    Its polls are long: kafka-python forgets that it has joined its group, and begins anew, when
+    the join ends between two polls.
     """
 
     def __init__(self, bootstrap: str, group: str, ledger: Ledger, name: str, **more: Any) -> None:
@@ -42,7 +48,7 @@ class PythonMember(ConsumerRebalanceListener):  # type: ignore[misc]  # it has n
         self._owed: dict[TopicPartition, int] = {}
         """What was processed and not committed yet: a rebalance under way refuses commits, and who
         keeps a partition through it does not read its records again."""
-        self.poll_ms = more.pop("poll_ms", 50)
+        self._poll_ms = more.pop("poll_ms", 1000)
         topics, pattern = more.pop("topics", []), more.pop("pattern", None)
         self.consumer = KafkaConsumer(
             bootstrap_servers=bootstrap,
@@ -50,17 +56,15 @@ class PythonMember(ConsumerRebalanceListener):  # type: ignore[misc]  # it has n
             client_id=name,
             enable_auto_commit=False,
             auto_offset_reset="earliest",
-            session_timeout_ms=6000,
+            session_timeout_ms=SESSION_TIMEOUT_MS,
             heartbeat_interval_ms=50,
             fetch_max_wait_ms=50,
             metadata_max_age_ms=200,
             **more,
         )
         self.consumer.subscribe(topics=topics, pattern=pattern, listener=self)
-        self._ending = threading.Event()
-        self._failure: Exception | None = None
-        self._thread = threading.Thread(target=self._run, name=name)
-        self._thread.start()
+        self.life = Life(name, self._turn, self._depart)
+        self.life.begin()
 
     def on_partitions_assigned(self, assigned: Any) -> None:
         self.ledger.assigned(self.name, [tuple(each) for each in assigned])
@@ -71,26 +75,14 @@ class PythonMember(ConsumerRebalanceListener):  # type: ignore[misc]  # it has n
         self.ledger.revoked(self.name, [tuple(each) for each in revoked])
 
     def step(self) -> None:
-        """See that its thread is well, and leave it some time."""
-        if self._failure is not None:
-            raise self._failure
-        self._ending.wait(0.005)
+        self.life.check()
 
-    def close(self) -> None:
-        self._ending.set()
-        self._thread.join()
-        self.consumer.close()
-        self.ledger.vanished(self.name)
-
-    def _run(self) -> None:
-        try:
-            while not self._ending.is_set():
-                self._turn()
-        except Exception as failure:  # noqa: BLE001 - the next step raises it
-            self._failure = failure
+    def leave(self, others: Sequence[Member] = ()) -> None:
+        self.life.end()
+        drive(others, self.life.has_ended, f"{self.name} has left")
 
     def _turn(self) -> None:
-        polled = self.consumer.poll(timeout_ms=self.poll_ms)
+        polled = self.consumer.poll(timeout_ms=self._poll_ms)
         for partition, records in polled.items():
             for record in records:
                 self.ledger.read(self.name, tuple(partition), record.offset)
@@ -106,6 +98,10 @@ class PythonMember(ConsumerRebalanceListener):  # type: ignore[misc]  # it has n
         for partition, offset in self._owed.items():
             self.ledger.has_committed(tuple(partition), offset)
         self._owed.clear()
+
+    def _depart(self) -> None:
+        self.ledger.vanished(self.name)  # before the others hear of it and share what it had
+        self.consumer.close()
 
 
 @pytest.fixture
@@ -146,7 +142,9 @@ def join(quick_bootstrap: str, name: str) -> Iterator[Any]:
 
     yield new
     for member in members:
-        member.close()
+        member.life.end()
+    for member in members:
+        member.leave()
     ledger.check()
 
 
@@ -164,7 +162,7 @@ def test_members_come_and_go(
     members.append(join(**more))
     drive(members, lambda: ledger.shares(members) == [2, 2, 2], "three members share")
     gone = members.pop(0)
-    gone.close()
+    gone.leave(members)
     drive(members, lambda: ledger.shares(members) == [3, 3], "two members share again")
     produce(quick_bootstrap, wanted, 10)
     drive(
@@ -280,7 +278,7 @@ def test_offsets_are_committed_with_their_transaction(
     )
     partition = TopicPartition(name, 0)
     for _ in until_deadline("records"):
-        if consumer.poll(timeout_ms=100):
+        if consumer.poll(timeout_ms=1000):
             break
     producer = transactional(quick_bootstrap, name)
     for offset, commits, expected in ((3, False, None), (4, True, 4), (5, False, 4)):
@@ -290,8 +288,11 @@ def test_offsets_are_committed_with_their_transaction(
         )
         if commits:
             producer.commit_transaction()
+            for _ in until_deadline("the marker's offset counts"):
+                if consumer.committed(partition) == expected:
+                    break
         else:
             producer.abort_transaction()
-        assert consumer.committed(partition) == expected
+            assert consumer.committed(partition) == expected
     producer.close(timeout=5)
     consumer.close()

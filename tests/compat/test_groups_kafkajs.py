@@ -46,19 +46,19 @@ def act(quick_bootstrap: str) -> Act:
     return run
 
 
-@pytest.mark.parametrize("members", [1, 2])
+@pytest.mark.parametrize("members", [1, 2, 7])
 def test_members_share_a_topic_and_commit(act: Act, name: str, members: int) -> None:
     group = f"group-of-{name}"
-    act("create", topic=name, partitions=4)
-    values = [{"partition": number % 4, "value": str(number)} for number in range(40)]
+    act("create", topic=name, partitions=8)
+    values = [{"partition": number % 8, "value": str(number)} for number in range(80)]
     act("send", topic=name, messages=values)
-    answer = act("group", topic=name, groupId=group, members=members, count=40)
-    everything = {(partition, offset) for partition in range(4) for offset in range(10)}
+    answer = act("group", topic=name, groupId=group, members=members, count=80)
+    everything = {(partition, offset) for partition in range(8) for offset in range(10)}
     assert {tuple(each) for each in answer["seen"]} == everything
     owned = [partition for share in answer["owned"] for partition in share]
-    assert sorted(owned) == [0, 1, 2, 3]
+    assert sorted(owned) == list(range(8))
     committed = {each["partition"]: each["offset"] for each in answer["offsets"]}
-    assert committed == dict.fromkeys(range(4), "10")
+    assert committed == dict.fromkeys(range(8), "10")
     # The next life of the group begins where this one ended.
     act("send", topic=name, messages=[{"partition": 0, "value": "late"}])
     again = act("group", topic=name, groupId=group, members=1, count=1)

@@ -7,7 +7,12 @@ const { Kafka, CompressionCodecs, CompressionTypes, ConfigResourceTypes, logLeve
 CompressionCodecs[CompressionTypes.Snappy] = require('kafkajs-snappy')
 
 const [bootstrap, act] = process.argv.slice(2)
-const kafka = new Kafka({ brokers: [bootstrap], logLevel: logLevel.NOTHING, retry: { retries: 3 } })
+const kafka = new Kafka({
+  brokers: [bootstrap],
+  logLevel: logLevel.NOTHING,
+  retry: { retries: 3 },
+  connectionTimeout: 30000, // of a machine that may be busy; it is 1000 by default
+})
 
 async function withClient(client, use) {
   await client.connect()
@@ -91,18 +96,29 @@ const acts = {
       return offsets
     })
   },
-  // Members read a topic together until they have seen `count` messages, then leave.
+  // Members read a topic together until they have seen `count` messages and committed what they saw,
+  // and each has a share of the topic's partitions that is nobody else's; then they leave.
   group: async ({ topic, groupId, members, count }) => {
-    const seen = []
+    const seen = new Map() // what a rebalance hands over uncommitted is seen twice
+    const committed = {}
     const owned = {}
+    const { topics } = await withAdmin(admin => admin.fetchTopicMetadata({ topics: [topic] }))
+    const partitionCount = topics[0].partitions.length
     const consumers = Array.from({ length: members }, () =>
-      kafka.consumer({ groupId, sessionTimeout: 6000, heartbeatInterval: 100, maxWaitTimeInMs: 50 })
+      kafka.consumer({ groupId, sessionTimeout: 15000, heartbeatInterval: 100, maxWaitTimeInMs: 50 })
     )
     let finish
     const done = new Promise(resolve => (finish = resolve))
     const check = () => {
       const shares = Object.values(owned)
-      if (seen.length >= count && shares.length === members && shares.every(share => share.length)) finish()
+      const all = shares.flat()
+      const isShared =
+        shares.length === members &&
+        shares.every(share => share.length) &&
+        all.length === partitionCount &&
+        new Set(all).size === partitionCount
+      const isCommitted = [...seen.values()].every(([partition, offset]) => committed[partition] > offset)
+      if (seen.size >= count && isShared && isCommitted) finish()
     }
     await Promise.all(
       consumers.map(async (consumer, number) => {
@@ -110,12 +126,16 @@ const acts = {
           owned[number] = payload.memberAssignment[topic] || []
           check()
         })
+        consumer.on(consumer.events.COMMIT_OFFSETS, ({ payload }) => {
+          for (const { partition, offset } of payload.topics[0].partitions) committed[partition] = Number(offset)
+          check()
+        })
         await consumer.connect()
         await consumer.subscribe({ topics: [topic], fromBeginning: true })
         await consumer.run({
           eachMessage: async ({ partition, message }) => {
-            seen.push([partition, Number(message.offset)])
-            check()
+            const place = [partition, Number(message.offset)]
+            seen.set(place.join(), place)
           },
         })
       })
@@ -123,7 +143,7 @@ const acts = {
     await done
     await Promise.all(consumers.map(consumer => consumer.disconnect()))
     const offsets = await withAdmin(admin => admin.fetchOffsets({ groupId, topics: [topic] }))
-    return { seen, owned: Object.values(owned), offsets: offsets[0].partitions }
+    return { seen: [...seen.values()], owned: Object.values(owned), offsets: offsets[0].partitions }
   },
   transactions: ({ topic, transactionalId, steps }) => {
     const producer = kafka.producer({ transactionalId, idempotent: true, maxInFlightRequests: 1 })
