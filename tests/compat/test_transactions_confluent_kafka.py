@@ -149,7 +149,7 @@ def test_a_second_producer_of_one_id_fences_the_first(quick_bootstrap: str, name
 
 def test_a_transaction_past_its_timeout_is_aborted(quick_bootstrap: str, name: str) -> None:
     create(quick_bootstrap, name)
-    slow = transactional(quick_bootstrap, name, transaction_timeout_ms=3000)
+    slow = transactional(quick_bootstrap, name, transaction_timeout_ms=8000)
     slow.begin_transaction()
     slow.produce(name, value=b"too slow")
     assert slow.flush(30) == 0
