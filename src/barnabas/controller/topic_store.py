@@ -34,6 +34,10 @@ from barnabas.model.errors import RequestError
 from barnabas.model.ids import Uuid, new_uuid
 
 
+REQUEST_BYTES_MAX = 512 * 1024
+"""Of data; a ZooKeeper server takes no request larger than a mebibyte."""
+
+
 @dataclass(frozen=True, slots=True)
 class NewTopic:
     """A topic to create; counts are resolved, -1 is gone."""
@@ -75,14 +79,18 @@ class TopicStore:
             check_counts(topic.partitions, topic.replication_factor, len(brokers))
 
     async def create(self, topics: Sequence[NewTopic]) -> dict[str, Uuid]:
-        """Create topics that `check` approved, all or none; return their ids."""
+        """Create topics that `check` approved; return their ids.
+
+        They are created all or none, as far as one request may carry them.
+        """
         ids: dict[str, Uuid] = {}
-        operations: list[Operation] = []
+        creations: list[list[Operation]] = []
         for topic in topics:
             ids[topic.name] = topic.topic_id or new_uuid(self._random_bytes)
-            operations += await self._creation(topic, ids[topic.name])
+            creations.append(await self._creation(topic, ids[topic.name]))
         try:
-            await self._tree.multi(operations)
+            for operations in _requests(creations):
+                await self._tree.multi(operations)
         except NodeExists as clash:
             raise _exists(clash.path.rsplit("/", 1)[-1]) from clash
         return ids
@@ -189,6 +197,20 @@ class TopicStore:
             await self._tree.create(f"{nodes.DELETE_TOPICS}/{name}")
         except NodeExists:
             return  # asked for already
+
+
+def _requests(creations: Sequence[Sequence[Operation]]) -> list[list[Operation]]:
+    """Gather the operations of topics into as few requests as may carry them."""
+    requests: list[list[Operation]] = []
+    filled = REQUEST_BYTES_MAX
+    for creation in creations:
+        size = sum(len(each.data) for each in creation if isinstance(each, Create | Set))
+        if filled + size > REQUEST_BYTES_MAX:
+            requests.append([])
+            filled = 0
+        requests[-1] += creation
+        filled += size
+    return requests
 
 
 def _racks(brokers: Mapping[int, BrokerView]) -> dict[int, str | None]:

@@ -22,6 +22,7 @@ from barnabas.coordination.contract import (
     DATA_SIZE_MAX,
     BadVersion,
     Coordination,
+    CoordinationError,
     Create,
     Delete,
     Found,
@@ -63,6 +64,11 @@ T = TypeVar("T")
 
 READS_PER_REQUEST = 500
 """A request is bounded by the server at a mebibyte; its answer is not, but it holds up others."""
+
+LARGE_BYTES = 1_000_000
+"""More than this, a server whose jute.maxbuffer is the default may not take: it says nothing, and
+ends the connection.
+"""
 
 
 class ZooKeeperCoordination(Coordination):
@@ -261,6 +267,7 @@ class ZooKeeperCoordination(Coordination):
                 done = await outcome(self, operations, before)
                 if done is not None:
                     return done if whole else done[0]
+                _check_size(operations)
                 continue
             except errors.ZookeeperError as met:
                 index, failure = 0, met
@@ -297,6 +304,20 @@ def _check(operation: Operation) -> None:
         raise InvalidValueError(f"{path}: {size} bytes of data; at most {DATA_SIZE_MAX}")
     if isinstance(operation, Delete) and path == "/":
         raise InvalidValueError("the root cannot be deleted")
+
+
+def _check_size(operations: Sequence[Operation]) -> None:
+    """Refuse to send a large request again that was not done: each time all others suffer."""
+    size = sum(
+        len(each.path) + (len(each.data) if isinstance(each, Create | Set) else 0)
+        for each in operations
+    )
+    if size > LARGE_BYTES:
+        raise CoordinationError(
+            operations[0].path,
+            f"ZooKeeper did not answer a request of {size:,} bytes; it takes no more than its "
+            "jute.maxbuffer, by default 1,048,575",
+        )
 
 
 def _result(value: Any) -> Result:

@@ -12,6 +12,7 @@ from tests.unit.controller.trees import prepared
 from barnabas.controller import nodes
 from barnabas.controller.cluster import BrokerView, ClusterView, TopicView
 from barnabas.controller.topic_store import NewTopic, TopicStore
+from barnabas.coordination.contract import Create, Operation, Result, Set
 from barnabas.coordination.memory import MemoryCoordination
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
@@ -119,6 +120,33 @@ def test_creation_is_all_or_none() -> None:
         assert refusal.value.code is ErrorCode.TOPIC_ALREADY_EXISTS
         assert await desk.tree.exists(nodes.topic_path("a")) is None
         assert await desk.tree.exists("/config/topics/a") is None
+
+    asyncio.run(story())
+
+
+def test_many_large_topics_take_several_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A ZooKeeper server ends the connection where a request is larger than a mebibyte."""
+
+    async def story() -> None:
+        desk = await Desk.open()
+        sizes: list[int] = []
+        multi = desk.tree.multi
+
+        async def measured(operations: Sequence[Operation]) -> list[Result]:
+            written = [each for each in operations if isinstance(each, Create | Set)]
+            sizes.append(sum(len(each.path) + len(each.data) for each in written))
+            return await multi(operations)
+
+        monkeypatch.setattr(desk.tree, "multi", measured)
+        topics = [NewTopic(f"t{number}", 10_000, 3) for number in range(12)]
+        await desk.store.create(topics)
+        assert len(sizes) > 1
+        assert max(sizes) < 1_000_000
+        for topic in topics:
+            assert len((await desk.assignment(topic.name)).replicas) == 10_000
+        sizes.clear()
+        await desk.store.create([NewTopic(f"small-{number}", 1, 1) for number in range(100)])
+        assert len(sizes) == 1
 
     asyncio.run(story())
 

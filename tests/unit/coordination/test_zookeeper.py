@@ -11,6 +11,7 @@ import pytest
 
 from barnabas.coordination.contract import (
     Check,
+    CoordinationError,
     Create,
     Delete,
     Event,
@@ -483,4 +484,22 @@ async def test_a_node_among_many_that_may_not_be_read_is_named(zookeeper, chroot
     with pytest.raises(NoPermission, match="/config/users/u"):
         await stranger.get_many(["/open", "/config/users/u"])
     for session in (owner, stranger):
+        await session.close()
+
+
+async def test_a_request_that_is_too_large_for_the_server_is_not_sent_for_ever(zookeeper_classpath):
+    """The server ends the connection: asked again and again, nobody's answers would come through."""
+    # What a server takes by default; the last word on its command line counts.
+    by_default = ["-Djute.maxbuffer=1048575"]
+    with ZooKeeperServer(zookeeper_classpath, java_options=by_default) as server:
+        session = await connect(server.address)
+        for path in ("/a", "/b"):
+            await session.create(path)
+        half = b"x" * 600_000
+        async with asyncio.timeout(PATIENCE_S):
+            with pytest.raises(CoordinationError, match=r"1,200,004 bytes.*jute\.maxbuffer"):
+                await session.multi([Set("/a", half), Set("/b", half)])
+            await session.set("/a", half)
+        assert (await session.get("/a"))[0] == half
+        assert (await session.get("/b"))[0] == b""
         await session.close()
