@@ -33,9 +33,9 @@ from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import Uuid, new_uuid
 
-
+NODE_BYTES_MAX = 1_000_000
 REQUEST_BYTES_MAX = 512 * 1024
-"""Of data; a ZooKeeper server takes no request larger than a mebibyte."""
+"""Of data, for several topics; a ZooKeeper server takes no request larger than a mebibyte."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,8 @@ class TopicStore:
         operations: list[Operation] = [
             Set(config_path, config) if left else Create(config_path, config),
             Create(
-                nodes.topic_path(topic.name), nodes.TopicAssignment(topic_id, replicas).encode()
+                nodes.topic_path(topic.name),
+                _encoded(topic.name, nodes.TopicAssignment(topic_id, replicas)),
             ),
         ]
         if topic.leader_epochs:
@@ -153,11 +154,12 @@ class TopicStore:
                 ErrorCode.REASSIGNMENT_IN_PROGRESS, f"topic {name!r} is being reassigned"
             )
         added = self._added(node, present, count, assignment)
+        grown = nodes.TopicAssignment(node.topic_id, {**node.replicas, **added})
+        data = _encoded(name, grown)
         if dry_run:
             return
-        grown = nodes.TopicAssignment(node.topic_id, {**node.replicas, **added})
         try:
-            await self._tree.set(path, grown.encode(), stat.version)
+            await self._tree.set(path, data, stat.version)
         except BadVersion as failure:
             raise RequestError(
                 ErrorCode.INVALID_REQUEST, f"topic {name!r} was changed meanwhile: ask again"
@@ -197,6 +199,18 @@ class TopicStore:
             await self._tree.create(f"{nodes.DELETE_TOPICS}/{name}")
         except NodeExists:
             return  # asked for already
+
+
+def _encoded(name: str, node: nodes.TopicAssignment) -> bytes:
+    """Return a topic's node; raise if no coordination service would take it."""
+    data = node.encode()
+    if len(data) > NODE_BYTES_MAX:
+        raise RequestError(
+            ErrorCode.INVALID_PARTITIONS,
+            f"{len(node.replicas)} partitions of topic {name!r}: a list of who holds them has "
+            f"{len(data)} bytes, and no more than {NODE_BYTES_MAX} can be kept",
+        )
+    return data
 
 
 def _requests(creations: Sequence[Sequence[Operation]]) -> list[list[Operation]]:

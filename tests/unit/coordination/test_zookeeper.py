@@ -488,7 +488,7 @@ async def test_a_node_among_many_that_may_not_be_read_is_named(zookeeper, chroot
 
 
 async def test_a_request_that_is_too_large_for_the_server_is_not_sent_for_ever(zookeeper_classpath):
-    """The server ends the connection: asked again and again, nobody's answers would come through."""
+    """The server ends the connection: asked for ever, nobody's answers would come through."""
     # What a server takes by default; the last word on its command line counts.
     by_default = ["-Djute.maxbuffer=1048575"]
     with ZooKeeperServer(zookeeper_classpath, java_options=by_default) as server:
