@@ -28,7 +28,6 @@ _LOGICAL = {
     "timestamp-micros": "TIMESTAMP",
     "local-timestamp-millis": "TIMESTAMP_NTZ",
     "local-timestamp-micros": "TIMESTAMP_NTZ",
-    "uuid": "STRING",
 }
 _WIDER = {frozenset({"int", "long"}): "long", frozenset({"float", "double"}): "double"}
 
@@ -42,7 +41,7 @@ def avro_decoder(text: str) -> Callable[[bytes], Any]:
     """Return what reads one value; it raises whatever the bytes make it raise."""
     import fastavro
 
-    schema = fastavro.parse_schema(_parsed(text))
+    schema = _parsed(text)
 
     def decode(value: bytes) -> Any:
         source = io.BytesIO(value)
@@ -56,10 +55,30 @@ def avro_decoder(text: str) -> Callable[[bytes], Any]:
 
 
 def _parsed(text: str) -> Any:
+    """Return a schema whose names are whole: with their namespaces, where they are used, too."""
+    import fastavro
+    from fastavro.schema import SchemaParseException, UnknownType
+
     try:
-        return json.loads(text)
-    except ValueError as failure:
-        raise ConfigError(f"valueSchema={text}: not an Avro schema in JSON ({failure})") from None
+        return fastavro.parse_schema(_as_text(json.loads(text)))
+    except UnknownType as failure:
+        raise ConfigError(f"valueSchema: no Avro type {failure.name}") from None
+    except (ValueError, SchemaParseException, KeyError, TypeError) as failure:
+        why = f"lacks {failure}" if isinstance(failure, KeyError) else failure
+        raise ConfigError(f"valueSchema={text}: not an Avro schema in JSON ({why})") from None
+
+
+def _as_text(schema: Any) -> Any:
+    """Return a schema without `uuid`, which would be objects where the column has what they are."""
+    if isinstance(schema, list):
+        return [_as_text(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        name: _as_text(each)
+        for name, each in schema.items()
+        if (name, each) != ("logicalType", "uuid")
+    }
 
 
 def _ddl(schema: Any, named: dict[str, Any], inside: tuple[str, ...]) -> str:
@@ -77,6 +96,8 @@ def _ddl(schema: Any, named: dict[str, Any], inside: tuple[str, ...]) -> str:
         raise ConfigError(f"valueSchema: {schema!r} is not an Avro type")
     kind, logical = schema["type"], schema.get("logicalType")
     if logical == "decimal":
+        if "precision" not in schema:
+            raise ConfigError(f"valueSchema: {schema!r} needs a precision")
         return f"DECIMAL({schema['precision']}, {schema.get('scale', 0)})"
     if logical in _LOGICAL:
         return _LOGICAL[logical]

@@ -2,87 +2,66 @@
 
 Where that fails a batch is halved until the rows that are wrong stand alone: one bad record costs a
 few reads more, and rows are read by the same rules either way.
+
+Arrow reads lines, and a value need not be one: what it is given is looked at first, so that every
+line is one value and no value can pass for none, or for two.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Parse = Callable[["list[bytes]", "pa.StructType"], "pa.StructArray"]
-"""Reads texts as structs; raises ArrowInvalid where one of them is not what it should be."""
+Parse = Callable[["Sequence[bytes]", "pa.StructType"], "pa.StructArray"]
+"""Reads texts, of which there is at least one, as structs, one for each; raises ArrowInvalid where
+one of them is not what it should be."""
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_FIRST_BYTE = itemgetter(slice(1))
+_BREAKS_AS_BLANKS = bytes.maketrans(b"\r\n", b"  ")
 
 
-def read_lines(
+def read_texts(
     values: pa.BinaryArray, kind: pa.StructType, parse: Parse
 ) -> tuple[pa.Array, pa.Array]:
     """Return values as structs, and why those that are null could not be read."""
     import pyarrow as pa
 
-    texts = values.to_pylist()
-    errors: list[str | None] = [None] * len(texts)
-    present = [row for row, text in enumerate(texts) if text is not None]
-    found = _read([texts[row] for row in present], kind, parse, present, errors)
-    if len(present) < len(texts):
-        places = {row: number for number, row in enumerate(present)}
-        chosen = pa.array([places.get(row) for row in range(len(texts))], pa.int64())
-        found = found.take(chosen)
-    return found, pa.array(errors, pa.string())
+    found, errors = _read(values.drop_null().to_pylist(), kind, parse)
+    return spread(found, values), spread(pa.array(errors, pa.string()), values)
+
+
+def spread(found: pa.Array, values: pa.Array) -> pa.Array:
+    """Return what was found for the values that are not null, with a null for each that is."""
+    import pyarrow as pa
+
+    if not values.null_count:
+        return found
+    numbers = iter(range(len(found)))
+    places = [next(numbers) if present else None for present in values.is_valid().to_pylist()]
+    return found.take(pa.array(places, pa.int64()))
 
 
 def _read(
-    texts: list[bytes],
-    kind: pa.StructType,
-    parse: Parse,
-    rows: list[int],
-    errors: list[str | None],
-) -> pa.Array:
+    texts: list[bytes], kind: pa.StructType, parse: Parse
+) -> tuple[pa.Array, list[str | None]]:
     import pyarrow as pa
 
     if not texts:
-        return pa.array([], kind)
-    failure = "a line break stands inside of it"
-    if not any(b"\n" in text or b"\r" in text or not text.strip() for text in texts):
-        try:
-            found = parse(texts, kind)
-            if len(found) == len(texts):
-                return found
-            failure = "not one value but several"
-        except pa.ArrowInvalid as broken:
-            failure = str(broken)
-    if len(texts) == 1:
-        return _read_alone(texts[0], kind, parse, rows[0], errors, failure)
+        return pa.array([], kind), []
+    try:
+        return parse(texts, kind), [None] * len(texts)
+    except pa.ArrowInvalid as broken:
+        if len(texts) == 1:
+            return pa.nulls(1, kind), [str(broken) if texts[0].strip() else "empty"]
     half = len(texts) // 2
-    return pa.concat_arrays(
-        [
-            _read(texts[:half], kind, parse, rows[:half], errors),
-            _read(texts[half:], kind, parse, rows[half:], errors),
-        ]
-    )
-
-
-def _read_alone(
-    text: bytes, kind: pa.StructType, parse: Parse, row: int, errors: list[str | None], why: str
-) -> pa.Array:
-    import pyarrow as pa
-
-    if not text.strip():
-        why = "empty"
-    elif parse is parse_json and (b"\n" in text or b"\r" in text):
-        # Line breaks between the parts of an object mean nothing, and inside of its texts they
-        # are not allowed: blanks in their place read the same.
-        blank = text.replace(b"\r", b" ").replace(b"\n", b" ")
-        try:
-            found = parse([blank], kind)
-            if len(found) == 1:
-                return found
-        except pa.ArrowInvalid as broken:
-            why = str(broken)
-    errors[row] = why
-    return pa.nulls(1, kind)
+    first, first_errors = _read(texts[:half], kind, parse)
+    second, second_errors = _read(texts[half:], kind, parse)
+    return pa.concat_arrays([first, second]), first_errors + second_errors
 
 
 def read_strings(values: pa.BinaryArray) -> tuple[pa.Array, pa.Array]:
@@ -101,16 +80,20 @@ def read_strings(values: pa.BinaryArray) -> tuple[pa.Array, pa.Array]:
             errors.append(None)
         except UnicodeDecodeError as broken:
             texts.append(None)
-            errors.append(f"not UTF-8: {broken.reason} at byte {broken.start}")
+            errors.append(_not_utf8(broken))
     return pa.array(texts, pa.string()), pa.array(errors, pa.string())
 
 
-def parse_json(texts: list[bytes], kind: pa.StructType) -> pa.StructArray:
-    """Read objects, one for each text; fields that the schema does not have are passed over."""
+def _not_utf8(broken: UnicodeDecodeError) -> str:
+    return f"not UTF-8: {broken.reason} at byte {broken.start}"
+
+
+def parse_json(texts: Sequence[bytes], kind: pa.StructType) -> pa.StructArray:
+    """Read objects; fields that the schema does not have are passed over."""
     import pyarrow as pa
     from pyarrow import json
 
-    data = b"\n".join(texts)
+    data = _json_lines(texts)
     table = json.read_json(
         pa.BufferReader(data),
         read_options=json.ReadOptions(use_threads=False, block_size=len(data) + 1),
@@ -118,8 +101,45 @@ def parse_json(texts: list[bytes], kind: pa.StructType) -> pa.StructArray:
             explicit_schema=pa.schema(list(_readable(kind))), unexpected_field_behavior="ignore"
         ),
     )
+    if table.num_rows != len(texts):
+        raise pa.ArrowInvalid("not one value but several")
     found = _struct(table, _readable(kind))
     return found if found.type == kind else found.cast(kind)
+
+
+def _json_lines(texts: Sequence[bytes]) -> bytes:
+    """Return objects as lines; raise ArrowInvalid if one of them cannot be an object.
+
+    Arrow would take a byte that is not UTF-8 as it is, and of a lone `null` it dies.
+    """
+    import pyarrow as pa
+
+    data = b"\n".join(texts)
+    if not _are_objects(texts, data):
+        # Line breaks between the parts of an object mean nothing, and inside of its texts they
+        # are not allowed: blanks in their place read the same.
+        texts = [
+            text.removeprefix(_BYTE_ORDER_MARK).translate(_BREAKS_AS_BLANKS).strip(b" \t")
+            for text in texts
+        ]
+        data = b"\n".join(texts)
+        if not _are_objects(texts, data):
+            raise pa.ArrowInvalid("not a JSON object")
+    if not data.isascii():
+        try:
+            data.decode("utf-8")
+        except UnicodeDecodeError as broken:
+            raise pa.ArrowInvalid(_not_utf8(broken)) from broken
+    return data
+
+
+def _are_objects(texts: Sequence[bytes], data: bytes) -> bool:
+    """Tell whether each text is a line of `data`, and begins as an object does."""
+    return (
+        set(map(_FIRST_BYTE, texts)) == {b"{"}
+        and data.count(b"\n") < len(texts)
+        and b"\r" not in data
+    )
 
 
 def _readable(kind: Any) -> Any:
@@ -136,12 +156,16 @@ def _readable(kind: Any) -> Any:
     return kind
 
 
-def parse_csv(texts: list[bytes], kind: pa.StructType) -> pa.StructArray:
-    """Read lines, one for each text; their fields are the schema's in its order."""
+def parse_csv(texts: Sequence[bytes], kind: pa.StructType) -> pa.StructArray:
+    """Read lines; their fields are the schema's in its order, and null where nothing stands."""
     import pyarrow as pa
     from pyarrow import csv
 
     data = b"\n".join(texts)
+    if data.count(b"\n") >= len(texts) or b"\r" in data:
+        raise pa.ArrowInvalid("a line break stands inside of it")
+    if not all(map(bytes.strip, texts)):
+        raise pa.ArrowInvalid("empty")
     table = csv.read_csv(
         pa.BufferReader(data),
         read_options=csv.ReadOptions(
@@ -149,16 +173,21 @@ def parse_csv(texts: list[bytes], kind: pa.StructType) -> pa.StructArray:
         ),
         parse_options=csv.ParseOptions(newlines_in_values=False),
         convert_options=csv.ConvertOptions(
-            column_types={field.name: field.type for field in kind}, strings_can_be_null=True
+            column_types={field.name: field.type for field in kind},
+            # Arrow would also take words for nothing: NA, which is a country, null, nan.
+            null_values=[""],
+            strings_can_be_null=True,
         ),
     )
+    if table.num_rows != len(texts):
+        raise pa.ArrowInvalid("not one line")
     return _struct(table, kind)
 
 
 def _struct(table: pa.Table, kind: pa.StructType) -> Any:
     import pyarrow as pa
 
-    [batch] = table.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], table.schema)]
+    [batch] = table.combine_chunks().to_batches()
     return pa.StructArray.from_arrays(
         [batch.column(field.name) for field in kind], fields=list(kind)
     )

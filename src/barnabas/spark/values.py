@@ -21,14 +21,28 @@ from typing import TYPE_CHECKING, Any
 
 from barnabas.model.errors import ConfigError
 from barnabas.spark.avro_values import avro_ddl, avro_decoder
+from barnabas.spark.ddl import struct_of, type_of
+from barnabas.spark.object_values import read_objects
 from barnabas.spark.protobuf_values import protobuf_ddl, protobuf_decoder, read_descriptors
-from barnabas.spark.text_values import parse_csv, parse_json, read_lines, read_strings
+from barnabas.spark.text_values import (
+    Parse,
+    parse_csv,
+    parse_json,
+    read_strings,
+    read_texts,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 WITHOUT_SCHEMA = ("binary", "string")
 FORMATS = (*WITHOUT_SCHEMA, "json", "csv", "avro", "protobuf")
+_SAMPLES: dict[str, tuple[Parse, bytes]] = {
+    "json": (parse_json, b"{}"),
+    "csv": (parse_csv, b"0"),
+}
+"""Readers of formats that Arrow reads, not all types of them, each with a value to try it with."""
+
 _PACKAGES = {"avro": "fastavro", "protobuf": "google.protobuf"}
 ERROR_COLUMN = "valueError"
 RAW_COLUMN = "rawValue"
@@ -54,16 +68,37 @@ class ValueFormat:
             return protobuf_ddl(self.descriptors, self.schema)
         return f"STRUCT<{self.schema}>" if self.schema else self.name.upper()
 
+    def type(self) -> pa.DataType:
+        """Return the type of the column in Arrow's words."""
+        return struct_of(self.schema) if self.name in _SAMPLES else type_of(self.ddl())
+
+    def check(self, kind: pa.DataType) -> None:
+        """Raise ConfigError if values cannot be read as a type: before a task would find out."""
+        import pyarrow as pa
+
+        if self.name not in _SAMPLES:
+            return
+        shown = f"valueFormat={self.name}: a column of type {kind}"
+        if not pa.types.is_struct(kind):
+            raise ConfigError(f"{shown}: must be a struct, whose fields valueSchema names")
+        parse, sample = _SAMPLES[self.name]
+        try:
+            parse([sample], kind)
+        except pa.ArrowNotImplementedError as failure:
+            raise ConfigError(f"{shown} cannot be read: {failure}") from failure
+        except pa.ArrowInvalid:
+            pass  # the sample is none of its values, but a reader there is
+
     def reader(self) -> Read:
         """Return what reads values."""
         if self.name == "avro":
-            return _each(avro_decoder(self.schema))
+            return _one_by_one(avro_decoder(self.schema))
         if self.name == "protobuf":
-            return _each(protobuf_decoder(self.descriptors, self.schema))
+            return _one_by_one(protobuf_decoder(self.descriptors, self.schema))
         if self.name == "string":
             return lambda values, kind: read_strings(values)
-        parse = parse_json if self.name == "json" else parse_csv
-        return lambda values, kind: read_lines(values, kind, parse)
+        parse, _ = _SAMPLES[self.name]
+        return lambda values, kind: read_texts(values, kind, parse)
 
 
 def parse_value_format(given: Mapping[str, str]) -> ValueFormat:
@@ -76,7 +111,7 @@ def parse_value_format(given: Mapping[str, str]) -> ValueFormat:
         if schema is not None:
             raise ConfigError(f"valueSchema={schema}: valueFormat={name} has no schema")
         return ValueFormat(name, with_raw=_with_raw(given, name))
-    if schema is None:
+    if schema is None or not schema.strip():
         raise ConfigError(f"valueFormat={name}: needs valueSchema, such as 'id INT, name STRING'")
     package = _PACKAGES.get(name)
     if package is not None and find_spec(package) is None:
@@ -96,22 +131,10 @@ def _with_raw(given: Mapping[str, str], name: str) -> bool:
     return text == "true"
 
 
-def _each(decode: Callable[[bytes], Any]) -> Read:
+def _one_by_one(decode: Callable[[bytes], Any]) -> Read:
     """Make a reader of values of what reads one."""
+    return lambda values, kind: read_objects(values, kind, decode, _named)
 
-    def read(values: pa.BinaryArray, kind: pa.DataType) -> tuple[pa.Array, pa.Array]:
-        import pyarrow as pa
 
-        found: list[Any] = []
-        errors: list[str | None] = []
-        for value in values.to_pylist():
-            error = None
-            try:
-                found.append(None if value is None else decode(value))
-            except Exception as failure:  # noqa: BLE001  # bytes of anybody: no common class
-                found.append(None)
-                error = f"{type(failure).__name__}: {failure}"
-            errors.append(error)
-        return pa.array(found, kind), pa.array(errors, pa.string())
-
-    return read
+def _named(failure: Exception) -> str:
+    return f"{type(failure).__name__}: {failure}"

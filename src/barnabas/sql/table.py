@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from barnabas.spark.plan import Range
 from barnabas.spark.values import ERROR_COLUMN, Read, ValueFormat, parse_value_format
-from barnabas.sql.ddl import struct_of, type_of
 from barnabas.sql.errors import SqlError
 from barnabas.sql.inference import Fields, infer, to_ddl
 from barnabas.sql.json_values import JsonReader
@@ -55,9 +54,7 @@ class TopicTable:
         """Return the type of parsed values; None if values are not parsed."""
         if self.format.name in ("binary", "string"):
             return None
-        if self.format.name in ("json", "csv"):
-            return struct_of(self.format.schema)
-        return type_of(self.format.ddl())
+        return self.format.type()
 
 
 def make_table(
@@ -88,7 +85,10 @@ def make_table(
     if chosen.name in ("string", "binary") and format != AUTO:
         text_keys = text_values = chosen.name == "string"
     table = TopicTable(topic, tuple(ranges), chosen, text_keys, text_values, inferred, schema)
-    return replace(table, names=_column_names(table.value_type()))
+    kind = table.value_type()
+    if kind is not None:
+        chosen.check(kind)
+    return replace(table, names=_column_names(kind))
 
 
 def _is_text(data: bytes) -> bool:

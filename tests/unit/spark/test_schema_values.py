@@ -52,6 +52,32 @@ def test_avro_types_are_sparks() -> None:
     )
 
 
+def test_avro_names_have_their_namespaces() -> None:
+    money = {"type": "record", "name": "Money", "fields": [{"name": "cents", "type": "long"}]}
+    order = {
+        "type": "record",
+        "name": "Order",
+        "namespace": "com.shop",
+        "fields": [
+            {"name": "price", "type": money},
+            {"name": "tax", "type": "com.shop.Money"},
+            {"name": "tip", "type": ["null", "Money"]},
+        ],
+    }
+    assert avro_ddl(json.dumps(order)) == (
+        "STRUCT<`price`: STRUCT<`cents`: BIGINT>, `tax`: STRUCT<`cents`: BIGINT>, "
+        "`tip`: STRUCT<`cents`: BIGINT>>"
+    )
+
+
+def test_a_uuid_in_avro_is_its_text() -> None:
+    value_format = ValueFormat("avro", '{"type": "string", "logicalType": "uuid"}')
+    text = "f81d4fae-7dec-11d0-a765-00a0c91e6bf6"
+    found, errors = value_format.reader()(pa.array([b"\x48" + text.encode()]), value_format.type())
+    assert found.to_pylist() == [text]
+    assert errors.to_pylist() == [None]
+
+
 NODE = {"type": "record", "name": "N", "fields": [{"name": "next", "type": ["null", "N"]}]}
 
 
@@ -64,6 +90,8 @@ NODE = {"type": "record", "name": "N", "fields": [{"name": "next", "type": ["nul
         (json.dumps(NODE), "N contains itself"),
         ('{"type": "int", "logicalType": "time-millis"}', "time-millis has no type"),
         ("[[]]", "a column has one type"),
+        ('{"type": "array"}', "not an Avro schema in JSON .lacks 'items'"),
+        ('{"type": "bytes", "logicalType": "decimal"}', "needs a precision"),
     ],
 )
 def test_avro_that_no_column_can_hold_is_refused(schema: str, message: str) -> None:

@@ -33,7 +33,11 @@ def test_json_becomes_structs() -> None:
 @given(
     st.lists(
         st.sampled_from(
-            [b'{"id": 7, "name": "n"}', b'{"id": "x"}', b"{", b"", b" ", None, b"5", b"{}\n{}"]
+            [
+                *(b'{"id": 7, "name": "n"}', b'{"id": "x"}', b"{", b"", b" ", None, b"5"),
+                *(b"{}\n{}", b"null", b"{}null", b"[{}]", b'{"name": "\xff"}'),
+                b'{"id": 1, "id": 2}',
+            ]
         )
     )
 )
@@ -56,6 +60,51 @@ def test_line_breaks_between_the_parts_of_an_object_are_fine() -> None:
         [{"id": 1, "name": "a"}, {"id": 2, "name": None}],
         [None, None],
     )
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        (b"null", "not a JSON object"),  # of which Arrow dies, and the process with it
+        (b"\nnull\n", "not a JSON object"),
+        (b"[1]", "not a JSON object"),
+        (b" \n", "empty"),
+        (b'{"id": 1}null', "not one value but several"),
+        (b'{"name": "\xff"}', "not UTF-8: invalid start byte at byte 10"),
+    ],
+)
+def test_json_that_is_no_object_says_so(value: bytes, why: str) -> None:
+    assert read([value], "json") == ([None], [why])
+    good = {"id": 1, "name": None}
+    assert read([b'{"id": 1}', value, None], "json") == ([good, None, None], [None, why, None])
+
+
+def test_what_stands_around_an_object_means_nothing() -> None:
+    texts = [
+        b'  {"id": 1}',
+        b'\xef\xbb\xbf{"id": 2}',
+        b'\r\n{"id": 3}\t\n',
+        '{"name": "ä"}'.encode(),
+    ]
+    found, errors = read(texts, "json")
+    assert errors == [None] * 4
+    assert [(each["id"], each["name"]) for each in found] == [
+        (1, None),
+        (2, None),
+        (3, None),
+        (None, "ä"),
+    ]
+
+
+def test_words_in_csv_are_words() -> None:
+    found, errors = read([b"1,NA", b"2,null", b"3,", b",x"], "csv")
+    assert [(each["id"], each["name"]) for each in found] == [
+        (1, "NA"),
+        (2, "null"),
+        (3, None),
+        (None, "x"),
+    ]
+    assert errors == [None] * 4
 
 
 def test_csv_becomes_structs() -> None:

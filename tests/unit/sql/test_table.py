@@ -89,6 +89,24 @@ def test_values_that_do_not_fit_are_null_and_counted() -> None:
     assert made.first_unreadable == 'partition 0 offset 1: "two" is not BIGINT'
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        b"null",
+        b'{"id": %s}' % (b"[" * 100_000),
+        b'{"name": "\\ud800"}',
+    ],
+    ids=["null", "deep", "half a character"],
+)
+def test_no_value_harms_those_beside_it(value: bytes) -> None:
+    good = b'{"id": 1, "at": 0.5, "name": "x"}'
+    made = TableRows(table(good))
+    odd, even = made(polled(value, good)).to_pylist()
+    assert (even["id"], even["at"], even["name"], even["valueError"]) == (1, 0.5, "x", None)
+    assert (odd["id"], odd["at"], odd["name"]) == (None, None, None)
+    assert made.unreadable == (value != b"null")
+
+
 def test_fields_of_several_kinds_are_text() -> None:
     found = table(b'{"a": 1}', b'{"a": "x"}')
     assert [row["a"] for row in rows(found, b'{"a": 1}', b'{"a": "x"}', b'{"a": {"b": 2}}')] == [
@@ -138,5 +156,7 @@ def test_wrong_formats_are_refused() -> None:
         table(b"text", format="json")
     with pytest.raises(ConfigError, match="valueFormat=avro: needs valueSchema"):
         table(b"text", format="avro")
-    with pytest.raises(SqlError, match="columns look like"):
+    with pytest.raises(ConfigError, match="columns look like"):
         table(b"{}", schema="id")
+    with pytest.raises(ConfigError, match=r"valueFormat=json: .* cannot be read: JSON conversion"):
+        table(b"{}", schema="sizes MAP<STRING, INT>")

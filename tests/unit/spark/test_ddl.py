@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from barnabas.sql.ddl import struct_of, type_of
-from barnabas.sql.errors import SqlError
+from barnabas.model.errors import ConfigError
+from barnabas.spark.ddl import struct_of, type_of
 
 pa = pytest.importorskip("pyarrow")
 
@@ -39,6 +39,6 @@ def test_a_type_alone() -> None:
     ["", "id", "id NUMBER", "id INT,", "a ARRAY<INT", "a ARRAY<INT>>", "a DECIMAL(99,2)", "a `"],
 )
 def test_other_texts_are_refused_with_an_example(text: str) -> None:
-    with pytest.raises(SqlError, match="columns look like: id BIGINT, name STRING") as failure:
+    with pytest.raises(ConfigError, match="columns look like: id BIGINT, name STRING") as failure:
         struct_of(text)
     assert repr(text) in str(failure.value)

@@ -1,6 +1,7 @@
 """Columns in Spark's words ("id BIGINT, item STRUCT<name: STRING>") as Arrow types, and back.
 
-One notation for both engines, and for `--schema`. Only types that values can have are known.
+Spark reads this notation on its side; here it is read where there is no Spark to ask: in a task,
+whose function gets typed values, and for `barnabas sql`. Only types that values can have are known.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from barnabas.sql.errors import SqlError
+from barnabas.model.errors import ConfigError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -98,11 +99,11 @@ class _Reader:
         upper = word.upper()
         if upper in _PLAIN:
             return getattr(pa, _PLAIN[upper])()
-        if upper == "TIMESTAMP":
+        if upper in ("TIMESTAMP", "TIMESTAMP_LTZ"):
             return pa.timestamp("us", tz="UTC")
         if upper == "TIMESTAMP_NTZ":
             return pa.timestamp("us")
-        if upper in ("DECIMAL", "NUMERIC"):
+        if upper in ("DECIMAL", "DEC", "NUMERIC"):
             return self._decimal()
         if upper in ("ARRAY", "MAP", "STRUCT"):
             self._expect("<")
@@ -152,6 +153,6 @@ class _Reader:
         if found.upper() != token:
             raise self._refused(found)
 
-    def _refused(self, found: str) -> SqlError:
+    def _refused(self, found: str) -> ConfigError:
         place = f"{found!r} is not expected there" if found else "it ends too early"
-        return SqlError(f"schema {self._text!r}: {place}; columns look like: {EXAMPLE}")
+        return ConfigError(f"schema {self._text!r}: {place}; columns look like: {EXAMPLE}")
