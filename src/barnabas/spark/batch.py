@@ -13,8 +13,7 @@ from barnabas.spark.cluster import Cluster
 from barnabas.spark.options import SourceOptions
 from barnabas.spark.plan import Range, plan
 from barnabas.spark.progress import Progress, View
-from barnabas.spark.rows import check_columns
-from barnabas.spark.tasks import RangesPartition, read_task
+from barnabas.spark.tasks import RangesPartition, check_query, read_task
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,7 +24,7 @@ class BatchReader(DataSourceReader):
     """Reads topics once."""
 
     def __init__(self, options: SourceOptions, schema: StructType) -> None:
-        check_columns(schema.names, options.value_format, options.transform)
+        check_query(options, schema)
         self._options = options
         self._schema = schema
 

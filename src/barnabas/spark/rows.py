@@ -3,7 +3,8 @@
 key, value, topic, partition, offset, timestamp, timestampType and, where asked for, headers. With a
 `valueFormat`, `value` has the type of what was read, and `valueError` comes after the others, then
 `rawValue` where asked for. A query that names fewer columns with `schema()` gets those, and the
-others cost nothing. Spark refuses a batch whose schema differs from the declared one in order, type
+others cost nothing. With a `transform` the function gets all of them, and `schema()` says what it
+returns. Spark refuses a batch whose schema differs from the declared one in order, type
 or nullability.
 
 A record without headers has an empty array, where Spark's connector has null: null arrays cost
@@ -12,7 +13,6 @@ Spark time that is quadratic in the rows of a batch on the way to a Python sink.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -52,10 +52,13 @@ class Rows:
     def __init__(self, layout: pa.Schema, value_format: ValueFormat, transform: str | None) -> None:
         self._layout = layout
         self._transform = None if transform is None else load_transform(transform)
-        names = layout.names
-        read = value_format.name != "binary" and ("value" in names or transform is not None)
-        self._read = value_format.reader() if read else None
-        self._wanted = [name for name in COLUMNS if name in names or transform is not None]
+        names = layout.names if transform is None else (*COLUMNS, ERROR_COLUMN)
+        self._wanted = [name for name in COLUMNS if name in names]
+        self._read = None
+        if value_format.name != "binary" and "value" in names:
+            self._read = value_format.reader()
+            self._kind = _value_type(layout, value_format, transform)
+        self._keeps_raw = RAW_COLUMN in names or (transform is not None and value_format.with_raw)
 
     def __call__(self, polled: pa.RecordBatch) -> pa.RecordBatch:
         """Return a batch in the declared layout."""
@@ -64,10 +67,9 @@ class Rows:
 
         columns = {name: _column(polled, name) for name in self._wanted}
         if self._read is not None:
-            kind = self._layout.field("value").type
             raw = columns["value"]
-            columns["value"], columns[ERROR_COLUMN] = self._read(raw, kind)
-            if RAW_COLUMN in self._layout.names:
+            columns["value"], columns[ERROR_COLUMN] = self._read(raw, self._kind)
+            if self._keeps_raw:
                 unread = pc.is_valid(columns[ERROR_COLUMN])
                 columns[RAW_COLUMN] = pc.if_else(unread, raw, pa.scalar(None, raw.type))
         if self._transform is not None:
@@ -94,23 +96,32 @@ class Rows:
         )
 
 
-def check_columns(names: Iterable[str], value_format: ValueFormat, transform: str | None) -> None:
+def check_columns(layout: pa.Schema, value_format: ValueFormat, transform: str | None) -> None:
     """Raise unless a query's columns can be made; those of a transform are known when it ran."""
-    wanted = list(names)
+    names = layout.names
     if transform is None:
         known = [*COLUMNS, ERROR_COLUMN, RAW_COLUMN]
-        strange = [name for name in wanted if name not in known]
+        strange = [name for name in names if name not in known]
         if strange:
             raise ConfigError(
                 f"schema: there is no column {', '.join(strange)}; there are {', '.join(known)}"
             )
-    # The column says what its values are read as.
-    lacks_value = "value" not in wanted and value_format.name != "binary"
-    if lacks_value and (transform is not None or {ERROR_COLUMN, RAW_COLUMN} & set(wanted)):
-        raise ConfigError(
-            f"schema: valueFormat={value_format.name} needs the column value among "
-            f"{', '.join(wanted)}"
-        )
+        # The column says what its values are read as.
+        reads = [name for name in (ERROR_COLUMN, RAW_COLUMN) if name in names]
+        if reads and value_format.name == "binary":
+            raise ConfigError(f"schema: {reads[0]} needs a valueFormat; binary has no errors")
+        if reads and "value" not in names:
+            raise ConfigError(
+                f"schema: valueFormat={value_format.name} needs the column value among "
+                f"{', '.join(names)}"
+            )
+    if value_format.name != "binary" and ("value" in names or transform is not None):
+        value_format.check(_value_type(layout, value_format, transform))
+
+
+def _value_type(layout: pa.Schema, value_format: ValueFormat, transform: str | None) -> pa.DataType:
+    """Return what values are read as: what `schema()` says, before a transform `valueSchema`."""
+    return layout.field("value").type if transform is None else value_format.type()
 
 
 def _column(polled: pa.RecordBatch, name: str) -> Any:

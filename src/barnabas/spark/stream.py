@@ -24,8 +24,7 @@ from barnabas.spark.options import SourceOptions
 from barnabas.spark.plan import plan
 from barnabas.spark.positions import INITIAL, Positions, parse_positions, ranges_between
 from barnabas.spark.progress import Progress, View
-from barnabas.spark.rows import check_columns
-from barnabas.spark.tasks import RangesPartition, read_task
+from barnabas.spark.tasks import RangesPartition, check_query, read_task
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,7 +39,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Reads topics on and on."""
 
     def __init__(self, options: SourceOptions, schema: StructType) -> None:
-        check_columns(schema.names, options.value_format, options.transform)
+        check_query(options, schema)
         self._options = options
         self._schema = schema
         self._cluster = Cluster(options.client)

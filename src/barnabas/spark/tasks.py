@@ -11,12 +11,18 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from barnabas.spark.options import SourceOptions
 from barnabas.spark.plan import Range
 from barnabas.spark.reading import read_ranges
-from barnabas.spark.rows import Rows
+from barnabas.spark.rows import Rows, check_columns
 from barnabas.spark.worker import consumers, settle
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
+
+
+def check_query(options: SourceOptions, schema: StructType) -> None:
+    """Raise ConfigError, on the driver, unless tasks can make the columns of a query."""
+    layout = to_arrow_schema(schema, timezone="UTC")
+    check_columns(layout, options.value_format, options.transform)
 
 
 class RangesPartition(InputPartition):

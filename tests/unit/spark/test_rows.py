@@ -34,7 +34,7 @@ LAYOUT = pa.schema(
 )
 
 
-def polled() -> pa.RecordBatch:
+def polled(value: bytes = b'{"id": 5}') -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist(
         [
             {
@@ -44,7 +44,7 @@ def polled() -> pa.RecordBatch:
                 "timestamp": TIME,
                 "timestamp_type": 1,
                 "key": None,
-                "value": b'{"id": 5}',
+                "value": value,
                 "headers": [{"key": "h", "value": None}],
             }
         ],
@@ -93,6 +93,23 @@ def test_a_transform_makes_the_rows() -> None:
         Rows(layout, BINARY, f"{__name__}:give_nothing")(polled())
 
 
+def read_ids(batch: pa.RecordBatch) -> pa.RecordBatch:
+    ids = [None if each is None else each["id"] for each in batch["value"].to_pylist()]
+    return pa.RecordBatch.from_pydict(
+        {"id": pa.array(ids, pa.int64()), "why": batch["valueError"], "raw": batch["rawValue"]}
+    )
+
+
+def test_a_transform_gets_values_that_are_read() -> None:
+    layout = pa.schema([("id", pa.int32()), ("why", pa.string()), ("raw", pa.binary())])
+    value_format = ValueFormat("json", "id INT", with_raw=True)
+    check_columns(layout, value_format, f"{__name__}:read_ids")
+    rows = Rows(layout, value_format, f"{__name__}:read_ids")
+    assert rows(polled()).to_pylist() == [{"id": 5, "why": None, "raw": None}]
+    [broken] = rows(polled(b"[]")).to_pylist()
+    assert broken == {"id": None, "why": "not a JSON object", "raw": b"[]"}
+
+
 @pytest.mark.parametrize(
     ("path", "message"),
     [
@@ -117,25 +134,41 @@ def test_columns_follow_the_options() -> None:
 def test_fewer_columns_than_there_are() -> None:
     layout = pa.schema([("offset", pa.int64()), ("timestamp", pa.timestamp("us", tz="UTC"))])
     for value_format in (BINARY, ValueFormat("json", "id INT")):
-        check_columns(layout.names, value_format, None)
+        check_columns(layout, value_format, None)
         batch = Rows(layout, value_format, None)(polled())
         assert batch.schema.equals(layout)
         assert batch.to_pylist() == [{"offset": 7, "timestamp": TIME}]
 
 
 @pytest.mark.parametrize(
-    ("names", "value_format", "transform", "message"),
+    ("names", "value_format", "message"),
     [
-        (["offset", "valu"], BINARY, None, "no column valu; there are key, value, topic"),
-        (["offset", "valueError"], ValueFormat("json", "id INT"), None, "needs the column value"),
-        (["size"], ValueFormat("json", "id INT"), "m:f", "needs the column value among size"),
+        (["offset", "valu"], BINARY, "no column valu; there are key, value, topic"),
+        (["offset", "valueError"], ValueFormat("json", "id INT"), "needs the column value among"),
+        (["value", "valueError"], BINARY, "valueError needs a valueFormat"),
+        (["value"], ValueFormat("json", "id INT"), "type int32: must be a struct"),
     ],
 )
 def test_columns_that_cannot_be_made_are_named(
-    names: list[str], value_format: ValueFormat, transform: str | None, message: str
+    names: list[str], value_format: ValueFormat, message: str
 ) -> None:
     with pytest.raises(ConfigError, match=message):
-        check_columns(names, value_format, transform)
+        check_columns(pa.schema([(name, pa.int32()) for name in names]), value_format, None)
+
+
+def test_types_that_nobody_reads_are_told_before_a_task_runs() -> None:
+    kind = pa.struct([("sizes", pa.map_(pa.string(), pa.int32()))])
+    sizes = ValueFormat("json", "sizes MAP<STRING, INT>")
+    with pytest.raises(ConfigError, match=r"valueFormat=json.*map<string, int32> is not supported"):
+        check_columns(pa.schema([("value", kind)]), sizes, None)
+    with pytest.raises(ConfigError, match=r"valueFormat=json.*map<string, int32> is not supported"):
+        check_columns(pa.schema([("total", pa.int64())]), sizes, "m:f")
+    tags = ValueFormat("csv", "id INT, tags ARRAY<STRING>")
+    with pytest.raises(ConfigError, match=r"valueFormat=csv.*list<.*> is not supported"):
+        check_columns(pa.schema([("total", pa.int64())]), tags, "m:f")
+    with pytest.raises(ConfigError, match=r"schema 'id NUMBER': 'NUMBER' is not expected there"):
+        check_columns(pa.schema([("n", pa.int64())]), ValueFormat("json", "id NUMBER"), "m:f")
+    check_columns(pa.schema([("n", pa.int64())]), ValueFormat("csv", "id INT, at DATE"), "m:f")
 
 
 def test_bytes_that_cannot_be_read_are_kept_when_asked_for() -> None:
@@ -150,8 +183,6 @@ def test_bytes_that_cannot_be_read_are_kept_when_asked_for() -> None:
     assert source_ddl(kept, False).endswith("valueError STRING, rawValue BINARY")
     [good] = Rows(layout, kept, None)(polled()).to_pylist()
     assert good == {"value": {"id": 5}, "valueError": None, "rawValue": None}
-    place = polled().schema.names.index("value")
-    broken = polled().set_column(place, "value", pa.array([b"{oops"], pa.binary()))
-    [bad] = Rows(layout, kept, None)(broken).to_pylist()
+    [bad] = Rows(layout, kept, None)(polled(b"{oops")).to_pylist()
     assert (bad["value"], bad["rawValue"]) == (None, b"{oops")
     assert bad["valueError"]
