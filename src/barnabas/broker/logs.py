@@ -58,8 +58,8 @@ class Logs:
         """Directories that failed, and why."""
         self.on_failure: Callable[[str, StorageError], None] | None = None
         """Told of a directory in which something was refused, once the broker runs."""
-        self._purges: dict[str, asyncio.TimerHandle] = {}
-        self._unlinks: set[asyncio.TimerHandle] = set()
+        self._removals: set[asyncio.TimerHandle] = set()
+        self._removing: set[asyncio.Future[None]] = set()
         self._written: dict[str, bytes] = {}
         self._checkpointing = asyncio.Lock()
         self._directories: list[LogDirectory] = []
@@ -295,18 +295,11 @@ class Logs:
 
     def unlink_later(self, paths: Sequence[str], delay_ms: int) -> None:
         """Remove files that are out of use after a while; a start removes them, too."""
-        loop = asyncio.get_running_loop()
-
-        def unlink() -> None:
-            self._unlinks.discard(handle)
-            loop.run_in_executor(self._executor, _unlink, self._files, paths)
-
-        handle = loop.call_later(delay_ms / 1000, unlink)
-        self._unlinks.add(handle)
+        self._later(delay_ms, _unlink, self._files, paths)
 
     async def close(self, now_ms: int, broker_epoch: int) -> None:
         """Stop cleanly: everything flushed and marked as such."""
-        self._leave_purges()
+        self._leave_removals()
         loop = asyncio.get_running_loop()
         for directory in self._directories:
             close = partial(self._close, directory, now_ms, broker_epoch)
@@ -316,6 +309,8 @@ class Logs:
                 # Without its marker the next start checks it; the others close as they should.
                 logger.error("%s could not be closed cleanly: %s", directory.path, failure)
                 directory.abandon()
+        if self._removing:
+            await asyncio.wait(self._removing)
 
     def _close(self, directory: LogDirectory, now_ms: int, broker_epoch: int) -> None:
         if len(directory.logs) < FLUSHED_TOGETHER or self._executor is None:
@@ -352,7 +347,7 @@ class Logs:
 
     def abandon(self) -> None:
         """Let go without writing anything, as a crash would."""
-        self._leave_purges()
+        self._leave_removals()
         for directory in self._directories:
             directory.abandon()
 
@@ -367,22 +362,26 @@ class Logs:
         self._purge_later(directory, path, delay_ms)
 
     def _purge_later(self, directory: LogDirectory, path: str, delay_ms: int) -> None:
+        self._later(delay_ms, _purge, directory, path)
+
+    def _later(self, delay_ms: int, remove: Callable[..., None], *arguments: object) -> None:
+        """Remove something on the executor after a while, unless the broker ends before."""
         loop = asyncio.get_running_loop()
 
-        def purge() -> None:
-            del self._purges[path]
-            loop.run_in_executor(self._executor, _purge, directory, path)
+        def begin() -> None:
+            self._removals.discard(handle)
+            removing = loop.run_in_executor(self._executor, remove, *arguments)
+            self._removing.add(removing)
+            removing.add_done_callback(self._removing.discard)
 
-        self._purges[path] = loop.call_later(delay_ms / 1000, purge)
+        handle = loop.call_later(delay_ms / 1000, begin)
+        self._removals.add(handle)
 
-    def _leave_purges(self) -> None:
+    def _leave_removals(self) -> None:
         """Leave what is still to be removed to the next start."""
-        for handle in self._purges.values():
+        for handle in self._removals:
             handle.cancel()
-        self._purges.clear()
-        for handle in self._unlinks:
-            handle.cancel()
-        self._unlinks.clear()
+        self._removals.clear()
 
 
 def _checkpoints(directory: LogDirectory) -> dict[str, bytes]:

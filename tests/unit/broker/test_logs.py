@@ -6,6 +6,7 @@ import asyncio
 import threading
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -20,12 +21,16 @@ from tests.unit.broker.serving import (
     values_of,
     wait_for,
 )
+from tests.unit.broker.test_elsewhere import settle
 
 from barnabas.broker import logs
 from barnabas.broker.broker import Broker
 from barnabas.config.broker import BrokerOptions
-from barnabas.log.directory import LogDirectory
+from barnabas.config.topic import TopicOptions
+from barnabas.log.directory import CLEAN_SHUTDOWN, LogDirectory
+from barnabas.log.files import DiskFiles
 from barnabas.model.errors import ConfigError
+from barnabas.model.ids import TopicPartition
 
 
 def logs_in(path: Path) -> list[str]:
@@ -123,6 +128,37 @@ def test_removals_end_with_the_broker(tmp_path: Path) -> None:
 
     asyncio.run(story())
     assert complaints == []
+
+
+def test_a_stop_waits_for_removals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A removal that has begun ends before the directory is anybody else's."""
+    begun, gate = threading.Event(), threading.Event()
+    purge = logs._purge
+
+    def purge_slowly(directory: LogDirectory, path: str) -> None:
+        begun.set()
+        assert gate.wait(60)
+        purge(directory, path)
+
+    monkeypatch.setattr(logs, "_purge", purge_slowly)
+
+    async def story() -> None:
+        with ThreadPoolExecutor(2) as executor:
+            opened = logs.Logs(DiskFiles(), [str(tmp_path)], executor, lambda: 0.0, bytes)
+            key = TopicPartition("t", 0)
+            opened.open(key, b"i" * 16, TopicOptions.parse({}), 0, new=True)
+            opened.delete(key, 0)
+            await asyncio.to_thread(begun.wait)
+            closing = asyncio.get_running_loop().create_task(opened.close(0, 1))
+            while not (tmp_path / CLEAN_SHUTDOWN).exists():  # noqa: ASYNC110 - it is on a thread
+                await asyncio.sleep(0)
+            await settle()
+            assert not closing.done()
+            gate.set()
+            await closing
+            assert logs_in(tmp_path) == []
+
+    asyncio.run(story())
 
 
 def test_directories_that_disagree(tmp_path: Path) -> None:
