@@ -78,7 +78,7 @@ class LeaderEpochs:
     def truncate_start(self, start_offset: int) -> None:
         """Forget what lies below a new log start; the epoch that covers it now starts there."""
         drop = bisect_right(self._starts, start_offset) - 1
-        if drop >= 0 and self._starts[drop] < start_offset:
+        if drop >= 0 and self._starts[0] < start_offset:
             del self._epochs[:drop], self._starts[:drop]
             self._starts[0] = start_offset
             self.changed = True

@@ -72,6 +72,15 @@ def test_cutting_the_end_and_the_start():
     assert (list(cache), cache.latest) == ([], -1)
 
 
+def test_a_start_where_an_epoch_begins_forgets_those_before_it():
+    cache = epochs((1, 0), (2, 10), (3, 20))
+    cache.truncate_start(10)
+    assert list(cache) == [(2, 10), (3, 20)]
+    cache.changed = False
+    cache.truncate_start(10)
+    assert not cache.changed
+
+
 @given(st.lists(st.tuples(st.integers(0, 8), st.integers(0, 50)), max_size=20))
 def test_both_columns_always_ascend_and_the_file_reads_back(pairs):
     cache = epochs(*pairs)
