@@ -6,8 +6,7 @@ and dropped when it resigns; between the two it changes only after the tree did.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
 
 from barnabas.controller.cluster import BrokerView
 from barnabas.controller.leadership import Assignment, Leadership
@@ -23,12 +22,25 @@ Replica = tuple[TopicPartition, int]
 """One replica: which partition, on which broker."""
 
 
-@dataclass(slots=True)
 class Topic:
-    """A topic's id and its assignment."""
+    """A topic's id and its assignment; which of its partitions move is known at once."""
 
-    topic_id: Uuid
-    partitions: dict[int, Assignment] = field(default_factory=dict)
+    __slots__ = ("moving", "partitions", "topic_id")
+
+    def __init__(self, topic_id: Uuid, partitions: Mapping[int, Assignment] | None = None) -> None:
+        self.topic_id = topic_id
+        self.partitions: dict[int, Assignment] = {}
+        self.moving: dict[int, None] = {}
+        for number, assignment in (partitions or {}).items():
+            self.assign(number, assignment)
+
+    def assign(self, number: int, assignment: Assignment) -> None:
+        """Change who holds a partition."""
+        self.partitions[number] = assignment
+        if assignment.is_moving:
+            self.moving[number] = None
+        else:
+            self.moving.pop(number, None)
 
 
 class Knowledge:
@@ -96,7 +108,7 @@ class Knowledge:
 
     def assign(self, key: TopicPartition, assignment: Assignment) -> None:
         """Change who holds a partition of a known topic."""
-        self.topics[key.topic].partitions[key.partition] = assignment
+        self.topics[key.topic].assign(key.partition, assignment)
 
     def partitions_of(self, topic: str) -> list[TopicPartition]:
         """Return a topic's partitions."""
@@ -120,15 +132,12 @@ class Knowledge:
         return [
             TopicPartition(name, number)
             for name, topic in self.topics.items()
-            for number, assignment in topic.partitions.items()
-            if assignment.is_moving
+            for number in topic.moving
         ]
 
     def goes(self, topic: str) -> bool:
         """Tell whether a topic is to go; one of which something moves lives on until that ends."""
-        return topic in self.deleting and not any(
-            assignment.is_moving for assignment in self.topics[topic].partitions.values()
-        )
+        return topic in self.deleting and not self.topics[topic].moving
 
     def forget_topic(self, topic: str) -> None:
         """Drop a topic that is gone."""

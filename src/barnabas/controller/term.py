@@ -240,7 +240,7 @@ class Term:
         """Topics were created, or are gone."""
         knowledge = self.knowledge
         names = await self._tree.children(nodes.TOPICS, self._watches.on(self.topics_changed))
-        for name in [name for name in knowledge.topics if name not in names]:
+        for name in sorted(knowledge.topics.keys() - names):
             knowledge.forget_topic(name)
         new = [name for name in names if name not in knowledge.topics]
         await self._learn(new)

@@ -154,7 +154,7 @@ def test_many_large_topics_take_several_requests(monkeypatch: pytest.MonkeyPatch
 def test_more_partitions_than_a_node_can_name_are_refused() -> None:
     async def story() -> None:
         desk = await Desk.open()
-        with pytest.raises(RequestError, match="70000 partitions of topic 'big'.*1000000") as met:
+        with pytest.raises(RequestError, match=r"70000 partitions of topic 'big'.*1000000") as met:
             await desk.store.create([NewTopic("big", 70_000, 3)])
         assert met.value.code is ErrorCode.INVALID_PARTITIONS
         assert await desk.tree.exists(nodes.topic_path("big")) is None
