@@ -1,4 +1,4 @@
-"""How many connections a broker takes: in all, from one address, and per second.
+"""How many connections a broker takes: in all, on one listener, from one address, and per second.
 
 Plain counting; time is passed in. Who is over a limit is told why, so that one log line can say it.
 """
@@ -7,24 +7,34 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from types import MappingProxyType
 
-from barnabas.model.errors import ConfigError
+UNBOUNDED = 2**31 - 1
 
 
 class ConnectionLimits:
-    """Counts open connections against `max.connections`, `….per.ip` and `….creation.rate`."""
+    """Counts open connections against `max.connections`, `….per.ip` and `….creation.rate`.
+
+    Limits of one listener count `within` those of the broker: a connection must pass both.
+    """
 
     def __init__(
         self,
         connections_max: int,
-        per_host_max: int,
-        per_host_overrides: Mapping[str, int],
-        creation_rate_max: int,
+        per_host_max: int = UNBOUNDED,
+        per_host_overrides: Mapping[str, int] = MappingProxyType({}),
+        creation_rate_max: int = UNBOUNDED,
+        *,
+        within: ConnectionLimits | None = None,
+        prefix: str = "",
     ) -> None:
         self.connections_max = connections_max
         self.per_host_max = per_host_max
-        self.per_host_overrides = dict(per_host_overrides)
+        self.per_host_overrides = per_host_overrides
         self.creation_rate_max = creation_rate_max
+        self._all = [self] if within is None else [within, self]
+        self._prefix = prefix
+        """What stands before the names of its options."""
         self._open: Counter[str] = Counter()
         self._total = 0
         self._second = 0
@@ -37,41 +47,41 @@ class ConnectionLimits:
 
     def admit(self, host: str, now_ms: int) -> str | None:
         """Count a new connection; return the reason if it must be closed instead."""
+        for limits in self._all:
+            reason = limits._refusal(host, now_ms)
+            if reason is not None:
+                return reason
+        for limits in self._all:
+            limits._created += 1
+            limits._total += 1
+            limits._open[host] += 1
+        return None
+
+    def release(self, host: str) -> None:
+        """Count an admitted connection out."""
+        for limits in self._all:
+            limits._total -= 1
+            limits._open[host] -= 1
+            if not limits._open[host]:
+                del limits._open[host]
+
+    def _refusal(self, host: str, now_ms: int) -> str | None:
+        prefix = self._prefix
         if self._total >= self.connections_max:
-            return f"{self._total} connections are open (max.connections={self.connections_max})"
+            return (
+                f"{self._total} connections are open "
+                f"({prefix}max.connections={self.connections_max})"
+            )
         limit = self.per_host_overrides.get(host, self.per_host_max)
-        if self._open[host] >= limit:
-            return f"{self._open[host]} connections from {host} (max.connections.per.ip={limit})"
+        count = self._open.get(host, 0)
+        if count >= limit:
+            return f"{count} connections from {host} (max.connections.per.ip={limit})"
         second = now_ms // 1000
         if second != self._second:
             self._second, self._created = second, 0
         if self._created >= self.creation_rate_max:
             return (
                 f"{self._created} connections this second "
-                f"(max.connection.creation.rate={self.creation_rate_max})"
+                f"({prefix}max.connection.creation.rate={self.creation_rate_max})"
             )
-        self._created += 1
-        self._total += 1
-        self._open[host] += 1
         return None
-
-    def release(self, host: str) -> None:
-        """Count an admitted connection out."""
-        self._total -= 1
-        self._open[host] -= 1
-        if not self._open[host]:
-            del self._open[host]
-
-
-def parse_overrides(text: str) -> dict[str, int]:
-    """Read `max.connections.per.ip.overrides`: `host:limit,[v6]:limit`."""
-    overrides: dict[str, int] = {}
-    for item in filter(None, (part.strip() for part in text.split(","))):
-        host, colon, limit = item.rpartition(":")
-        if not colon or not host or not limit.isdigit():
-            raise ConfigError(
-                f"max.connections.per.ip.overrides: {item!r} is not host:limit, "
-                "such as 127.0.0.1:50"
-            )
-        overrides[host.strip("[]")] = int(limit)
-    return overrides

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from barnabas.broker.connection_limits import ConnectionLimits, parse_overrides
+from barnabas.broker.connection_limits import UNBOUNDED, ConnectionLimits
 from barnabas.broker.listener import Listener, SocketOptions
 from barnabas.broker.request_metrics import RequestMetrics
 from barnabas.broker.router import Router
-from barnabas.config.broker import BrokerOptions
+from barnabas.config.broker import BrokerOptions, listener_prefix
+from barnabas.config.broker.network import parse_connection_overrides
 from barnabas.config.listeners import Endpoint
 from barnabas.model.errors import ConfigError
 
@@ -26,7 +27,8 @@ class Network:
 
     def __init__(self, broker: Broker) -> None:
         options = broker.options
-        self._limits = _limits(options)
+        self._limits = ConnectionLimits(UNBOUNDED)
+        self._limits_of: dict[str, ConnectionLimits] = {}
         metrics = RequestMetrics(broker.metrics, broker.served)
         data_plane, control_plane = (
             Router(broker, broker.served, metrics, options.queued_max_requests) for _ in range(2)
@@ -40,16 +42,20 @@ class Network:
                     f"listeners={endpoint}: {endpoint.protocol.name} is not served; use PLAINTEXT"
                 )
             privileged = endpoint.name == options.endpoints.control_plane
+            limits = self._limits_of[endpoint.name] = ConnectionLimits(
+                UNBOUNDED, within=self._limits, prefix=listener_prefix(endpoint.name)
+            )
             self._listeners.append(
                 Listener(
                     endpoint,
                     _socket_options(options),
-                    self._limits,
+                    limits,
                     control_plane if privileged else data_plane,
                     broker.alarm.now_ms,
                     privileged=privileged,
                 )
             )
+        self.configure(options)
 
     @property
     def endpoints(self) -> list[Endpoint]:
@@ -78,8 +84,14 @@ class Network:
         limits = self._limits
         limits.connections_max = options.max_connections
         limits.per_host_max = options.max_connections_per_ip
-        limits.per_host_overrides = parse_overrides(options.max_connections_per_ip_overrides)
+        limits.per_host_overrides = parse_connection_overrides(
+            options.max_connections_per_ip_overrides
+        )
         limits.creation_rate_max = options.max_connection_creation_rate
+        for name, limits in self._limits_of.items():
+            seen = options.for_listener(name)
+            limits.connections_max = seen.max_connections
+            limits.creation_rate_max = seen.max_connection_creation_rate
 
     def sweep(self) -> None:
         """Close idle connections and take back large buffers."""
@@ -102,15 +114,6 @@ class Network:
         """Close every connection."""
         for listener in self._listeners:
             await listener.close()
-
-
-def _limits(options: BrokerOptions) -> ConnectionLimits:
-    return ConnectionLimits(
-        options.max_connections,
-        options.max_connections_per_ip,
-        parse_overrides(options.max_connections_per_ip_overrides),
-        options.max_connection_creation_rate,
-    )
 
 
 def _socket_options(options: BrokerOptions) -> SocketOptions:

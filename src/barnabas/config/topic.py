@@ -351,11 +351,6 @@ class TopicOptions(Section):
         attributes["segment_ms_max"] = (
             min(self.segment_ms, self.max_compaction_lag_ms) if self.compact else self.segment_ms
         )
-        if self.min_compaction_lag_ms > self.max_compaction_lag_ms:
-            raise ConfigError(
-                f"min.compaction.lag.ms={self.min_compaction_lag_ms}: must be at most "
-                f"max.compaction.lag.ms ({self.max_compaction_lag_ms})"
-            )
 
 
 _FALLBACKS: tuple[tuple[str, Any, tuple[tuple[str, int], ...]], ...] = tuple(
@@ -387,6 +382,12 @@ def validate_overrides(
         if overrides[name] is None:
             raise ConfigError(f"{name}: a value is needed")
     options = TopicOptions.resolve(broker, overrides)
+    # Here and not in `resolve`: a broker's option that changes later must not spoil a topic.
+    if options.min_compaction_lag_ms > options.max_compaction_lag_ms:
+        raise ConfigError(
+            f"min.compaction.lag.ms={options.min_compaction_lag_ms}: must be at most "
+            f"max.compaction.lag.ms ({options.max_compaction_lag_ms})"
+        )
     for name, listed in (
         ("leader.replication.throttled.replicas", options.leader_replication_throttled_replicas),
         (

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.unit.broker.handlers.test_configs import SET, TOPIC, change, value_of
+from tests.unit.broker.handlers.test_configs import BROKER, SET, TOPIC, change, value_of
 from tests.unit.broker.serving import (
     Serving,
     Wire,
@@ -195,6 +195,25 @@ class TestLimits:
             assert all("max.connection.creation.rate=5" in line for line in lines.of())
             assert wires[0].ask(ApiVersionsRequest(), 0).error_code == 0
             serving.lines.clear()
+
+    def test_connections_of_one_listener(self, tmp_path: Path) -> None:
+        """listener.name.<name>.max.connections leaves the other listeners alone, and can change."""
+        options = {
+            "listeners": "IN://127.0.0.1:0,OUT://127.0.0.1:0",
+            "listener.security.protocol.map": "IN:PLAINTEXT,OUT:PLAINTEXT",
+            "inter.broker.listener.name": "IN",
+            "listener.name.out.max.connections": 1,
+        }
+        with Serving(tmp_path, options) as serving:
+            inner = [serving.connect(0) for _ in range(3)]
+            for wire in (*inner, serving.connect(1)):
+                assert wire.ask(ApiVersionsRequest(), 0).error_code == 0
+            with serving.connect(1) as refused:
+                refused.expect_close()
+            serving.expect_line("listener.name.out.max.connections=1")
+            wider = ("listener.name.out.max.connections", SET, "2")
+            assert change(inner[0], BROKER, "0", wider).error_code == 0
+            assert serving.connect(1).ask(ApiVersionsRequest(), 0).error_code == 0
 
     def test_frame_size(self, tmp_path: Path) -> None:
         """socket.request.max.bytes is the largest frame."""

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
-from barnabas.broker.connection_limits import ConnectionLimits, parse_overrides
-from barnabas.model.errors import ConfigError
+from barnabas.broker.connection_limits import ConnectionLimits
 
 MANY = 10**9
 
@@ -58,14 +55,19 @@ def test_limits_can_change_while_open() -> None:
     assert limits.admit("a", 0) is None
 
 
-def test_overrides() -> None:
-    """host:limit, IPv6 addresses in brackets or not."""
-    assert parse_overrides("") == {}
-    assert parse_overrides(" 10.0.0.1:5, [::1]:7 ,fe80::1:9") == {
-        "10.0.0.1": 5,
-        "::1": 7,
-        "fe80::1": 9,
-    }
-    for bad in ("10.0.0.1", ":5", "10.0.0.1:", "10.0.0.1:many", "10.0.0.1:-1"):
-        with pytest.raises(ConfigError, match=r"max\.connections\.per\.ip\.overrides"):
-            parse_overrides(bad)
+def test_a_listener_is_bounded_within_the_broker() -> None:
+    """Both must have room; who is refused by either is counted by none."""
+    broker = ConnectionLimits(3, MANY, {}, MANY)
+    inner = ConnectionLimits(MANY, within=broker, prefix="listener.name.in.")
+    outer = ConnectionLimits(1, creation_rate_max=2, within=broker, prefix="listener.name.out.")
+    assert outer.admit("a", 0) is None
+    assert "(listener.name.out.max.connections=1)" in (outer.admit("a", 0) or "")
+    assert (broker.total, outer.total) == (1, 1)
+    assert [inner.admit("b", 0), inner.admit("b", 0)] == [None, None]
+    outer.release("a")
+    assert outer.admit("a", 1) is None
+    outer.release("a")
+    assert "(listener.name.out.max.connection.creation.rate=2)" in (outer.admit("a", 2) or "")
+    assert inner.admit("b", 2) is None
+    assert "(max.connections=3)" in (outer.admit("a", 5000) or "")
+    assert (broker.total, inner.total, outer.total) == (3, 3, 0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from barnabas.config.alteration import (
@@ -127,3 +129,26 @@ def test_wrong_values_of_brokers_and_clusters_are_refused(
 def test_what_belongs_to_one_broker_cannot_be_set_for_the_cluster(name: str) -> None:
     with pytest.raises(RequestError, match="single brokers only"):
         replace_cluster(BrokerSources({}), {name: "5"})
+
+
+@pytest.mark.parametrize(
+    ("replace", "layer"), [(replace_broker, "broker"), (replace_cluster, "cluster")]
+)
+def test_what_acts_at_the_start_is_refused_unless_it_is_there_already(
+    replace: Any, layer: str
+) -> None:
+    """A change without effect must not look like one; a value that another release set may stay."""
+    change = {"num.io.threads": "16"}
+    with pytest.raises(
+        RequestError, match=r"num\.io\.threads=16: .*start the broker again"
+    ) as caught:
+        replace(BrokerSources({}), change)
+    assert caught.value.code is ErrorCode.INVALID_CONFIG
+    present = BrokerSources({}, **{layer: change})
+    changed = {**change, "log.retention.ms": "5"}
+    assert replace(present, changed) == changed
+
+
+def test_addresses_are_not_changed_while_a_broker_runs() -> None:
+    with pytest.raises(RequestError, match=r"listeners=PLAINTEXT://:1: cannot be changed while"):
+        replace_broker(BrokerSources({}), {"listeners": "PLAINTEXT://:1"})

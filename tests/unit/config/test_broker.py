@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import typing
 
 import pytest
 
 from barnabas.config.broker import BrokerOptions
+from barnabas.config.broker.network import parse_connection_overrides
 from barnabas.config.option import Kind, Option, Password, Section
 from barnabas.config.topic import TopicOptions
 from barnabas.model.errors import ConfigError
@@ -178,3 +180,14 @@ def test_a_listener_and_a_mechanism_have_options_of_their_own() -> None:
 )
 def test_what_no_listener_can_have_is_unknown(name: str) -> None:
     assert BrokerOptions.parse({name: "1"}).unknown == {name: "1"}
+
+
+def test_connections_of_single_hosts() -> None:
+    """host:limit, IPv6 addresses in brackets or not; a mistake is found with all others."""
+    assert parse_connection_overrides("") == {}
+    given = parse_connection_overrides(" 10.0.0.1:5, [::1]:7 ,fe80::1:9")
+    assert given == {"10.0.0.1": 5, "::1": 7, "fe80::1": 9}
+    name = "max.connections.per.ip.overrides"
+    for bad in ("10.0.0.1", ":5", "10.0.0.1:", "10.0.0.1:many", "10.0.0.1:-1"):
+        with pytest.raises(ConfigError, match=rf"{name}=.*{re.escape(bad)}"):
+            BrokerOptions.parse({name: bad})

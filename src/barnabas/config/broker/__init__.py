@@ -16,7 +16,7 @@ from barnabas.config.broker.cleaner import CleanerOptions
 from barnabas.config.broker.groups import GroupsOptions
 from barnabas.config.broker.identity import IdentityOptions
 from barnabas.config.broker.kraft import KraftOptions
-from barnabas.config.broker.network import NetworkOptions
+from barnabas.config.broker.network import NetworkOptions, parse_connection_overrides
 from barnabas.config.broker.own import OwnOptions
 from barnabas.config.broker.quotas import QuotasOptions
 from barnabas.config.broker.replication import ReplicationOptions
@@ -41,6 +41,11 @@ _PER_LISTENER = (
     "num.network.threads",
     "principal.builder.class",
 )
+
+
+def listener_prefix(listener: str) -> str:
+    """Return what stands before the name of an option that is set for one listener."""
+    return f"{LISTENER_PREFIX}{listener.lower()}."
 
 
 class BrokerOptions(
@@ -83,7 +88,7 @@ class BrokerOptions(
     def for_listener(self, listener: str, mechanism: str | None = None) -> BrokerOptions:
         """Return the options as one listener, and one SASL mechanism on it, see them."""
         values: dict[str, object] = {}
-        prefixes = [f"{LISTENER_PREFIX}{listener.lower()}."]
+        prefixes = [listener_prefix(listener)]
         if mechanism is not None:
             prefixes.append(f"{prefixes[0]}{mechanism.lower()}.")
         for prefix in prefixes:  # the more special one last, so that it wins
@@ -113,6 +118,7 @@ class BrokerOptions(
             ),
             control_plane_name=self.control_plane_listener_name,
         )
+        parse_connection_overrides(self.max_connections_per_ip_overrides)
         self._at_most("log.cleaner.min.compaction.lag.ms", "log.cleaner.max.compaction.lag.ms")
         self._at_most("replica.fetch.wait.max.ms", "replica.lag.time.max.ms")
         self._at_most("group.min.session.timeout.ms", "group.max.session.timeout.ms")

@@ -12,6 +12,7 @@ from barnabas.config.reasons import (
     SAME_EACH_TIME,
     SECURITY,
 )
+from barnabas.model.errors import ConfigError
 
 
 class NetworkOptions(Section):
@@ -22,21 +23,21 @@ class NetworkOptions(Section):
         "string",
         default="PLAINTEXT://:9092",
         dynamic="broker",
-        doc="Addresses to listen on, as NAME://host:port, separated by commas.",
+        doc="Addresses to listen on, as NAME://host:port, separated by commas; read at start.",
     )
     advertised_listeners: str | None = option(
         "advertised.listeners",
         "string",
         default=None,
         dynamic="broker",
-        doc="Addresses that clients are told; by default each is told the one that it dialled.",
+        doc="Addresses that clients are told; by default each is told the one that it dialled; read at start.",
     )
     listener_security_protocol_map: str = option(
         "listener.security.protocol.map",
         "string",
         default="SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT",
         dynamic="broker",
-        doc="Security protocol of each listener name, as NAME:PROTOCOL.",
+        doc="Security protocol of each listener name, as NAME:PROTOCOL; read at start.",
     )
     inter_broker_listener_name: str | None = option(
         "inter.broker.listener.name",
@@ -79,7 +80,7 @@ class NetworkOptions(Section):
         default=8,
         at_least=1,
         dynamic="cluster",
-        doc="Threads for work that would stall the event loop, such as flushes.",
+        doc="Threads for work that would stall the event loop, such as flushes; read at start.",
     )
     background_threads: int = option(
         "background.threads",
@@ -250,3 +251,17 @@ class NetworkOptions(Section):
         reserved=EAGER,
         doc="Waiting record deletions after which completed ones are purged.",
     )
+
+
+def parse_connection_overrides(text: str) -> dict[str, int]:
+    """Read `max.connections.per.ip.overrides`: `host:limit,[v6]:limit`."""
+    overrides: dict[str, int] = {}
+    for item in filter(None, (part.strip() for part in text.split(","))):
+        host, colon, limit = item.rpartition(":")
+        if not colon or not host or not limit.isdigit():
+            raise ConfigError(
+                f"max.connections.per.ip.overrides={text}: {item!r} is not host:limit, "
+                "such as 127.0.0.1:50"
+            )
+        overrides[host.strip("[]")] = int(limit)
+    return overrides

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -247,3 +248,32 @@ def test_resources_are_listed(serving: Serving, wire: Wire, topic: str) -> None:
     assert listed() >= {(TOPIC, topic), (BROKER, "0"), (BROKER_LOGGER, "0")}
     bad = wire.ask(ListConfigResourcesRequest(resource_types=[99]), 1)
     assert bad.error_code == ErrorCode.UNSUPPORTED_VERSION
+
+
+def test_a_value_that_cannot_act_is_not_stored(tmp_path: Path) -> None:
+    """Else the broker could not be started again."""
+    with Serving(tmp_path) as serving, serving.connect() as wire:
+        name = "max.connections.per.ip.overrides"
+        for kind in ("0", ""):
+            refused = change(wire, BROKER, kind, (name, SET, "nonsense"))
+            assert refused.error_code == ErrorCode.INVALID_CONFIG
+            assert "'nonsense' is not host:limit" in refused.error_message
+        assert value_of(wire, BROKER, "0", name) == ("", DEFAULT)
+
+
+def test_a_topic_outlives_a_change_of_the_brokers_defaults(tmp_path: Path) -> None:
+    """Its own option and the new default contradict each other: no reason to stop serving it."""
+    with Serving(tmp_path) as serving:
+        with serving.connect() as wire:
+            create_topic(wire, "t", configs={"min.compaction.lag.ms": "1000"})
+            create_topic(wire, "u")
+            lag = ("log.cleaner.max.compaction.lag.ms", SET, "500")
+            assert change(wire, BROKER, "", lag).error_code == 0
+            assert value_of(wire, TOPIC, "u", "max.compaction.lag.ms") == ("500", DYNAMIC_DEFAULT)
+        serving.stop()
+        serving.start()
+        with serving.connect() as wire:
+            assert produce(wire, "t", batch_of(["x"])).error_code == 0
+            refused = change(wire, TOPIC, "t", ("min.compaction.lag.ms", SET, "2000"))
+            assert refused.error_code == ErrorCode.INVALID_CONFIG
+            assert "must be at most max.compaction.lag.ms (500)" in refused.error_message
