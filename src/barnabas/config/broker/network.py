@@ -30,7 +30,7 @@ class NetworkOptions(Section):
         "string",
         default=None,
         dynamic="broker",
-        doc="Addresses that clients are told; by default each is told the one that it dialled; read at start.",
+        doc="Addresses that clients are told, by default the one that each dialled; read at start.",
     )
     listener_security_protocol_map: str = option(
         "listener.security.protocol.map",
