@@ -7,7 +7,6 @@ is refused with one line that names the option, the value and what would do.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,6 +16,7 @@ from fnmatch import fnmatchcase
 from barnabas.config.option import suggest
 from barnabas.model.errors import ConfigError
 from barnabas.model.ids import TopicPartition
+from barnabas.spark.cores import cores
 from barnabas.spark.places import parse_partitions
 
 NAMES = (
@@ -116,7 +116,7 @@ def parse_log(options: Mapping[str, str]) -> LogOptions:
         committed=_flag(given, "readCommitted", False),
         on_corrupt=_on_corrupt(given),
         columns=parse_log_columns(options),
-        tasks_min=_count(given, "minPartitions", len(os.sched_getaffinity(0))),
+        tasks_min=_count(given, "minPartitions", cores()),
         bytes_per_task=_count(given, "maxBytesPerTask", BYTES_PER_TASK),
     )
 

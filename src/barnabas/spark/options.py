@@ -7,7 +7,6 @@ the option, the value and what would do.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from barnabas.config.clients.producer import ProducerOptions
 from barnabas.config.option import suggest
 from barnabas.model.errors import ConfigError
 from barnabas.spark.choice import Choice, parse_choice
+from barnabas.spark.cores import cores
 from barnabas.spark.places import Places, parse_places
 from barnabas.spark.values import ValueFormat, parse_value_format
 
@@ -89,7 +89,7 @@ class SourceOptions:
 
     def tasks(self, partitions: int) -> int:
         """Return how many tasks a batch of so many partitions is planned for."""
-        return max(self.partitions_min or 1, min(partitions, len(os.sched_getaffinity(0))))
+        return max(self.partitions_min or 1, min(partitions, cores()))
 
 
 @dataclass(frozen=True, slots=True)

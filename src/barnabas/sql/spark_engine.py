@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import re
 import threading
 from collections.abc import Callable, Mapping
@@ -19,6 +18,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from barnabas.model.errors import ConfigError
+from barnabas.spark.cores import cores
 from barnabas.spark.session import close_session, open_session
 from barnabas.spark.values import ERROR_COLUMN
 from barnabas.sql.errors import SqlError, at_position
@@ -185,7 +185,7 @@ def _start(master: str, warehouse: str) -> SparkSession:
     conf = {"spark.sql.session.timeZone": "UTC", "spark.sql.warehouse.dir": warehouse}
     if master.startswith("local"):
         # Spark's 200 are for clusters: each costs a task.
-        conf["spark.sql.shuffle.partitions"] = str(len(os.sched_getaffinity(0)))
+        conf["spark.sql.shuffle.partitions"] = str(cores())
     try:
         session = open_session(master, "barnabas sql", conf)
     except ConfigError as failure:
