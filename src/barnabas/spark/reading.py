@@ -97,21 +97,21 @@ class Reading:
         before = dict(self._starts)
         moved_s = self._monotonic()
         while self._left:
+            batch = None
             try:
                 batch = consumer.poll_arrow(timeout_ms=_LOOK_MS, max_records=ROWS_MAX)
             except OffsetOutOfRangeError:
                 self._skip_what_is_gone()
-                continue
             positions = {place: consumer.position(place) for place in self._left}
             done = {
                 place: self._left.pop(place)
                 for place, position in positions.items()
                 if position >= self._left[place]
             }
-            if batch.num_rows:
+            if batch is not None and batch.num_rows:
                 batch = without_tails(batch, done)
-            if batch.num_rows:
-                yield batch
+                if batch.num_rows:
+                    yield batch
             if done and self._left:
                 consumer.pause(*done)
             now_s = self._monotonic()

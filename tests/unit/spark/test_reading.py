@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 
 import pytest
 
 pa = pytest.importorskip("pyarrow", reason="pip install 'barnabas[arrow]'")
 
 from barnabas import KafkaAdminClient, KafkaProducer, TopicPartition  # noqa: E402
+from barnabas.errors import OffsetOutOfRangeError  # noqa: E402
 from barnabas.spark.consumers import Consumers  # noqa: E402
 from barnabas.spark.errors import DataLossError, StalledError  # noqa: E402
 from barnabas.spark.plan import Range  # noqa: E402
@@ -161,3 +164,43 @@ def test_a_compacted_log_has_gaps(
     for start, until in ((0, 100), (100, 200), (8, 9), (8, 14), (7, 8), (1, 22)):
         part = read(bootstrap, Range(topic, 0, start, until))
         assert [row[2] for row in part] == [each for each in kept if start <= each < until]
+
+
+class Refused:
+    """A consumer whose broker calls an offset out of range that it says is there."""
+
+    def assign(self, places: list[TopicPartition]) -> None:
+        pass
+
+    def seek(self, place: TopicPartition, offset: int) -> None:
+        pass
+
+    def resume(self, *places: TopicPartition) -> None:
+        pass
+
+    def poll_arrow(self, timeout_ms: float, max_records: int) -> None:
+        raise OffsetOutOfRangeError({})
+
+    def position(self, place: TopicPartition) -> int:
+        return 5
+
+    def beginning_offsets(self, places: list[TopicPartition]) -> dict[TopicPartition, int]:
+        return dict.fromkeys(places, 0)
+
+    def end_offsets(self, places: list[TopicPartition]) -> dict[TopicPartition, int]:
+        return dict.fromkeys(places, 10)
+
+
+def test_offsets_that_are_refused_again_and_again_are_not_asked_for_for_ever() -> None:
+    seconds = itertools.count()
+    with pytest.raises(StalledError, match=r"pollTimeoutMs=3000: t-0 at 5"):
+        list(
+            read_ranges(
+                {},
+                [Range("t", 0, 5, 10)],
+                fails_on_loss=True,
+                patience_ms=3000,
+                lend=lambda client: nullcontext(Refused()),  # type: ignore[arg-type,return-value]
+                monotonic=lambda: float(next(seconds)),
+            )
+        )
