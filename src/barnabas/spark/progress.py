@@ -129,7 +129,12 @@ class Progress:
                 f"{options.choice.text}: use another checkpointLocation"
             )
         anew = {name for name in start.topic_ids if _changed(name, view, start.topic_ids)}
-        losses = _out_of_range(start.offsets, view, start.topic_ids)
+        losses = [
+            Loss(each.partition, each.first, None, f"{options.choice.text} does not name it")
+            if each.partition.topic in strangers
+            else each
+            for each in _out_of_range(start.offsets, view, start.topic_ids)
+        ]
         if losses and options.fails_on_loss:
             raise DataLossError(losses)
         begun = {

@@ -48,6 +48,18 @@ def test_nothing_new_is_no_batch() -> None:
     assert Progress(options()).advance(at(10), view((0, 10)), None, 0) is None
 
 
+def test_a_topic_that_is_no_longer_chosen_is_not_called_gone() -> None:
+    other = TopicPartition("other", 0)
+    start = Positions({T0: 5, other: 7}, {"t": "one", "other": "two"}, 1)
+    with pytest.raises(
+        DataLossError, match=r"lost: offsets from 7 on of other-0 \(subscribe=t does not name it\)"
+    ):
+        Progress(options()).advance(start, view((0, 20)), None, 0)
+    end = Progress(options(failOnDataLoss="false")).advance(start, view((0, 20)), None, 0)
+    assert end is not None
+    assert end.offsets == {T0: 20}
+
+
 def test_a_limit_is_shared_and_the_rest_comes_next() -> None:
     progress, now = Progress(options()), view((0, 90), (0, 10))
     first = progress.advance(at(0, 0), now, 50, 0)
