@@ -8,6 +8,7 @@ segment and end in another.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -71,14 +72,19 @@ def _ending(entry: Entry) -> ControlType | None:
 
 
 class UncommittedBatches:
-    """Answers whether a batch was committed."""
+    """Answers whether a batch was committed.
+
+    A producer has one transaction at a time, so those of one follow each other.
+    """
 
     def __init__(self, found: Iterable[Uncommitted]) -> None:
-        self._ranges: dict[int, list[tuple[int, int]]] = {}
-        for producer, first, last in found:
-            self._ranges.setdefault(producer, []).append((first, last))
+        self._firsts: dict[int, list[int]] = {}
+        self._lasts: dict[int, list[int]] = {}
+        for producer, first, last in sorted(found):
+            self._firsts.setdefault(producer, []).append(first)
+            self._lasts.setdefault(producer, []).append(last)
 
     def holds(self, producer_id: int, base_offset: int) -> bool:
         """Tell whether a transactional batch belongs to what is not committed."""
-        ranges = self._ranges.get(producer_id, ())
-        return any(first <= base_offset <= last for first, last in ranges)
+        number = bisect_right(self._firsts.get(producer_id, ()), base_offset) - 1
+        return number >= 0 and base_offset <= self._lasts[producer_id][number]
