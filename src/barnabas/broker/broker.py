@@ -438,7 +438,7 @@ class Broker:
         self.cluster_session.stop()
         await self.isr_keeper.stop()
         await self.fetchers.stop()
-        await self.controller.stop()
+        await self.controller.retire()
         self.control.learned.end()  # nobody here decides any more what requests may wait for
         if self.tree.state is not SessionState.CONNECTED:
             # Nobody can be told, and requests that wait for the tree would be waited for in vain.

@@ -3,12 +3,14 @@
 Every broker watches `/controller`. Where nobody is there, each tries to create it; one succeeds and
 begins a term. Its events run one after the other in one task; what each decides is sent before
 the next one runs. A term ends when the session is lost or another's epoch shows in a guarded
-write, and then the broker looks again who is the controller.
+write, and then the broker looks again who is the controller. Whoever leaves office while its
+session goes on removes its name: nobody can run before.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Collection
 from typing import TYPE_CHECKING, TypeVar
@@ -26,6 +28,7 @@ from barnabas.coordination.contract import (
     NodeExists,
     NoNode,
     SessionExpired,
+    SessionState,
     Set,
 )
 from barnabas.coordination.contract import Event as TreeEvent
@@ -40,6 +43,8 @@ logger = logging.getLogger("barnabas.controller")
 
 Result = TypeVar("Result")
 RETRY_S = 0.5
+RELEASE_S_MAX = 5.0
+"""How long a broker that stops waits for its name to be removed; its session's end does it, too."""
 
 
 class ControllerHost:
@@ -56,6 +61,7 @@ class ControllerHost:
         self._queue: asyncio.Queue[Event] = asyncio.Queue()
         self._task: asyncio.Task[None] | None = None
         self._looks: set[asyncio.Task[None]] = set()
+        self._stopped = False
         self.decided = Conditions()
         """Who waits for something that the controller decides."""
 
@@ -71,9 +77,20 @@ class ControllerHost:
 
     async def stop(self) -> None:
         """Leave office, and decide nothing more."""
-        for look in self._looks:
+        self._stopped = True
+        looks = list(self._looks)
+        for look in looks:
             look.cancel()
+        await asyncio.gather(*looks, return_exceptions=True)
         await self._leave()
+
+    async def retire(self) -> None:
+        """Stop, and let others run for office at once."""
+        await self.stop()
+        if self._tree.state is SessionState.CONNECTED:
+            with contextlib.suppress(BarnabasError, TimeoutError):  # the session's end will do it
+                async with asyncio.timeout(RELEASE_S_MAX):
+                    await self._release()
 
     async def resign(self) -> None:
         """End the term because the session is gone; whoever is elected next is found by `start`."""
@@ -120,6 +137,8 @@ class ControllerHost:
     # -- elections ----------------------------------------------------------------------------
 
     def _watch(self, _: TreeEvent) -> None:
+        if self._stopped:
+            return
         task = asyncio.get_running_loop().create_task(self._look_again())
         self._looks.add(task)
         task.add_done_callback(self._looks.discard)
@@ -225,6 +244,9 @@ class ControllerHost:
                 logger.info("the term ends: %s", failure)
                 self._task = None
                 await self.resign()
+                if isinstance(failure, ControllerMoved):
+                    with contextlib.suppress(SessionExpired):
+                        await self._release()
                 return
             except BarnabasError:
                 logger.exception("an event of the controller failed")
@@ -235,6 +257,15 @@ class ControllerHost:
                 )
             channels.send(term.letters())
             self.decided.look()
+
+    async def _release(self) -> None:
+        """Remove this session's claim to the office, where there is one: others can run then."""
+        try:
+            _, stat = await self._tree.get(nodes.CONTROLLER)
+            if stat.ephemeral_owner == self._tree.session_id:
+                await self._tree.delete(nodes.CONTROLLER, stat.version)
+        except (NoNode, BadVersion):
+            return
 
     async def _leave(self) -> None:
         self._term = None

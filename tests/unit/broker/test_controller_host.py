@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tests.unit.broker.neighbours import broker, until
 
 from barnabas.broker import controller_host
 from barnabas.broker.broker import Broker
 from barnabas.broker.housekeeping import Housekeeping
 from barnabas.client.addresses import Address
 from barnabas.client.connection import Connection
-from barnabas.config.broker import BrokerOptions
 from barnabas.controller import nodes
 from barnabas.controller.term import Term
 from barnabas.controller.topic_store import NewTopic
@@ -29,26 +28,6 @@ from barnabas.wire.messages.allocate_producer_ids import (
 )
 
 T0 = TopicPartition("t", 0)
-
-
-def broker(store: MemoryStore, folder: Path, number: int, **options: str) -> Broker:
-    given = {
-        "broker.id": str(number),
-        "listeners": "PLAINTEXT://127.0.0.1:0",
-        "log.dirs": str(folder / str(number)),
-        "replica.fetch.wait.max.ms": "50",
-        "replica.fetch.backoff.ms": "50",
-        "controlled.shutdown.retry.backoff.ms": "50",
-        **{name.replace("_", "."): value for name, value in options.items()},
-    }
-    return Broker(BrokerOptions.parse(given), coordination=MemoryCoordination(store))
-
-
-async def until(holds: Callable[[], object], what: str) -> None:
-    async with asyncio.timeout(60):
-        while not holds():  # noqa: ASYNC110 - no one event tells it
-            await asyncio.sleep(0.01)
-    assert holds(), what
 
 
 def test_an_event_that_fails_is_told_and_the_next_one_runs(tmp_path: Path) -> None:
@@ -107,6 +86,69 @@ def test_who_cannot_run_for_office_tries_again(
         await until(lambda: alone.controller.term is not None, "it is in office again")
         assert (await tree.get(nodes.CONTROLLER_EPOCH))[0] == b"2"
         await alone.stop()
+
+    asyncio.run(story())
+
+
+def test_an_epoch_that_somebody_wrote_costs_a_term_and_not_the_office(tmp_path: Path) -> None:
+    """The term cannot go on, and nobody else could run while the node names this broker."""
+
+    async def story() -> None:
+        store = MemoryStore()
+        alone = broker(store, tmp_path, 0)
+        await alone.start()
+        tree = MemoryCoordination(store)
+        await tree.start()
+        await tree.set(nodes.CONTROLLER_EPOCH, b"41")
+        topic = NewTopic("t", 1, 1)
+        (made,) = await alone.topics.create([topic], dry_run=False, timeout_ms=60_000)
+        assert not isinstance(made, Exception)
+        term = alone.controller.term
+        assert term is not None
+        assert term.epoch == 42
+        await alone.stop()
+
+    asyncio.run(story())
+
+
+def test_who_has_stopped_runs_for_no_office(tmp_path: Path) -> None:
+    async def story() -> None:
+        store = MemoryStore()
+        alone = broker(store, tmp_path, 0)
+        await alone.start()
+        await alone.controller.stop()
+        tree = MemoryCoordination(store)
+        await tree.start()
+        await tree.delete(nodes.CONTROLLER)
+        for _ in range(100):  # all that it could do about it takes a few turns of the loop
+            await tree.exists(nodes.CONTROLLER)
+        assert await tree.exists(nodes.CONTROLLER) is None
+        assert alone.controller.term is None
+        await alone.stop()
+
+    asyncio.run(story())
+
+
+def test_the_office_is_free_before_the_logs_are_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To close thousands of logs takes seconds, in which nobody would decide anything."""
+
+    async def story() -> None:
+        store = MemoryStore()
+        first, second = (broker(store, tmp_path, number) for number in range(2))
+        await first.start()
+        await second.start()
+        await until(lambda: len(first.cluster.brokers) == 2, "both know each other")
+        close = first.logs.close
+
+        async def late(now_ms: int, epoch: int) -> None:
+            await until(lambda: second.controller.term is not None, "the other one is in office")
+            await close(now_ms, epoch)
+
+        monkeypatch.setattr(first.logs, "close", late)
+        await first.stop()
+        await second.stop()
 
     asyncio.run(story())
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.unit.broker.neighbours import broker, until
 from tests.unit.broker.serving import batch_of, produce_request
 from tests.unit.log.conftest import FaultyFiles
 
@@ -14,30 +14,10 @@ from barnabas.broker import log_failures
 from barnabas.broker.broker import Broker
 from barnabas.client.addresses import Address
 from barnabas.client.connection import Connection
-from barnabas.config.broker import BrokerOptions
 from barnabas.controller.cluster import PartitionView
 from barnabas.controller.topic_store import NewTopic
-from barnabas.coordination.memory import MemoryCoordination, MemoryStore
+from barnabas.coordination.memory import MemoryStore
 from barnabas.model.error_codes import ErrorCode
-
-
-def broker(store: MemoryStore, folder: Path, number: int, disk: FaultyFiles) -> Broker:
-    given = {
-        "broker.id": str(number),
-        "listeners": "PLAINTEXT://127.0.0.1:0",
-        "log.dirs": str(folder / str(number)),
-        "replica.fetch.wait.max.ms": "50",
-        "replica.fetch.backoff.ms": "50",
-        "controlled.shutdown.retry.backoff.ms": "50",
-    }
-    return Broker(BrokerOptions.parse(given), coordination=MemoryCoordination(store), files=disk)
-
-
-async def until(holds: Callable[[], object], what: str) -> None:
-    async with asyncio.timeout(60):
-        while not holds():  # noqa: ASYNC110 - no one event tells it
-            await asyncio.sleep(0.01)
-    assert holds(), what
 
 
 async def produce(to: Broker, value: str) -> ErrorCode:

@@ -1,0 +1,38 @@
+"""Brokers that share a tree in memory, in one process: how tests make them and wait for them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+from barnabas.broker.broker import Broker
+from barnabas.config.broker import BrokerOptions
+from barnabas.coordination.memory import MemoryCoordination, MemoryStore
+from barnabas.log.files import Files
+
+
+def broker(
+    store: MemoryStore, folder: Path, number: int, disk: Files | None = None, **options: str
+) -> Broker:
+    """Return a broker that is quick to notice its neighbours; `a_b="c"` sets a.b=c."""
+    given = {
+        "broker.id": str(number),
+        "listeners": "PLAINTEXT://127.0.0.1:0",
+        "log.dirs": str(folder / str(number)),
+        "replica.fetch.wait.max.ms": "50",
+        "replica.fetch.backoff.ms": "50",
+        "controlled.shutdown.retry.backoff.ms": "50",
+        **{name.replace("_", "."): value for name, value in options.items()},
+    }
+    return Broker(BrokerOptions.parse(given), coordination=MemoryCoordination(store), files=disk)
+
+
+async def until(holds: Callable[[], object], what: str) -> None:
+    """Wait for something that no one event tells."""
+    try:
+        async with asyncio.timeout(60):
+            while not holds():  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+    except TimeoutError:
+        raise AssertionError(f"not within a minute: {what}") from None
