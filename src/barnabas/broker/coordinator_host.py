@@ -38,6 +38,9 @@ logger = logging.getLogger("barnabas.coordinator")
 ALL_REPLICAS = -1
 BATCH_BYTES_LIMIT = 256 * 1024 * 1024
 KNOWN_IDS_MAX = 10_000
+LATE_MS = 50
+GRACE_MS_MAX = 5_000
+"""A deadline that is noticed so much too late is put off by as much again, within a bound."""
 
 
 class Machine(Protocol):
@@ -335,8 +338,22 @@ class CoordinatorHost(ABC, Generic[M]):
         alarm = self._broker.alarm
         # Machines think in wall-clock time; the wheel turns with the loop's clock.
         due_ms = alarm.now_ms() + deadline_ms - self._broker.now_ms()
-        shard.timers[key] = alarm.wheel.add(due_ms, lambda: self._ring(shard, key))
+        shard.timers[key] = alarm.wheel.add(due_ms, lambda: self._due(shard, key, due_ms))
         alarm.set()
+
+    def _due(self, shard: Shard[M], key: Hashable, due_ms: int) -> None:
+        """Let a deadline come, unless this broker stood still and may not have heard of its end.
+
+        What clients sent meanwhile (heartbeats, joins) waits in their sockets, and where the whole
+        machine stood still they have yet to send it.
+        """
+        alarm = self._broker.alarm
+        late_ms = alarm.now_ms() - due_ms
+        if late_ms <= LATE_MS:
+            self._ring(shard, key)
+            return
+        again_ms = alarm.now_ms() + min(late_ms, GRACE_MS_MAX)
+        shard.timers[key] = alarm.wheel.add(again_ms, lambda: self._ring(shard, key))
 
     def _ring(self, shard: Shard[M], key: Hashable) -> None:
         shard.timers.pop(key, None)

@@ -20,6 +20,7 @@ from tests.unit.broker.serving import Serving, Wire, create_topic, wait_for
 from tests.unit.log.conftest import FaultyFiles
 
 from barnabas.broker.broker import Broker
+from barnabas.broker.coordinator_host import GRACE_MS_MAX, LATE_MS
 from barnabas.broker.markers import Ending, write_markers
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import StorageError
@@ -280,3 +281,21 @@ def test_timers_ring(tmp_path: Path) -> None:
         assert not serving.inside(lambda: group.is_empty)
         serving.let_pass(60_001)
         serving.wait_inside(lambda: group.is_empty, "the member is gone")
+
+
+def test_a_broker_that_stood_still_hears_members_before_it_gives_them_up(tmp_path: Path) -> None:
+    """A heartbeat that came meanwhile counts; who stays silent is given up a little later."""
+    with Serving(tmp_path, COORDINATED) as serving, serving.connect() as wire:
+        find(wire, "g")
+        member_id, generation = join(wire, "g", session_timeout_ms=60_000)
+        groups = serving.broker.groups
+        group = serving.inside(lambda: groups.shard("g").machine.groups["g"])
+        serving.let_pass(60_000 + GRACE_MS_MAX)
+        assert not serving.inside(lambda: group.is_empty)
+        beat = HeartbeatRequest(group_id="g", member_id=member_id, generation_id=generation)
+        assert wire.ask(beat, 3).error_code == 0
+        serving.let_pass(GRACE_MS_MAX + LATE_MS)
+        assert not serving.inside(lambda: group.is_empty)
+        serving.let_pass(60_000)
+        serving.let_pass(GRACE_MS_MAX)
+        assert serving.inside(lambda: group.is_empty)
