@@ -38,5 +38,7 @@ class Alarm:
 
     def _ring(self) -> None:
         self._handle = None
-        self.wheel.run(self.now_ms())
-        self.set()
+        try:
+            self.wheel.run(self.now_ms())
+        finally:
+            self.set()  # also if a timer fails: the others are due all the same

@@ -51,6 +51,32 @@ def test_cancelled_and_stopped() -> None:
     asyncio.run(story())
 
 
+def test_a_timer_that_fails_does_not_stop_the_others() -> None:
+    """Its failure is the loop's to tell of; what was due with it, or later, fires."""
+
+    async def story() -> None:
+        loop = asyncio.get_running_loop()
+        alarm = Alarm(loop)
+        told: list[str] = []
+        loop.set_exception_handler(lambda _, context: told.append(str(context["exception"])))
+        fired: list[str] = []
+        done = loop.create_future()
+
+        def fail() -> None:
+            raise ValueError("a bug")
+
+        start = alarm.now_ms()
+        alarm.wheel.add(start + 5, fail)
+        alarm.wheel.add(start + 5, lambda: fired.append("with it"))
+        alarm.wheel.add(start + 20, lambda: (fired.append("later"), done.set_result(None)))
+        alarm.set()
+        await asyncio.wait_for(done, 60)
+        assert told == ["a bug"]
+        assert fired == ["with it", "later"]
+
+    asyncio.run(story())
+
+
 def test_nothing_to_ring_for() -> None:
     """Without timers the loop is not woken."""
 
