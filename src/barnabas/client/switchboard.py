@@ -303,8 +303,16 @@ class Switchboard:
         """Ask for new metadata soon; it comes in the background, if that was started."""
         self._freshness.request()
 
+    def look_for(self, topics: Iterable[str] | None) -> None:
+        """Ask for new metadata soon if one of these topics is not known to exist."""
+        if any(self.cluster.partitions_for(topic) is None for topic in topics or ()):
+            self._freshness.request()
+
     def track(self, topics: Topics, *, auto_create: bool = False) -> None:
-        """Say which topics the refreshes in the background ask for."""
+        """Say which topics the refreshes in the background ask for.
+
+        As long as one of them is missing they go on: it may be about to be created.
+        """
         self._topics = topics
         self._auto_create = auto_create
 
@@ -392,6 +400,7 @@ class Switchboard:
                 self._start_over_if_silent()
             self._stir()
             raise
+        self.look_for(topics)
 
     def _start_over_if_silent(self) -> None:
         now_s = asyncio.get_running_loop().time()

@@ -36,6 +36,7 @@ from barnabas.errors import KafkaTimeoutError
 from barnabas.kernels import ColumnStore, ConsumerRecord
 from barnabas.model.errors import BarnabasError
 from barnabas.model.ids import TopicPartition
+from barnabas.model.request_errors import request_error
 from barnabas.structs import OffsetAndMetadata
 
 _ATTEND_MS = 100.0
@@ -139,6 +140,7 @@ class ConsumerCore:
                 ),
                 timeout_ms=timeout_ms,
             )
+            self.board.look_for(self._topics())
             await self.membership.start()
         except BaseException:
             await self.close(commit=False)
@@ -475,9 +477,17 @@ class ConsumerCore:
         generation = self.board.cluster.generation
         if generation != self._generation:
             self._generation = generation
+            self._look_for_refusals()
             self.membership.metadata_changed()
             if self.membership.needs_attention:
                 self._call_attention()
+
+    def _look_for_refusals(self) -> None:
+        """Let the user hear of a topic that the cluster refuses to tell of."""
+        for topic in self.subscription.topics:
+            code = self.board.cluster.error_of(topic)
+            if code and verdict(code) is Verdict.FAIL:
+                self._refused(request_error(code, f"topic {topic!r}: {code.meaning}"))
 
     def _find_positions(self) -> None:
         """Begin to find the positions of new partitions: committed ones, else by policy."""

@@ -38,6 +38,7 @@ class Story:
         self.leader = 1
         self.epoch = 1
         self.error_code = 0
+        self.is_created = True
         self.asked: list[tuple[float, list[str] | None, bool]] = []
 
     def metadata(self, request: MetadataRequest, version: int) -> MetadataResponse:
@@ -52,11 +53,12 @@ class Story:
             topics=[
                 MetadataResponseTopic(
                     name="t",
+                    error_code=0 if self.is_created else 3,
                     partitions=[
                         MetadataResponsePartition(
                             partition_index=0, leader_id=self.leader, leader_epoch=self.epoch
                         )
-                    ],
+                    ][: self.is_created],
                 )
             ],
         )
@@ -403,3 +405,28 @@ def test_metrics_tell_of_all_brokers_and_of_each() -> None:
     assert second["request-total"] == 2
     assert 0 < second["outgoing-byte-rate"] <= second["outgoing-byte-total"]
     assert total["request-latency-avg"] <= total["request-latency-max"] * 1.04
+
+
+def test_a_topic_that_is_missing_is_looked_for_until_it_is_there() -> None:
+    story = Story()
+    story.is_created = False
+
+    async def scenario() -> None:
+        async with board() as switchboard:
+            switchboard.track(lambda: ["t"])
+            switchboard.start()
+            watch = Watch(switchboard)
+            await switchboard.refresh(["t"])
+            switchboard.look_for(["t"])
+            await asyncio.sleep(60)
+            story.is_created = True
+            await watch.until(lambda: switchboard.cluster.partitions_for("t"))
+            await asyncio.sleep(60)
+
+    with running(story) as world:
+        world.run(scenario())
+    times = [time for time, _, _ in story.asked]
+    pauses = [round(later - earlier, 1) for earlier, later in pairwise(times)]
+    assert 60 <= len(times) <= 90  # at most once in a second or so, and no more once it is there
+    assert pauses[-1] < 2
+    assert times[-1] - times[0] < 62
