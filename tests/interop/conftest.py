@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator
 
 import pytest
+from tests.interop.doors import Doors, open_doors
 from tools.apache_kafka import RELEASES, Distribution, Unavailable
 
 Tool = Callable[..., str]
@@ -59,3 +60,14 @@ def apache_bootstrap(
     broker = kafka.start(data_dir, options=options, heap="512m")
     yield broker.bootstrap
     broker.stop()
+
+
+@pytest.fixture(scope="session")
+def doors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Doors]:
+    """An Apache Kafka 3.9 whose listeners ask for certificates, passwords and tokens."""
+    try:
+        kafka = Distribution.fetch("3.9")
+    except Unavailable as why:
+        pytest.skip(str(why))
+    with open_doors(kafka, tmp_path_factory.mktemp("doors")) as opened:
+        yield opened

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import sys
 import time
 from collections.abc import Callable, Iterator
 from datetime import datetime
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.system.spark_session import finished
+from tests.system.spark_session import finished, jvm, local_session  # noqa: F401
 from tools import spark_connector
 from tools.apache_kafka import Distribution, Unavailable
 from tools.processes import start_barnabas
@@ -48,28 +47,17 @@ DEADLINE_S = 300.0
 
 
 @pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    from pyspark.sql import SparkSession
-
+def spark(
+    jvm: None,  # noqa: F811
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[SparkSession]:
     try:
         theirs = spark_connector.fetch()
     except Unavailable as why:
         pytest.skip(str(why))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYSPARK_PYTHON", sys.executable)
-        session = (
-            SparkSession.builder.master("local[2]")
-            .config("spark.jars", theirs.setting)
-            .config("spark.ui.enabled", "false")
-            .config("spark.ui.showConsoleProgress", "false")
-            .config("spark.sql.shuffle.partitions", "2")
-            .config("spark.sql.session.timeZone", "UTC")
-            .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse")))
-            .getOrCreate()
-        )
-        session.sparkContext.setLogLevel("OFF")
+    warehouse = tmp_path_factory.mktemp("warehouse")
+    with local_session(warehouse, jars=theirs.setting) as session:
         yield session
-        session.stop()
 
 
 class Topics:
