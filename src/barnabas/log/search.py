@@ -27,7 +27,7 @@ def find_timestamp(
     for segment in segments:
         if segment.newest()[0] < timestamp:
             continue
-        offset = max(segment.time_index.offset_of(timestamp), log_start_offset)
+        offset = max(segment.offset_before(timestamp), log_start_offset)
         start = segment.offset_index.position_of(offset)
         for position, fields in segment.headers(start):
             if fields[8] >= timestamp and fields[0] + fields[6] >= log_start_offset:

@@ -196,6 +196,8 @@ class Segment:
         if index is None:
             try:
                 index = TimeIndex.decode(self.base_offset, self._read_side_file(TIME_INDEX))
+                if index:
+                    self._check_time(*index.last())
             except CorruptFileError as failure:
                 self._rebuild_indexes(failure)
                 return self.time_index
@@ -214,13 +216,57 @@ class Segment:
         return data
 
     def _rebuild_indexes(self, failure: CorruptFileError | CorruptRecordError) -> None:
-        """Make offset and time index from the batches, whose bytes are the truth."""
+        """Make offset and time index from the batches, whose bytes are the truth.
+
+        Where a batch cannot be read either, everything stays as it was.
+        """
         _logger.warning("indexes of %s are rebuilt: %s", self.path(LOG), failure)
-        aborted = self.aborted
-        self.reset_indexes()
+        made = Segment(
+            self.pool,
+            self._stem.rpartition("/")[0],
+            self.base_offset,
+            created_ms=self.created_ms,
+            index_interval_bytes=self.index_interval_bytes,
+        )
         for position, fields in self.headers():
-            self.index_batch(position, fields)
-        self._aborted = aborted
+            made.index_batch(position, fields)
+        self._offset_index, self._time_index = made._offset_index, made._time_index
+        self._unindexed_bytes = made._unindexed_bytes
+        self._first_timestamp = made._first_timestamp
+        self.max_timestamp, self.max_timestamp_offset = (
+            made.max_timestamp,
+            made.max_timestamp_offset,
+        )
+        self._newest_known = self.indexes_changed = True
+
+    def _check_time(self, timestamp: int, offset: int) -> None:
+        """Raise CorruptFileError unless the time index is right to say this of a batch.
+
+        The file has no checksum. What it says decides which records a reader starts at, and which
+        segments are too old to keep.
+        """
+        try:
+            located = self.locate(offset)
+            if located is not None:
+                _, fields = next(self.headers(located[0]))
+                if fields[0] <= offset and fields[8] == timestamp:
+                    return
+        except CorruptRecordError:
+            return  # a batch that cannot be read says nothing against it
+        what = f"offset {offset} has the time {timestamp}"
+        raise CorruptFileError(f"{self.path(TIME_INDEX)} says that {what}")
+
+    def offset_before(self, timestamp: int) -> int:
+        """Return an offset below which no record has that timestamp or a later one."""
+        index = self.time_index
+        known = index.floor(timestamp)
+        if known[0] >= 0:
+            try:
+                self._check_time(*known)
+            except CorruptFileError as failure:
+                self._rebuild_indexes(failure)
+                known = self.time_index.floor(timestamp)
+        return known[1]
 
     def newest(self) -> tuple[int, int]:
         """Return (greatest timestamp, last offset of the first batch that has it); (-1, …)

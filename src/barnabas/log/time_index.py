@@ -43,10 +43,15 @@ class TimeIndex:
         for timestamp, offset in zip(self._timestamps, self._offsets, strict=True):
             yield timestamp, self.base_offset + offset
 
-    def offset_of(self, timestamp: int) -> int:
-        """Return the offset from which on a record of `timestamp` or later can be found."""
+    def floor(self, timestamp: int) -> tuple[int, int]:
+        """Return the last (timestamp, offset) at or below a time; (-1, base offset) without one.
+
+        From that offset on a record of `timestamp` or later can be found.
+        """
         slot = bisect_right(self._timestamps, timestamp) - 1
-        return self.base_offset if slot < 0 else self.base_offset + self._offsets[slot]
+        if slot < 0:
+            return -1, self.base_offset
+        return self._timestamps[slot], self.base_offset + self._offsets[slot]
 
     def last(self) -> tuple[int, int]:
         """Return the greatest (timestamp, offset); (-1, base offset) without entries."""

@@ -468,6 +468,23 @@ def test_bits_of_an_offset_index() -> None:
             ), (path, position, offset)
 
 
+def test_bits_of_a_time_index() -> None:
+    """A search by time finds the right record, and retention knows how old a segment is."""
+    log = reopen(stopped(), clean=True)
+    times = [*range(NOW - 1, NOW + 20), 0]
+    good = [log.find_timestamp(time) for time in times]
+    newest = [segment.newest() for segment in log.segments]
+    mended = 0
+    for path, position, bit in flips(".timeindex"):
+        world = stopped()
+        world.disk.flip(path, position, bit)
+        log = reopen(world, clean=True)
+        assert [log.find_timestamp(time) for time in times] == good, (path, position)
+        assert [segment.newest() for segment in log.segments] == newest, (path, position)
+        mended += any(segment.indexes_changed for segment in log.segments)
+    assert mended > 20
+
+
 def test_bits_of_an_index_are_found_by_inspection() -> None:
     for suffix in (".index", ".timeindex"):
         for path, position, bit in flips(suffix):

@@ -11,7 +11,7 @@ from barnabas.log.file_pool import FilePool
 from barnabas.log.files import DiskFiles
 from barnabas.log.segment import INDEX, TIME_INDEX, TRANSACTION_INDEX, Segment, segment_name
 from barnabas.log.transaction_index import AbortedTransaction
-from barnabas.model.errors import StorageError
+from barnabas.model.errors import CorruptRecordError, StorageError
 from barnabas.records.builder import build_batch
 
 NOW = 1_700_000_000_000
@@ -250,6 +250,27 @@ def test_missing_and_damaged_indexes_are_made_again(pool, disk, tmp_path, suffix
     if not (suffix == TIME_INDEX and damage == b""):  # an empty one is what no records leave
         assert again.newest() == (NOW + 3, 3)
     assert [entry.last_offset for entry in again.aborted] == [3]
+
+
+def test_a_rebuild_that_meets_a_damaged_batch_changes_nothing(pool, disk, tmp_path):
+    """Aborted transactions and times that are known are not forgotten for half an index."""
+    segment = make(pool, tmp_path, interval=100)
+    size = [add(segment, offset, at=NOW + offset) for offset in range(10)][0]
+    transaction = AbortedTransaction(5, 1, 9, 10)
+    segment.add_aborted(transaction)
+    segment = reopened(segment, pool, tmp_path)
+    assert segment.newest() == (NOW + 9, 9)
+    assert segment.aborted == [transaction]
+    places = [segment.offset_index.position_of(offset) for offset in range(10)]
+    segment.file.get().pwrite(b"\x07", 6 * size + 16)  # no magic of a batch
+    for _ in range(2):
+        with pytest.raises(CorruptRecordError):
+            segment.locate(6)
+        assert segment.aborted == [transaction]
+        assert segment.newest() == (NOW + 9, 9)
+        assert [segment.offset_index.position_of(offset) for offset in range(10)] == places
+    assert segment.locate(8) == (8 * size, size)
+    segment.file.close()
 
 
 def test_remove_deletes_all_files_but_a_reader_can_finish(pool, disk, tmp_path):

@@ -24,8 +24,8 @@ def build(base, pairs):
 @given(st.integers(0, 2**40), entries, st.integers(-5, 10_005))
 def test_look_ups_match_a_plain_search(base, pairs, probe):
     index, kept = build(base, pairs)
-    floor = [offset for timestamp, offset in kept if timestamp <= probe]
-    assert index.offset_of(probe) == (floor[-1] if floor else base)
+    below = [entry for entry in kept if entry[0] <= probe]
+    assert index.floor(probe) == (below[-1] if below else (-1, base))
     assert index.last() == (kept[-1] if kept else (-1, base))
     assert len(index) == len(kept)
 
