@@ -84,7 +84,7 @@ class Cleaning:
         try:
             while not self._stopping.is_set() and number < broker.options.log_cleaner_threads:
                 logs = (partition.log for partition in list(broker.partitions.values()))
-                found = self.cleaner.begin_next(logs, broker.now_ms())
+                found = self.cleaner.begin_next(logs, broker.now_ms(), self._cannot_look)
                 if found is not None:
                     await self._clean(number, found, executor)
                     continue
@@ -149,13 +149,20 @@ class Cleaning:
         except BarnabasError as failure:
             if not is_aborted():
                 reason = str(failure)
-                logger.error("%s cannot be compacted and is left alone: %s", partition, failure)
-                if isinstance(failure, StorageError):
-                    broker.log_failures.of_partition(partition, failure)
+                self._failed(partition, failure)
         finally:
             self.cleaner.finish(log, reason)
             del self._ended[partition]
             ended.set()
+
+    def _cannot_look(self, partition: TopicPartition, failure: BarnabasError) -> None:
+        # Not now: a failed disk takes logs away, and the others are still being looked at.
+        asyncio.get_running_loop().call_soon(self._failed, partition, failure)
+
+    def _failed(self, partition: TopicPartition, failure: BarnabasError) -> None:
+        logger.error("%s cannot be compacted and is left alone: %s", partition, failure)
+        if isinstance(failure, StorageError):
+            self._broker.log_failures.of_partition(partition, failure)
 
     async def _run(
         self, steps: Steps, executor: Executor, is_aborted: Callable[[], bool]

@@ -13,7 +13,7 @@ from concurrent.futures import Executor
 from typing import TYPE_CHECKING
 
 from barnabas.broker.elsewhere import elsewhere
-from barnabas.model.errors import StorageError
+from barnabas.model.errors import CorruptFileError, CorruptRecordError, StorageError
 
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
@@ -72,6 +72,9 @@ class Retention:
                 log.begin_removal(offset, now_ms)
             except StorageError as failure:
                 self._failed(partition, failure)
+                continue
+            except (CorruptFileError, CorruptRecordError) as failure:
+                logger.error("%s cannot be looked at: %s", partition.topic_partition, failure)
                 continue
             expired.append((partition, log, offset))
             if log.recovery_point < offset:

@@ -11,13 +11,14 @@ times. Whoever compacts asks `is_aborted` between two steps.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from enum import Enum, auto
 from itertools import pairwise
 from typing import NamedTuple
 
 from barnabas.log.partition_log import PartitionLog
 from barnabas.log.retention import newest_ms
+from barnabas.model.errors import BarnabasError
 from barnabas.model.ids import TopicPartition
 
 NEVER_MS = 2**63 - 1
@@ -62,7 +63,7 @@ def examine(log: PartitionLog, now_ms: int) -> Cleanable | None:
             if lag_ms and newest_ms(segment) > now_ms - lag_ms:
                 break
             dirty_bytes += segment.size_bytes
-            if options.max_compaction_lag_ms != NEVER_MS:
+            if options.max_compaction_lag_ms != NEVER_MS and segment.first_timestamp >= 0:
                 waited = now_ms - segment.first_timestamp
                 delay_ms = max(delay_ms, waited - options.max_compaction_lag_ms)
         end = following.base_offset
@@ -88,8 +89,16 @@ class Cleaner:
         self._states: dict[TopicPartition, _State] = {}
         self._pauses: dict[TopicPartition, int] = {}
 
-    def begin_next(self, logs: Iterable[PartitionLog], now_ms: int) -> Cleanable | None:
-        """Choose the dirtiest log that nobody works on and that is not paused, and mark it."""
+    def begin_next(
+        self,
+        logs: Iterable[PartitionLog],
+        now_ms: int,
+        on_failure: Callable[[TopicPartition, BarnabasError], None] = lambda *_: None,
+    ) -> Cleanable | None:
+        """Choose the dirtiest log that nobody works on and that is not paused, and mark it.
+
+        A log that cannot be looked at is left alone from then on, and told of.
+        """
         best: Cleanable | None = None
         self.chosen_ms, self.dirty_ratio_max = now_ms, 0.0
         for log in logs:
@@ -100,7 +109,12 @@ class Cleaner:
                 or partition in self.uncleanable
             ):
                 continue
-            found = examine(log, now_ms)
+            try:
+                found = examine(log, now_ms)
+            except BarnabasError as failure:
+                self.uncleanable[partition] = str(failure)
+                on_failure(partition, failure)
+                continue
             if found is None:
                 continue
             self.dirty_ratio_max = max(self.dirty_ratio_max, found.dirty_ratio)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 from tests.unit.broker.serving import Serving, Wire, create_topic, fetch, produce
@@ -72,3 +73,26 @@ def test_size_bounds_a_partition(tmp_path: Path) -> None:
         log = serving.broker.partitions[("t", 0)].log
         serving.wait_inside(lambda: log.size_bytes < 4200, "it is small again")
         assert serving.inside(lambda: log.size_bytes) >= 3000
+
+
+def test_a_damaged_log_keeps_no_other_from_being_looked_at(tmp_path: Path) -> None:
+    """Neither what is said of its times nor its batches can be read: it is told of, and kept."""
+    configs = {"segment.bytes": "1000", "retention.ms": "3600000"}
+    with Serving(tmp_path, {"log.retention.check.interval.ms": 3_600_000}) as serving:
+        wire = serving.connect()
+        for name in ("bad", "good"):
+            create_topic(wire, name, configs=configs)
+            put(wire, name, serving.broker.now_ms() - 7_200_000, 20)
+        serving.stop()
+        first = tmp_path / "bad-0" / f"{0:020d}.log"
+        first.with_suffix(".timeindex").write_bytes(b"\xff" * 12)
+        with first.open("r+b") as file:
+            file.seek(16)
+            file.write(b"\x07")
+        serving.start()
+        bad, good = (serving.broker.partitions[name, 0].log for name in ("bad", "good"))
+        turn = serving.broker.retention.turn()
+        asyncio.run_coroutine_threadsafe(turn, serving.broker.loop).result(60)
+        assert serving.inside(lambda: (bad.log_start_offset, good.log_start_offset)) == (0, 20)
+        assert [line for line in serving.lines.of() if "bad-0 cannot be looked at" in line]
+        serving.lines.clear()

@@ -75,6 +75,19 @@ def test_the_ratio_or_a_record_that_waits_too_long_decides(filled):
     assert examine(log, NOW).wanted
 
 
+def test_records_without_a_time_wait_for_nothing(filled, batch):
+    log = filled(0, max_compaction_lag_ms=10_000, segment_ms=10**9)
+    for _ in range(4):
+        log.append_as_leader(batch(at=-1), 0, NOW)
+        log.roll(NOW)
+    log.set_high_watermark(4)
+    log.flush(NOW)
+    log.checkpointed_recovery_point, log.cleaned_offset = 4, 3
+    found = examine(log, NOW)
+    assert (found.dirty_ratio, found.delay_ms) == (pytest.approx(1 / 4), 0)
+    assert not found.wanted
+
+
 def test_open_transactions_and_the_recovery_point_bound_it(filled):
     log = filled(5)
     log.high_watermark = 2
@@ -105,6 +118,26 @@ def test_a_failed_log_is_not_tried_again(filled):
     assert cleaner.uncleanable == {log.topic_partition: "a flipped bit"}
     cleaner.forget(log.topic_partition)
     assert cleaner.begin_next([log], NOW) is not None
+
+
+def test_a_log_that_cannot_be_looked_at_keeps_nobody_from_the_others(filled, pool):
+    lag = {"max_compaction_lag_ms": 10_000, "segment_ms": 10**9}
+    logs = [filled(number=number, **lag) for number in range(2)]
+    logs[0].close(NOW)
+    reopened = PartitionLog.open(
+        pool, logs[0].directory, logs[0].topic_partition, logs[0].options, NOW
+    )
+    reopened.set_high_watermark(5)
+    reopened.checkpointed_recovery_point = 5
+    reopened.segments[0].file.get().pwrite(b"\x07", 16)  # no magic of a batch
+    cleaner, told = Cleaner(), []
+    found = cleaner.begin_next([reopened, logs[1]], NOW, lambda *what: told.append(what))
+    assert found.log is logs[1]
+    [(partition, failure)] = told
+    assert partition == reopened.topic_partition
+    assert cleaner.uncleanable == {partition: str(failure)}
+    assert "magic" in str(failure)
+    reopened.release()
 
 
 def test_a_pause_stops_who_works_and_keeps_others_out_until_all_resume(filled):
