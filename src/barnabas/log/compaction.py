@@ -37,6 +37,9 @@ from barnabas.log.segment import SUFFIXES, Segment
 from barnabas.log.survivors import Filtering
 from barnabas.model.errors import ConfigError
 
+GROUP_SEGMENTS_MAX = 100
+"""The files of a group are all open while it is written."""
+
 __all__ = ["Aborted", "Compacted", "Means", "Steps", "compact", "group_segments", "run"]
 
 
@@ -107,7 +110,10 @@ def run(steps: Steps) -> Compacted:
 def group_segments(
     segments: Sequence[Segment], end: int, options: TopicOptions
 ) -> list[list[Segment]]:
-    """Put neighbours together that fit into one segment by bytes, index entries and offsets."""
+    """Put neighbours together that fit into one segment by bytes, index entries and offsets.
+
+    Not too many at a time: of a great number the next compaction makes fewer again.
+    """
     groups: list[list[Segment]] = []
     size = 0
     # An index entry stands for more than so many bytes; the larger ones have 12 bytes.
@@ -119,7 +125,12 @@ def group_segments(
     for segment, following in zip(segments, [*bases, end], strict=True):
         size += segment.size_bytes
         start = groups[-1][0].base_offset if groups else segment.base_offset
-        if groups and size <= bytes_max and following - 1 - start <= OFFSET_SPAN_MAX:
+        if (
+            groups
+            and size <= bytes_max
+            and following - 1 - start <= OFFSET_SPAN_MAX
+            and len(groups[-1]) < GROUP_SEGMENTS_MAX
+        ):
             groups[-1].append(segment)
         else:
             groups.append([segment])

@@ -33,6 +33,7 @@ from barnabas.log.segment import INDEX, LOG, TIME_INDEX, TRANSACTION_INDEX, is_s
 from barnabas.log.time_index import TimeIndex
 from barnabas.model.errors import CorruptFileError
 
+FAR = 2**63 - 1
 CHECKPOINTS = (RECOVERY_POINTS, HIGH_WATERMARKS, LOG_STARTS, CLEANED)
 
 
@@ -118,8 +119,8 @@ def inspect_partition(files: Files, directory: str) -> Iterator[Flaw]:
             flaws.append(Flaw(path, 0, f"begins at {base} inside the one before", "removed"))
             break
         batches = _Batches()
-        later = [each for each in bases[index + 1 :] if files.size(f"{directory}/{each:020d}{LOG}")]
-        bound = min([*later, base + OFFSET_SPAN_MAX + 1])
+        later = (n for n in bases[index + 1 :] if files.size(f"{directory}/{n:020d}{LOG}"))
+        bound = min(next(later, FAR), base + OFFSET_SPAN_MAX + 1)
         flaw = _walk(files, path, base, bound, epochs[-1][0] if epochs else -1, batches)
         flaws += _gaps(path, end if index else base, batches)
         for slot, epoch in enumerate(batches.epochs):

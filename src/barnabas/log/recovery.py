@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, field
+from itertools import islice
 
 from barnabas.log.file_pool import FilePool
 from barnabas.log.files import Files
@@ -278,12 +279,11 @@ class Recovery:
 
     def _bound_of(self, segment: Segment) -> int:
         """Return the offset that all of a segment are below: its CRCs do not cover offsets."""
-        later = [
-            each.base_offset
-            for each in self._segments
-            if each.base_offset > segment.base_offset and each.size_bytes
-        ]
-        return min([*later, segment.base_offset + OFFSET_SPAN_MAX + 1])
+        bound = segment.base_offset + OFFSET_SPAN_MAX + 1
+        for each in islice(self._segments, self._segments.index(segment) + 1, None):
+            if each.size_bytes:
+                return min(each.base_offset, bound)
+        return bound
 
     def _find_end(self, segment: Segment) -> int:
         """Return the offset after the last batch of a segment, reading only its unindexed end."""

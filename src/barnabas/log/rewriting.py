@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator
 from barnabas.kernels import SPECIAL_MASK, Buffer, filter_batches, scan_batches
 from barnabas.log.batch_reader import BatchReader
 from barnabas.log.compaction_work import WORK_BYTES, Aborted, Means, Work, give_way, go_on
-from barnabas.log.file_pool import FilePool
+from barnabas.log.file_pool import FilePool, PooledFile
 from barnabas.log.partition_log import PartitionLog
 from barnabas.log.recovery import CLEANED
 from barnabas.log.segment import LOG, Segment
@@ -40,11 +40,14 @@ def rewrite(
     tail = group[-1].end_offset() - 1
     changed_ms = new.pool.files.mtime_ms(group[-1].path(LOG))
     writing = Rewriting(new, filtering, tail, changed_ms, means.buffer_bytes)
-    pinned = [segment.file for segment in group]
-    opened = [file.pin() for file in pinned]
+    pinned: list[PooledFile] = []
     try:
-        for file, segment in zip(opened, group, strict=True):
-            writing.reader = BatchReader(file, 0, segment.size_bytes, means.buffer_bytes)
+        for segment in group:
+            # All of them before the first is read: they may be taken out of the log meanwhile.
+            segment.file.pin()
+            pinned.append(segment.file)
+        for file, segment in zip(pinned, group, strict=True):
+            writing.reader = BatchReader(file.get(), 0, segment.size_bytes, means.buffer_bytes)
             while not writing.reader.done:
                 go_on(is_aborted)
                 yield writing.work

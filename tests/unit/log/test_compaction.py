@@ -365,6 +365,14 @@ def test_small_neighbours_become_one_segment_within_the_limits(host: Host) -> No
     assert len(values(host)) == 12
 
 
+def test_a_great_number_of_segments_is_not_open_at_once(host: Host) -> None:
+    for number in range(250):
+        host.put((b"k%d" % number, b"v"))
+        host.roll()
+    groups = group_segments(host.log.segments[:-1], 250, make_options(segment_bytes=10**6))
+    assert [len(group) for group in groups] == [100, 100, 50]
+
+
 def test_a_full_map_ends_early_and_the_next_round_goes_on(host: Host) -> None:
     means = Means(24 * 5, 0.9, 64)
     for number in range(30):
