@@ -74,10 +74,10 @@ def _run(arguments: argparse.Namespace) -> int:
         random=random.Random(),
     )
     before = signal.signal(signal.SIGTERM, _interrupted)
-    deadline_s = None if arguments.seconds is None else time.monotonic() + arguments.seconds
     failure = None
     try:
         demo.start()
+        deadline_s = None if arguments.seconds is None else time.monotonic() + arguments.seconds
         for line in _head(demo, arguments.data_dir):
             print(line, flush=True)
         if sys.stdout.isatty():
@@ -129,16 +129,20 @@ def _goes_on(demo: Demo, deadline_s: float | None) -> bool:
 def _tell(demo: Demo, deadline_s: float | None) -> str | None:
     """Print lines; return what ended it, if something did."""
     told: set[str] = set()
+    before: list[Window] = []
     next_s = time.monotonic()
     while _goes_on(demo, deadline_s):
         demo.look()
-        for window in reversed(demo.windows()):
-            if window.start not in told:
+        windows = demo.windows()
+        for window in reversed(windows):
+            # The counts of its pages come one after another: it is whole when no more came.
+            if window.start not in told and window in before:
                 told.add(window.start)
                 pages = ", ".join(
                     f"{page} {clicks}" for page, clicks in sorted(window.clicks.items())
                 )
                 print(f"window {_clock(window)}: {window.total} clicks: {pages}", flush=True)
+        before = windows
         if time.monotonic() >= next_s:
             next_s = time.monotonic() + PLAIN_S
             print(_status(demo), flush=True)

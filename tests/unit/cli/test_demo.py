@@ -6,9 +6,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
 from rich.console import Console
 
-from barnabas.cli.demo import _drawn, _head, _status
+from barnabas.cli.demo import _drawn, _head, _status, _tell
 from barnabas.pipeline.demo.windows import Window
 from barnabas.pipeline.templates import Project
 
@@ -52,6 +53,23 @@ def test_the_terminal_shows_clicks_flows_and_windows(tmp_path: Path) -> None:
     [window] = [line for line in text.splitlines() if "03:04:05" in line]
     assert window.split() == ["03:04:05", "12", "0", "0", "3", "0"]
     assert "Spark is starting" in drawn(demo(tmp_path, flows=[], windows=list))
+
+
+def test_a_window_is_told_once_and_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("barnabas.cli.demo.DRAW_S", 0)
+    part = Window(WINDOW.start, {"/": 12})
+    looks = [[part], [WINDOW], [WINDOW], [WINDOW]]
+
+    def windows() -> list[Window]:
+        shown.failure = "over" if len(looks) == 1 else None
+        return looks.pop(0)
+
+    shown = demo(tmp_path, windows=windows, failure=None, look=lambda: None)
+    assert _tell(shown, None) == "over"
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("window")]
+    assert lines == ["window 03:04:05: 15 clicks: / 12, /cart 3"]
 
 
 def test_lines_say_the_same(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ CONFIGURATION = {
 }
 """A JVM that is up sooner, for few records, and patience with machines that are busy."""
 
-READY_S = 30.0
+READY_S = 120.0
 _ADDRESS = re.compile(r"PLAINTEXT://([\w.\-]+:\d+)")
 _TICK_S = 0.1
 
@@ -113,9 +113,8 @@ class Demo:
     def stop(self) -> None:
         """End everything: first what reads, then what writes, then the broker."""
         self._stopped.set()
-        for child in (self._pipeline,):
-            if child is not None:
-                child.stop()
+        if self._pipeline is not None:
+            self._pipeline.stop()
         for thread in self._threads:
             thread.join()
         if self._broker is not None:
@@ -158,14 +157,19 @@ class Demo:
         thread.start()
 
     def _send(self) -> None:
-        began_s = time.monotonic()
+        began_s, began_ms = time.monotonic(), time.time() * 1000
         with KafkaProducer(bootstrap_servers=self.bootstrap, linger_ms=20) as producer:
-            while not self._stopped.wait(_TICK_S):
-                due = int((time.monotonic() - began_s) * self._per_second)
+            while True:
+                due = 1 + int((time.monotonic() - began_s) * self._per_second)
                 while self.sent < due:
-                    key, value = self._clicks.next(int(time.time() * 1000))
+                    # Each has the time at which it was due, so that windows have as many clicks
+                    # as they should, however busy the machine is.
+                    at_ms = began_ms + self.sent * 1000 / self._per_second
+                    key, value = self._clicks.next(int(at_ms))
                     producer.send(self.project.source, value, key=key)
                     self.sent += 1
+                if self._stopped.wait(_TICK_S):
+                    return
 
     def _consume(self) -> None:
         with KafkaConsumer(
