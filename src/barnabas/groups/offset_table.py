@@ -93,6 +93,9 @@ class OffsetTable:
         self._topics = topics
         self._order = 0
         self.by_group: dict[str, GroupOffsets] = {}
+        self._open: dict[int, dict[str, None]] = {}
+        """By producer id: the groups in whose name its open transaction has committed, so that a
+        marker need not look at all of them."""
 
     # -- committing
 
@@ -162,6 +165,8 @@ class OffsetTable:
         offsets = self.by_group.get(group_id)
         if offsets is None:
             offsets = self.by_group[group_id] = GroupOffsets()
+        if producer_id is not None:
+            self._open.setdefault(producer_id, {})[group_id] = None
         known = offsets.committed
         records = []
         stored = []
@@ -204,13 +209,17 @@ class OffsetTable:
         offsets = self.by_group.get(group_id)
         if offsets is None:
             offsets = self.by_group[group_id] = GroupOffsets()
+        if producer_id is not None:
+            self._open.setdefault(producer_id, {})[group_id] = None
         offsets.commit(partition, commit, producer_id)
 
     def end_transaction(self, producer_id: int, committed: bool) -> None:
         """Apply a marker to the offsets that waited for it, in whatever groups."""
-        for group_id in [name for name, o in self.by_group.items() if producer_id in o.pending]:
-            self.by_group[group_id].end_transaction(producer_id, committed)
-            self._forget_if_empty(group_id)
+        for group_id in self._open.pop(producer_id, ()):
+            offsets = self.by_group.get(group_id)
+            if offsets is not None:  # its offsets may have been removed meanwhile
+                offsets.end_transaction(producer_id, committed)
+                self._forget_if_empty(group_id)
 
     # -- reading
 

@@ -49,7 +49,6 @@ def host() -> Host:
 def txn_commit(offset: int, producer_id: int = 1, partition: int = 0, **values: Any) -> Any:
     return TxnOffsetCommitRequest(
         transactional_id="x",
-        group_id="g",
         producer_id=producer_id,
         producer_epoch=0,
         topics=[
@@ -62,7 +61,7 @@ def txn_commit(offset: int, producer_id: int = 1, partition: int = 0, **values: 
                 ],
             )
         ],
-        **values,
+        **{"group_id": "g", **values},
     )
 
 
@@ -272,6 +271,20 @@ def test_transactions_of_two_producers(host: Host) -> None:
     assert fetch(host.coordinator) == (6, 0)
     host.marker(1, committed=True)
     assert fetch(host.coordinator) == fetch(host.replayed()) == (6, 0)
+
+
+def test_one_marker_ends_a_transaction_for_all_its_groups(host: Host) -> None:
+    for group, offset in (("g", 5), ("h", 6)):
+        host.ask(txn_commit(offset, group_id=group))
+    host.ask(txn_commit(7, producer_id=2, group_id="i"))
+    host.marker(1, committed=True)
+    for coordinator in (host.coordinator, host.replayed()):
+        committed = {
+            group: {partition: each.offset for partition, each in offsets.committed.items()}
+            for group, offsets in coordinator.offsets.by_group.items()
+        }
+        place = TopicPartition("t", 0)
+        assert committed == {"g": {place: 5}, "h": {place: 6}, "i": {}}
 
 
 def test_failed_transactional_commit_is_not_pending(host: Host) -> None:
