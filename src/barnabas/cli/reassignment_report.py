@@ -14,7 +14,7 @@ from barnabas.cli.reassignment_progress import Progress
 def print_cost(cost: Cost) -> None:
     """Print what moves, and what that means for each broker."""
     if not cost.moves:
-        print("nothing moves: every partition is where the plan wants it")
+        print("nothing moves between brokers: every partition is on those that the plan wants")
         return
     print_table(
         ["partition", "now", "then", "copied to", "bytes"],
