@@ -27,6 +27,7 @@ from barnabas.model.ids import TopicPartition, new_uuid
 
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
+    from barnabas.config.topic import TopicOptions
     from barnabas.controller.topic_store import NewTopic
     from barnabas.replication.partition import Partition
 
@@ -122,8 +123,7 @@ class Forks:
                 key = TopicPartition(topic.name, number)
                 broker.logs.delete(key, 0)  # of a topic that had this name before
                 made = broker.logs.fork(key, partition.log, topic_id, _end(partition, fork))
-                await self._make(made)
-                made.settle(options, broker.now_ms())
+                await self._make(made, options)
                 epochs[number] = max(partition.leader_epoch, partition.log.leader_epochs.latest) + 1
             await broker.logs.write_checkpoints()
         except StorageError as failure:
@@ -131,15 +131,18 @@ class Forks:
             raise RequestError(ErrorCode.KAFKA_STORAGE_ERROR, str(failure)) from failure
         return replace(topic, topic_id=topic_id, leader_epochs=epochs)
 
-    async def _make(self, fork: Fork) -> None:
+    async def _make(self, fork: Fork, options: TopicOptions) -> None:
+        now_ms = self._broker.now_ms()
         try:
-            fork.link(self._broker.now_ms())
-            await elsewhere(self._executor, fork.copy)
-        except StorageError:
-            self._broker.logs.remove_later(fork.path, 0)
+            try:
+                fork.link(now_ms)
+                await elsewhere(self._executor, fork.copy, options, now_ms)
+            finally:
+                fork.release()
+            fork.settle()
+        except BaseException:
+            self._broker.logs.remove_later(fork.abandon(), 0)
             raise
-        finally:
-            fork.release()
 
     def undo(self, topic: NewTopic) -> None:
         """Remove the logs of a topic that did not come to be."""

@@ -229,6 +229,19 @@ class LogDirectory:
         log.mark_deleted(target)
         return target
 
+    def give_up(self, log: PartitionLog, unique: str) -> str:
+        """Let go of a log that did not come into use here; return its path, for `purge`."""
+        log.release()
+        if log.directory != self.path_of(log.topic_partition):
+            return log.directory
+        target = self.path_beside(log.topic_partition, unique, DELETE)
+        try:
+            self._files.rename(log.directory, target)
+        except StorageError as failure:
+            # The next start finds a second log of the partition, and removes it.
+            _logger.error("%s stays on disk: %s", log.directory, failure)
+        return target
+
     def purge(self, path: str) -> None:
         """Remove a deleted log's files; may run on another thread."""
         if not path.startswith(self.path + "/") or not path.endswith(REMOVED):

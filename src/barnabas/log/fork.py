@@ -15,7 +15,7 @@ from __future__ import annotations
 from barnabas.config.topic import TopicOptions
 from barnabas.log import partition_metadata
 from barnabas.log.directory import FUTURE, LogDirectory
-from barnabas.log.files import File
+from barnabas.log.file_pool import FilePool, PooledFile
 from barnabas.log.leader_epochs import LeaderEpochs
 from barnabas.log.partition_log import PartitionLog
 from barnabas.log.producer_snapshot import snapshot_offsets, snapshot_path
@@ -28,7 +28,7 @@ PENDING = "fork.pending"
 
 
 class Fork:
-    """One log being forked; `link`, `copy` (on any thread), `settle`, in this order."""
+    """One log being forked; `link`, `copy` (on any thread), `release`, `settle`, in this order."""
 
     def __init__(
         self,
@@ -46,8 +46,10 @@ class Fork:
         self._partition = partition
         self._topic_id = topic_id
         self._end = end_offset
+        self._unique = unique
         self._path = directory.path_beside(partition, unique, FUTURE)
-        self._cut: tuple[Segment, File, int] | None = None
+        self._cut: tuple[int, PooledFile, int] | None = None  # base offset, file, size that is left
+        self._log: PartitionLog | None = None
         self._recovery_point = self._log_start = self._cleaned = 0
 
     def link(self, now_ms: int) -> None:
@@ -60,8 +62,10 @@ class Fork:
         files.make_dirs(self._path)
         segments = source.segments
         for index, segment in enumerate(segments):
-            if segment.base_offset >= self._end or not segment.size_bytes:
+            if segment.base_offset >= self._end:
                 break
+            if not segment.size_bytes:
+                continue  # the active one; or Apache Kafka has compacted all of it away
             last = index + 1 == len(segments)
             following = source.log_end_offset if last else segments[index + 1].base_offset
             if following <= self._end:
@@ -71,7 +75,8 @@ class Fork:
             if located is None:
                 self._link(segment)
             elif located[0]:
-                self._cut = (segment, segment.file.pin(), located[0])
+                segment.file.pin()
+                self._cut = (segment.base_offset, segment.file, located[0])
         for offset in snapshot_offsets(files, source.directory):
             if offset <= self._end:
                 self._link_file(source.directory, snapshot_path("", offset)[1:])
@@ -92,40 +97,19 @@ class Fork:
     def _link_file(self, directory: str, name: str) -> None:
         self._files.link(f"{directory}/{name}", f"{self._path}/{name}")
 
-    def copy(self) -> None:
-        """Copy what the end offset cuts, and make everything last."""
+    def copy(self, options: TopicOptions, now_ms: int) -> None:
+        """Copy what the end offset cuts, make everything last, and open the log."""
         files = self._files
         if self._cut is not None:
-            segment, file, size = self._cut
-            target = f"{self._path}/{segment_name(segment.base_offset)}{LOG}"
-            copy_start(files, file, target, size)
+            base_offset, pooled, size = self._cut
+            copy_start(files, pooled.get(), f"{self._path}/{segment_name(base_offset)}{LOG}", size)
         for name in (EPOCH_FILE, partition_metadata.NAME, PENDING):
             files.flush_file(f"{self._path}/{name}")
         files.flush_dir(self._path)
-
-    def release(self) -> None:
-        """Let the source go; after `copy`, whatever became of it."""
-        if self._cut is not None:
-            self._cut[0].file.unpin()
-            self._cut = None
-
-    @property
-    def path(self) -> str:
-        """Where the unfinished log is."""
-        return self._path
-
-    def settle(self, options: TopicOptions, now_ms: int) -> PartitionLog:
-        """Give the log its name and open it.
-
-        Its recovery point must be checkpointed before the topic exists: a compacted log has gaps
-        below it, which after a crash are taken for loss where the log is walked.
-        """
-        path = self._directory.path_of(self._partition)
-        self._files.rename(self._path, path)
-        self._files.flush_dir(self._directory.path)
-        log = PartitionLog.open(
-            self._directory.pool,
-            path,
+        # Through a pool of its own, because the directory's is for one thread.
+        self._log = PartitionLog.open(
+            FilePool(files, limit=4),
+            self._path,
             self._partition,
             options,
             now_ms,
@@ -133,7 +117,28 @@ class Fork:
             cleaned_offset=self._cleaned,
             topic_id=self._topic_id,
         )
+
+    def release(self) -> None:
+        """Let the source go; after `copy`, whatever became of it."""
+        if self._cut is not None:
+            self._cut[1].unpin()
+            self._cut = None
+
+    def settle(self) -> PartitionLog:
+        """Give the log its name.
+
+        Its recovery point must be checkpointed before the topic exists: a compacted log has gaps
+        below it, which after a crash are taken for loss where the log is walked.
+        """
+        log = self._log
+        assert log is not None, "not copied yet"
+        log.move_to(self._directory.path_of(self._partition), self._directory.pool)
+        self._files.flush_dir(self._directory.path)
         # What the source had not flushed is not flushed here either.
         log.recovery_point = min(self._recovery_point, log.log_end_offset)
         self._directory.logs[self._partition] = log
         return log
+
+    def abandon(self) -> str:
+        """Give up, after `release`; return the path of what was made, for removal."""
+        return self._path if self._log is None else self._directory.give_up(self._log, self._unique)

@@ -11,8 +11,10 @@ Index files are right for every segment below the recovery point, and for all af
 from __future__ import annotations
 
 import logging
+from bisect import bisect_right
 from dataclasses import dataclass, field
 from itertools import islice
+from operator import attrgetter
 
 from barnabas.log.file_pool import FilePool
 from barnabas.log.files import Files
@@ -280,7 +282,8 @@ class Recovery:
     def _bound_of(self, segment: Segment) -> int:
         """Return the offset that all of a segment are below: its CRCs do not cover offsets."""
         bound = segment.base_offset + OFFSET_SPAN_MAX + 1
-        for each in islice(self._segments, self._segments.index(segment) + 1, None):
+        later = bisect_right(self._segments, segment.base_offset, key=attrgetter("base_offset"))
+        for each in islice(self._segments, later, None):
             if each.size_bytes:
                 return min(each.base_offset, bound)
         return bound

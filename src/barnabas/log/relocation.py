@@ -135,8 +135,7 @@ class Relocation:
 
     def abandon(self) -> str:
         """Give up; return the path of the copy, for removal."""
-        self.future.release()
-        return self.future.directory
+        return self.target.give_up(self.future, self._unique)
 
 
 def _first_batch_offset(log: PartitionLog) -> int:

@@ -299,10 +299,10 @@ def test_fork() -> None:
         fork = Fork(world.directories[0], world.log, TopicPartition("f", 0), b"f" * 16, 7, "2" * 32)
         try:
             fork.link(NOW)
-            fork.copy()
+            fork.copy(OPTIONS, NOW)
         finally:
             fork.release()
-        forked = fork.settle(OPTIONS, NOW)
+        forked = fork.settle()
         assert values_of(forked) == list(enumerate(world.values))[:7]
         forked.append_as_leader(bytearray(build_batch([(NOW, b"k", b"own")])), 9, NOW)
         world.append(2)
@@ -316,9 +316,9 @@ def test_fork_that_came_to_be() -> None:
     def scenario(world: World) -> None:
         fork = Fork(world.directories[0], world.log, TopicPartition("f", 0), TOPIC_ID, 7, "2" * 32)
         fork.link(NOW)
-        fork.copy()
+        fork.copy(OPTIONS, NOW)
         fork.release()
-        fork.settle(OPTIONS, NOW)
+        fork.settle()
         world.directories[0].write_recovery_points()
         world.disk.before("done", "")
 

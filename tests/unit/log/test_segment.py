@@ -255,7 +255,7 @@ def test_missing_and_damaged_indexes_are_made_again(pool, disk, tmp_path, suffix
 def test_a_rebuild_that_meets_a_damaged_batch_changes_nothing(pool, disk, tmp_path):
     """Aborted transactions and times that are known are not forgotten for half an index."""
     segment = make(pool, tmp_path, interval=100)
-    size = [add(segment, offset, at=NOW + offset) for offset in range(10)][0]
+    size, *_ = [add(segment, offset, at=NOW + offset) for offset in range(10)]
     transaction = AbortedTransaction(5, 1, 9, 10)
     segment.add_aborted(transaction)
     segment = reopened(segment, pool, tmp_path)
