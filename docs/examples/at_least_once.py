@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from barnabas import KafkaConsumer, KafkaProducer
 
-TOPIC = "orders"
+TOPIC = "orders-to-ship"
 
 
 def send(bootstrap: str, count: int) -> None:
