@@ -95,8 +95,8 @@ class Flusher:
             # Also when the round is broken off: what has reached the disk is flushed.
             for _, log, flush in flushes:
                 log.finish_flush(flush, self._now_ms())
-        for partition, failure in refused:
-            self._on_failed(partition, failure)
+        for partition, refusal in refused:
+            self._on_failed(partition, refusal)
         for (partition, log, _), outcome in zip(flushes, outcomes, strict=True):
             if outcome is None:
                 self._on_flushed(partition)
