@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from math import ceil
 from typing import Any
 
 from barnabas.client.errors import KafkaTimeoutError, NetworkError
@@ -121,6 +120,23 @@ class Coordinator:
 
         await self._repeat(attempt, "adding partitions to the transaction", timeout_ms)
 
+    async def add_offsets(self, identity: Identity, group_id: str, *, timeout_ms: float) -> None:
+        """Make the offsets of a group part of the transaction, whichever come."""
+        request = AddOffsetsToTxnRequest(
+            transactional_id=self._transactional_id or "",
+            producer_id=identity.producer_id,
+            producer_epoch=identity.epoch,
+            group_id=group_id,
+        )
+
+        async def attempt() -> None:
+            # Asked for first, because a broker makes the topic of offsets when it is asked.
+            await self._find(GROUP, group_id)
+            response: AddOffsetsToTxnResponse = await self._ask(request, at_most=3)
+            self._check(response.error_code, f"AddOffsetsToTxn, group {group_id!r}")
+
+        await self._repeat(attempt, "adding offsets to the transaction", timeout_ms)
+
     async def commit_offsets(
         self,
         identity: Identity,
@@ -129,26 +145,10 @@ class Coordinator:
         *,
         timeout_ms: float,
     ) -> None:
-        """Make a group's offsets part of the transaction."""
-        loop = asyncio.get_running_loop()
-        deadline_s = loop.time() + timeout_ms / 1000
+        """Tell the group's coordinator of offsets that count when the transaction is committed."""
         group_id = group.group_id or ""
-        enlist = AddOffsetsToTxnRequest(
-            transactional_id=self._transactional_id or "",
-            producer_id=identity.producer_id,
-            producer_epoch=identity.epoch,
-            group_id=group_id,
-        )
 
-        async def enlisted() -> None:
-            # Asked for first, because a broker makes the topic of offsets when it is asked.
-            await self._find(GROUP, group_id)
-            response: AddOffsetsToTxnResponse = await self._ask(enlist, at_most=3)
-            self._check(response.error_code, f"AddOffsetsToTxn, group {group_id!r}")
-
-        await self._repeat(enlisted, "adding offsets to the transaction", timeout_ms)
-
-        async def committed() -> None:
+        async def attempt() -> None:
             node = await self._find(GROUP, group_id)
             connection = await self._switchboard.connection(node)
             version = connection.version_of(TxnOffsetCommitRequest, at_most=4)
@@ -166,8 +166,7 @@ class Coordinator:
                         group_id,
                     )
 
-        left_ms = ceil((deadline_s - loop.time()) * 1000)
-        await self._repeat(committed, "committing offsets in the transaction", left_ms)
+        await self._repeat(attempt, "committing offsets in the transaction", timeout_ms)
 
     async def end(self, identity: Identity, commit: bool, *, timeout_ms: float) -> None:
         """End the transaction."""

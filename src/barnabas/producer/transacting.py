@@ -61,32 +61,36 @@ class Transacting:
             raise InvalidValueError(f"group {group!r}: a group's name is needed")
         if not offsets:
             return
+        coordinator, identity = self._core.coordinator, self._core.sender.identity
+        left = self._core.patience(timeout_ms)
+        transaction.asked = True
         try:
-            await self._core.coordinator.commit_offsets(
-                self._core.sender.identity, offsets, group, timeout_ms=timeout_ms
-            )
+            await coordinator.add_offsets(identity, group.group_id, timeout_ms=left())
+            transaction.begun = True
+            await coordinator.commit_offsets(identity, offsets, group, timeout_ms=left())
         except KafkaTimeoutError:
             raise  # the same call may be made again
         except BarnabasError as failure:
             transaction.fail(failure)
             raise
-        transaction.begun = True
 
     async def commit(self, timeout_ms: float) -> None:
         """Deliver everything, then commit; may be called again when its time was too short."""
         transaction = self.transaction
         left = self._core.patience(timeout_ms)
         await self._deliver("commit the transaction", left())
-        if transaction.begun:
-            try:
+        try:
+            if transaction.begun:
                 await self._core.coordinator.end(
                     self._core.sender.identity, True, timeout_ms=left()
                 )
-            except KafkaTimeoutError:
-                raise
-            except BarnabasError as failure:
-                transaction.fail(failure)
-                raise
+            elif transaction.asked:  # nothing was written, but something may have begun
+                await self._renew(left())
+        except KafkaTimeoutError:
+            raise
+        except BarnabasError as failure:
+            transaction.fail(failure)
+            raise
         transaction.ended()
 
     async def hand_over(self, timeout_ms: float) -> TransactionHandle | None:
@@ -132,17 +136,15 @@ class Transacting:
             transaction.epoch_spent = True
         if self._enlisting is not None:
             await core.settled(self._enlisting, left())
+        if self._enlisting is not None:
+            self._enlisting.cancel()
         await core.landed(left())
         try:
             if transaction.begun:
                 await core.coordinator.end(core.sender.identity, False, timeout_ms=left())
-                transaction.begun = False
-            if transaction.epoch_spent:
-                identity = await core.coordinator.init_producer_id(
-                    core.sender.identity, timeout_ms=left()
-                )
-                transaction.epoch_spent = False
-                core.sender.become(identity)
+                transaction.asked = transaction.begun = False
+            if transaction.asked or transaction.epoch_spent:
+                await self._renew(left())
         except KafkaTimeoutError:
             raise
         except BarnabasError as failure:
@@ -151,9 +153,18 @@ class Transacting:
             raise
         transaction.ended()
 
+    async def _renew(self, timeout_ms: float) -> None:
+        """Go on under the next epoch; that also ends what the coordinator may have begun."""
+        core = self._core
+        identity = await core.coordinator.init_producer_id(
+            core.sender.identity, timeout_ms=timeout_ms
+        )
+        self.transaction.asked = self.transaction.epoch_spent = False
+        core.sender.become(identity)
+
     def enlist(self) -> None:
         """Tell the coordinator of partitions that are about to be written to."""
-        if self.transaction.wanted and self._enlisting is None:
+        if self.transaction.wanted and self.transaction.writes and self._enlisting is None:
             self._enlisting = self._core.background(self._enlist())
 
     async def close(self, timeout_ms: float | None) -> None:
@@ -165,6 +176,7 @@ class Transacting:
     async def _enlist(self) -> None:
         transaction, core = self.transaction, self._core
         wanted = list(transaction.wanted)
+        transaction.asked = True
         try:
             await core.coordinator.add_partitions(
                 core.sender.identity, wanted, timeout_ms=core.options.delivery_timeout_ms

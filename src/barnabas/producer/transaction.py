@@ -76,6 +76,8 @@ class Transaction:
         self.enlisted: set[TopicPartition] = set()
         self.wanted: dict[TopicPartition, None] = {}
         """Partitions that the coordinator must be told of before they are written to."""
+        self.asked = False
+        """Whether the coordinator may know of the present transaction, its answer being lost."""
         self.begun = False
         """Whether the coordinator knows of the present transaction."""
         self.epoch_spent = False
@@ -86,6 +88,11 @@ class Transaction:
     def accepts(self) -> bool:
         """Tell whether records may be sent."""
         return self.state is State.IN_TRANSACTION
+
+    @property
+    def writes(self) -> bool:
+        """Tell whether records that were accepted are to be written."""
+        return self.state in (State.IN_TRANSACTION, State.COMMITTING)
 
     def become(self, state: State) -> None:
         """Go to a state, or raise IllegalStateError with the reason why not."""
@@ -116,7 +123,7 @@ class Transaction:
     def begin(self) -> None:
         """Begin a transaction; its coordinator hears of it with the first record."""
         self.become(State.IN_TRANSACTION)
-        self.begun = False
+        self.asked = self.begun = False
         self.enlisted.clear()
         self.wanted.clear()
 
@@ -125,14 +132,14 @@ class Transaction:
         self.error = None
         self.enlisted.clear()
         self.wanted.clear()
-        self.begun = False
+        self.asked = self.begun = False
         self.become(State.READY)
 
     def may_send(self, partition: TopicPartition) -> bool:
         """Tell whether a partition takes part; if not, note that it is going to."""
         if partition in self.enlisted:
-            return self.state in (State.IN_TRANSACTION, State.COMMITTING)
-        if self.state in (State.IN_TRANSACTION, State.COMMITTING):
+            return self.writes
+        if self.writes:
             self.wanted[partition] = None
         return False
 
@@ -153,6 +160,6 @@ class Transaction:
         if isinstance(failure, RequestError) and failure.code in FATAL:
             self.error = failure
             self.become(State.FATAL_ERROR)
-        elif self.state in (State.IN_TRANSACTION, State.COMMITTING):
+        elif self.writes:
             self.error = failure
             self.become(State.ABORTABLE_ERROR)

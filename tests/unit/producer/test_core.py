@@ -1,4 +1,4 @@
-"""The producer's core against a broker that answers from a script."""
+"""The producer's core against a broker that answers from a script, in simulated time."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from barnabas.client.addresses import Address
 from barnabas.client.switchboard import Switchboard
 from barnabas.config.clients.options import parse_client_options
 from barnabas.config.clients.producer import ProducerOptions
@@ -17,13 +18,24 @@ from barnabas.errors import (
     InvalidTxnStateError,
     KafkaTimeoutError,
     ProducerFencedError,
+    TopicAuthorizationFailedError,
+    TransactionAbortedError,
     UnknownError,
+    UnknownMemberIdError,
     UnsupportedCompressionTypeError,
 )
 from barnabas.model.error_codes import ErrorCode
+from barnabas.model.ids import TopicPartition
 from barnabas.producer.core import ProducerCore
 from barnabas.records.batch import read_headers
-from barnabas.testing.scripted_broker import ScriptedBroker
+from barnabas.simulation.network import DRIVER
+from barnabas.simulation.world import World
+from barnabas.structs import OffsetAndMetadata
+from barnabas.testing.scripted_broker import CLOSE, Closing, ScriptedBroker
+from barnabas.wire.messages.add_offsets_to_txn import (
+    AddOffsetsToTxnRequest,
+    AddOffsetsToTxnResponse,
+)
 from barnabas.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnPartitionResult,
     AddPartitionsToTxnRequest,
@@ -53,6 +65,12 @@ from barnabas.wire.messages.produce import (
     ProduceResponse,
     TopicProduceResponse,
 )
+from barnabas.wire.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
+    TxnOffsetCommitResponsePartition,
+    TxnOffsetCommitResponseTopic,
+)
 
 
 class Stage:
@@ -62,6 +80,9 @@ class Stage:
         self.errors: list[Any] = []
         self.txn_errors: list[int] = []
         self.init_errors: list[int] = []
+        self.offset_errors: list[int] = []
+        self.hangs_up = False
+        """Whether the coordinator hangs up when something is to be part of the transaction."""
         self.offset = 0
         self.partitions = 2
         self.versions: dict[Any, tuple[int, int]] = {}
@@ -76,6 +97,8 @@ class Stage:
             FindCoordinatorRequest: self.find,
             AddPartitionsToTxnRequest: self.add,
             EndTxnRequest: self.end,
+            AddOffsetsToTxnRequest: self.add_offsets,
+            TxnOffsetCommitRequest: self.commit_offsets,
         }
         return {kind: answer for kind, answer in answers.items() if kind not in self.without}
 
@@ -131,7 +154,25 @@ class Stage:
         found = Coordinator(key=request.coordinator_keys[0], node_id=1, host=host, port=port)
         return FindCoordinatorResponse(coordinators=[found])
 
-    def add(self, request: AddPartitionsToTxnRequest, version: int) -> AddPartitionsToTxnResponse:
+    def add_offsets(
+        self, request: AddOffsetsToTxnRequest, version: int
+    ) -> AddOffsetsToTxnResponse | Closing:
+        return CLOSE if self.hangs_up else AddOffsetsToTxnResponse()
+
+    def commit_offsets(
+        self, request: TxnOffsetCommitRequest, version: int
+    ) -> TxnOffsetCommitResponse:
+        error = self.offset_errors.pop(0) if self.offset_errors else 0
+        place = TxnOffsetCommitResponsePartition(partition_index=0, error_code=error)
+        return TxnOffsetCommitResponse(
+            topics=[TxnOffsetCommitResponseTopic(name="t", partitions=[place])]
+        )
+
+    def add(
+        self, request: AddPartitionsToTxnRequest, version: int
+    ) -> AddPartitionsToTxnResponse | Closing:
+        if self.hangs_up:
+            return CLOSE
         error = self.txn_errors.pop(0) if self.txn_errors else 0
         return AddPartitionsToTxnResponse(
             results_by_topic_v3_and_below=[
@@ -155,7 +196,8 @@ class Stage:
         self, scenario: Callable[[ProducerCore], Coroutine[Any, Any, None]], **options: Any
     ) -> None:
         async def main() -> None:
-            async with ScriptedBroker(self.script(), self.versions) as self.broker:
+            broker = ScriptedBroker(self.script(), self.versions, Address(DRIVER, 9092))
+            async with broker as self.broker:
                 given = {"retry_backoff_ms": 1, "retry_backoff_max_ms": 1, **options}
                 parsed = parse_client_options(ProducerOptions, given)
                 board = Switchboard([self.broker.address], retry_backoff_ms=(1, 1))
@@ -173,7 +215,8 @@ class Stage:
                 finally:
                     await core.close(0)
 
-        asyncio.run(asyncio.wait_for(main(), 20))
+        with World(seed=7) as world:
+            world.run(main(), until=60)
 
 
 def _unexpected(*arguments: object) -> None:
@@ -433,3 +476,109 @@ def test_a_fenced_producer_is_of_no_use_any_more(stage: Stage, code: ErrorCode) 
                 await wish(5000)
 
     stage.run(scenario, transactional_id="tx")
+
+
+OFFSETS = {TopicPartition("t", 0): OffsetAndMetadata(5, "", -1)}
+
+
+def ends(stage: Stage) -> list[bool]:
+    return [asked.message.committed for asked in stage.broker.asked(EndTxnRequest)]  # type: ignore[attr-defined]
+
+
+def asked_ids(stage: Stage) -> list[int]:
+    return [asked.message.producer_id for asked in stage.broker.asked(InitProducerIdRequest)]  # type: ignore[attr-defined]
+
+
+def test_offsets_that_the_group_refused_are_aborted_at_the_coordinator(stage: Stage) -> None:
+    """Else the next transaction would commit those of them that the group has taken."""
+    stage.offset_errors = [ErrorCode.UNKNOWN_MEMBER_ID]
+
+    async def scenario(core: ProducerCore) -> None:
+        assert core.transacting is not None
+        await core.transacting.initialize(5000)
+        core.transacting.begin()
+        with pytest.raises(UnknownMemberIdError):
+            await core.transacting.commit_offsets(OFFSETS, "g", 5000)
+        await core.transacting.abort(5000)
+        core.transacting.begin()
+
+    stage.run(scenario, transactional_id="tx")
+    assert ends(stage) == [False]
+    assert asked_ids(stage) == [-1]
+
+
+@pytest.mark.parametrize("wish", ["commit", "abort"])
+def test_offsets_of_which_nobody_knows_are_left_to_an_old_epoch(stage: Stage, wish: str) -> None:
+    """The coordinator may have begun a transaction: a new epoch ends it, and harms nothing else."""
+
+    async def scenario(core: ProducerCore) -> None:
+        assert core.transacting is not None
+        await core.transacting.initialize(5000)
+        core.transacting.begin()
+        stage.hangs_up = True
+        with pytest.raises(KafkaTimeoutError, match="adding offsets to the transaction"):
+            await core.transacting.commit_offsets(OFFSETS, "g", 100)
+        await getattr(core.transacting, wish)(5000)
+        core.transacting.begin()
+
+    stage.run(scenario, transactional_id="tx")
+    assert ends(stage) == []
+    assert asked_ids(stage) == [-1, 7]
+
+
+def test_partitions_of_which_nobody_knows_are_left_to_an_old_epoch(stage: Stage) -> None:
+    async def scenario(core: ProducerCore) -> None:
+        assert core.transacting is not None
+        await core.transacting.initialize(5000)
+        core.transacting.begin()
+        stage.hangs_up = True
+        future = send(core)
+        with pytest.raises(KafkaTimeoutError):
+            await core.flush(100)
+        with pytest.raises(KafkaTimeoutError, match="the producer id of 'tx'"):
+            await core.transacting.abort(100)  # all of it goes to waiting for the coordinator
+        assert isinstance(future.exception, TransactionAbortedError)
+        stage.hangs_up = False
+        await core.transacting.abort(5000)
+        core.transacting.begin()
+        kept = send(core)
+        await core.transacting.commit(5000)
+        assert kept.succeeded()
+
+    stage.run(scenario, transactional_id="tx")
+    assert ends(stage) == [True]
+    assert asked_ids(stage) == [-1, 7]
+
+
+def test_a_partition_that_is_refused_is_asked_for_once(stage: Stage) -> None:
+    async def scenario(core: ProducerCore) -> None:
+        assert core.transacting is not None
+        await core.transacting.initialize(5000)
+        core.transacting.begin()
+        stage.txn_errors = [ErrorCode.TOPIC_AUTHORIZATION_FAILED] * 100
+        refused = send(core)
+        await core.flush(5000)
+        await asyncio.sleep(10)
+        assert isinstance(refused.exception, TopicAuthorizationFailedError)
+        assert len(stage.broker.asked(AddPartitionsToTxnRequest)) == 1
+        stage.txn_errors = []
+        await core.transacting.abort(5000)
+
+    stage.run(scenario, transactional_id="tx")
+
+
+def test_offsets_that_came_late_are_committed_with_the_second_call(stage: Stage) -> None:
+    async def scenario(core: ProducerCore) -> None:
+        assert core.transacting is not None
+        await core.transacting.initialize(5000)
+        core.transacting.begin()
+        stage.hangs_up = True
+        with pytest.raises(KafkaTimeoutError):
+            await core.transacting.commit_offsets(OFFSETS, "g", 100)
+        stage.hangs_up = False
+        await core.transacting.commit_offsets(OFFSETS, "g", 60_000)
+        await core.transacting.commit(5000)
+
+    stage.run(scenario, transactional_id="tx")
+    assert ends(stage) == [True]
+    assert asked_ids(stage) == [-1]
