@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from barnabas.model.error_codes import ErrorCode
-from barnabas.model.ids import ZERO_UUID, Uuid
+from barnabas.model.ids import Uuid
 from barnabas.wire.messages.fetch import FetchPartition, FetchRequest, PartitionData
 
 INITIAL_EPOCH = 0
@@ -59,7 +59,11 @@ class FetchItem:
         self.sent_log_start = -1
         self.at_rest = False
         """Set by who has looked, and found nothing that is not told yet."""
-        self.update(wanted)
+        self.fetch_offset = wanted.fetch_offset
+        self.max_bytes = wanted.partition_max_bytes
+        self.current_leader_epoch = wanted.current_leader_epoch
+        self.last_fetched_epoch = wanted.last_fetched_epoch
+        self.log_start_offset = wanted.log_start_offset
 
     def update(self, wanted: FetchPartition) -> None:
         """Take over a new position."""
@@ -104,11 +108,11 @@ class Fetching:
         return self.named
 
     def select(
-        self, results: Iterable[tuple[FetchItem, PartitionData]]
+        self, results: list[tuple[FetchItem, PartitionData]]
     ) -> list[tuple[FetchItem, PartitionData]]:
         """Return the results that the answer carries, and remember them as sent."""
         if self.session is None:
-            return list(results)
+            return results
         chosen = []
         for item, result in results:
             if self._changed(item, result) or not self.incremental:
@@ -291,14 +295,11 @@ def _items(
 ) -> dict[Key, FetchItem]:
     items: dict[Key, FetchItem] = {}
     for topic in request.topics:
-        if uses_ids:
-            name, topic_id = name_of(topic.topic_id) or "", topic.topic_id
-        else:
-            name, topic_id = topic.topic, ZERO_UUID
+        named: str | Uuid = topic.topic_id if uses_ids else topic.topic
+        name = name_of(topic.topic_id) or "" if uses_ids else topic.topic
+        topic_id = topic.topic_id
         for wanted in topic.partitions:
-            items[topic_id if uses_ids else name, wanted.partition] = FetchItem(
-                name, topic_id, wanted
-            )
+            items[named, wanted.partition] = FetchItem(name, topic_id, wanted)
     return items
 
 
