@@ -188,12 +188,14 @@ class ConsumerCore:
 
         Raises what the user must know, but only when there is nothing to give.
         """
+        interceptors = self.subscription.interceptors
         found: dict[TopicPartition, list[ConsumerRecord]] = {}
+        seen: dict[TopicPartition, list[ConsumerRecord]] = {}  # by interceptors, before
         while count > 0:
             try:
                 run = self.shelf.take(count, only)
             except Exception:
-                if found:
+                if found or seen:
                     break  # it stays on the shelf, and is raised next time
                 raise
             if run is None:
@@ -201,22 +203,29 @@ class ConsumerCore:
             run.finish()
             count -= len(run.records)
             partition = run.state.partition
-            known = found.get(partition)
+            into = seen if interceptors and run.is_leftover else found
+            known = into.get(partition)
             if known is None:
-                found[partition] = run.records
+                into[partition] = run.records
             else:
                 known += run.records
-        interceptors = self.subscription.interceptors
-        return interceptors.on_consume(found) if found and interceptors else found
+        if found and interceptors:
+            found = interceptors.on_consume(found)
+        for partition, records in seen.items():
+            found[partition] = records + found.get(partition, [])
+        return found
 
     def take(self, count: int, only: Container[TopicPartition] | None = None) -> Run | None:
         """Take records of one partition; the caller moves past them, one by one."""
-        run = self.shelf.take(count, only)
         interceptors = self.subscription.interceptors
-        if run is not None and interceptors:
+        while (run := self.shelf.take(count, only)) is not None:
+            if not interceptors or run.is_leftover:
+                break
             partition = run.state.partition
-            shown = interceptors.on_consume({partition: run.records})
-            run = run._replace(records=shown.get(partition, []))
+            shown = interceptors.on_consume({partition: run.records}).get(partition)
+            if shown:
+                return run._replace(records=shown)
+            run.finish()  # interceptors have dropped all of them
         return run
 
     def give_back(self, run: Run, taken: int) -> None:

@@ -1,8 +1,8 @@
 """Hooks of users around what a consumer reads and commits (interceptor.classes).
 
 An interceptor is any object with some of the methods `on_consume(records)` (gets what poll found,
-by partition, and may return other records), `on_commit(offsets)` and `close()`. One that fails is
-logged and passed over: hooks watch, they do not stop a consumer.
+by partition, and may return other records or none), `on_commit(offsets)` and `close()`. One that
+fails is logged and passed over: hooks watch, they do not stop a consumer.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ class Interceptors:
     ) -> dict[TopicPartition, list[Any]]:
         """Show what poll found; return what the user gets."""
         for hook in self._hooks:
-            records = _call(hook, "on_consume", records) or records
+            changed = _call(hook, "on_consume", records)
+            records = records if changed is None else changed
         return records
 
     def on_commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:

@@ -66,6 +66,8 @@ class Run(NamedTuple):
     records: list[ConsumerRecord]
     position: int
     leader_epoch: int
+    is_leftover: bool
+    """Whether they were taken before, and given back."""
 
     def finish(self) -> None:
         """Move the user past these records."""
@@ -127,8 +129,15 @@ class Shelf:
                 self._put_back(chunk)
             if records:
                 self.records += len(records)
-                epoch = cursor.leader_epoch
-                return Run(chunk.flow, chunk.state, chunk.version, records, cursor.position, epoch)
+                return Run(
+                    chunk.flow,
+                    chunk.state,
+                    chunk.version,
+                    records,
+                    cursor.position,
+                    cursor.leader_epoch,
+                    isinstance(cursor, Leftover),
+                )
             self._move(chunk)
             chunk = self._next(only)
         return None

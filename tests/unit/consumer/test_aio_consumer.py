@@ -263,3 +263,49 @@ def test_bad_subscriptions(arguments: dict[str, Any], failure: type[Exception]) 
     """What cannot be meant is refused, before start too."""
     with pytest.raises(failure):
         AIOKafkaConsumer().subscribe(**arguments)
+
+
+class Evens:
+    """Shows even numbers alone, and notes what it was shown."""
+
+    def __init__(self) -> None:
+        self.shown: list[int] = []
+
+    def on_consume(self, records: dict[TopicPartition, list[Any]]) -> dict[TopicPartition, Any]:
+        self.shown += [int(each.value) for found in records.values() for each in found]
+        kept = {
+            place: [each for each in found if int(each.value) % 2 == 0]
+            for place, found in records.items()
+        }
+        return {place: found for place, found in kept.items() if found}
+
+
+def test_interceptors_see_each_record_once_however_it_is_read(
+    cluster: Cluster, topic: Topic
+) -> None:
+    """What `getone` decoded and did not give is not shown again to interceptors."""
+    hook = Evens()
+
+    async def main() -> None:
+        partition = TopicPartition(topic(records=9), 0)
+        async with consumer(cluster, interceptor_classes=[hook]) as reader:
+            reader.assign([partition])
+            assert [int((await reader.getone()).value) for _ in range(2)] == [0, 2]
+            assert await read(reader, 3) == [4, 6, 8]
+            assert await reader.position(partition) == 9
+
+    asyncio.run(main())
+    assert hook.shown == list(range(9))
+
+
+def test_a_record_that_an_interceptor_drops_is_passed_over(cluster: Cluster, topic: Topic) -> None:
+    async def main() -> list[int]:
+        partition = TopicPartition(topic(), 0)
+        for number in (1, 3, 4):  # a batch each
+            write(cluster.bootstrap, partition, numbered(1, number))
+        options = {"interceptor_classes": [Evens], "max_partition_fetch_bytes": 1}
+        async with consumer(cluster, **options) as reader:
+            reader.assign([partition])
+            return [int((await reader.getone()).value)]
+
+    assert asyncio.run(main()) == [4]

@@ -60,6 +60,15 @@ def test_hooks_in_their_order(caplog: pytest.LogCaptureFixture) -> None:
     ]
 
 
+class Dropping:
+    def on_consume(self, records: Any) -> Any:
+        return {}
+
+
+def test_a_hook_may_drop_all() -> None:
+    assert Interceptors([Dropping()]).on_consume({A0: [1]}) == {}
+
+
 def test_no_hooks() -> None:
     """Without hooks nothing is to be called, and what was read comes back as it is."""
     records: dict[TopicPartition, list[Any]] = {A0: []}
