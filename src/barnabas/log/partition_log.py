@@ -34,7 +34,7 @@ from barnabas.log.opening import Opened
 from barnabas.log.producer_snapshot import write_snapshot
 from barnabas.log.producer_state import ProducerStates
 from barnabas.log.recovery import EPOCH_FILE
-from barnabas.log.replay import apply_batch, marker_of
+from barnabas.log.replay import apply_batch, check_markers, marker_of
 from barnabas.log.rolling import Rolling
 from barnabas.log.scan import check_batches
 from barnabas.log.search import FoundOffset
@@ -237,6 +237,7 @@ class PartitionLog:
         if marker is None:
             raise RequestError(ErrorCode.INVALID_RECORD, "a control batch without a marker")
         self.producers.check_marker(fields, marker.coordinator_epoch)
+        self._segments.active.load_aborted()
         offset = self.log_end_offset
         self._write(data, fields, leader_epoch, now_ms)
         aborted = self.producers.append_marker(
@@ -276,13 +277,14 @@ class PartitionLog:
     def append_as_follower(self, records: Buffer, now_ms: int) -> int:
         """Append batches as the leader has them and return how many there were.
 
-        Checked are the CRC and that offsets go on from the log end; a batch cut at the end is left
-        out.
+        Checked are the CRC, that offsets go on from the log end, and that markers can be read; a
+        batch cut at the end is left out.
         """
         batches, size = check_batches(records, self.log_end_offset)
         if not batches:
             return 0
         data = memoryview(records)[:size]
+        check_markers(data, batches)
         last_offset = batches[-1][0] + batches[-1][6]
         segment = self._segments.active
         if segment.needs_roll(
@@ -293,6 +295,7 @@ class PartitionLog:
             self._rolling,
         ):
             segment = self.roll(now_ms)
+        segment.load_aborted()
         segment.append_batches(data, batches)
         position = 0
         for fields in batches:

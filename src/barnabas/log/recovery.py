@@ -250,11 +250,15 @@ class Recovery:
                 epoch = fields[2]
                 if epoch > self._epochs.latest:
                     self._epochs.assign(fields[2], fields[0])
-                segment.index_batch(position, fields)
                 if fields[9] >= 0:
-                    aborted = apply_batch(self._producers, walk.buffer, walk.start, fields)
+                    try:
+                        aborted = apply_batch(self._producers, walk.buffer, walk.start, fields)
+                    except CorruptRecordError as failure:  # a marker that no broker writes
+                        walk.flaw = str(failure)
+                        break
                     if aborted is not None:
                         segment.add_aborted(aborted)
+                segment.index_batch(position, fields)
                 end = fields[0] + fields[6] + 1
                 good = position + fields[1]
                 work.batches += 1

@@ -28,6 +28,14 @@ def marker_of(buffer: Buffer, start: int, fields: HeaderFields) -> Marker | None
     return None
 
 
+def check_markers(buffer: Buffer, batches: Sequence[HeaderFields]) -> None:
+    """Raise CorruptRecordError unless `apply_batch` can follow every one of these batches."""
+    position = 0
+    for fields in batches:
+        marker_of(buffer, position, fields)
+        position += fields[1]
+
+
 def apply_batch(
     producers: ProducerStates, buffer: Buffer, start: int, fields: HeaderFields
 ) -> AbortedTransaction | None:

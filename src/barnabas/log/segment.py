@@ -279,11 +279,14 @@ class Segment:
     @property
     def aborted(self) -> list[AbortedTransaction]:
         """Aborted transactions that end here, read from their file when not in memory."""
-        entries = self._aborted
-        if entries is None:
+        return self.load_aborted() if self._aborted is None else self._aborted
+
+    def load_aborted(self) -> list[AbortedTransaction]:
+        """Read them if need be: in front of a marker, because nothing may fail behind it."""
+        if self._aborted is None:
             data = self.pool.files.read(self.path(TRANSACTION_INDEX)) or b""
-            entries = self._aborted = transaction_index.decode(data, self.base_offset)
-        return entries
+            self._aborted = transaction_index.decode(data, self.base_offset)
+        return self._aborted
 
     def reset_indexes(self) -> None:
         """Forget all that is known of the batches, before they are walked again."""

@@ -44,12 +44,20 @@ class FaultyFile(DiskFile):
 
 
 class FaultyFiles(DiskFiles):
-    """A disk with `room` bytes left (None: enough), that can refuse to flush."""
+    """A disk with `room` bytes left (None: enough), that can refuse to flush, or to read whole
+    files whose names end in `unreadable`.
+    """
 
     def __init__(self) -> None:
         self.room: int | None = None
         self.flush_fails = False
+        self.unreadable: str | None = None
         self.opened = 0
+
+    def read(self, path: str) -> bytes | None:
+        if self.unreadable is not None and path.endswith(self.unreadable):
+            raise StorageError(f"cannot read {path}")
+        return super().read(path)
 
     def _wrap(self, file: DiskFile) -> FaultyFile:
         wrapped = FaultyFile(file.path, file._descriptor)

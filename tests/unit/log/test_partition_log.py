@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from barnabas.config.topic import TopicOptions
+from barnabas.kernels import assign_offsets
 from barnabas.log.file_pool import FilePool
 from barnabas.log.files import DiskFiles
 from barnabas.log.partition_log import PartitionLog
@@ -171,6 +172,54 @@ def test_a_follower_takes_batches_with_gaps_and_leaves_out_a_cut_one(open_log, r
     with pytest.raises(CorruptRecordError):
         log.append_as_follower(damaged, NOW)
     assert log.log_end_offset == 10
+
+
+@pytest.mark.parametrize("follows", [False, True])
+def test_an_abort_whose_index_cannot_be_read_leaves_no_trace(open_log, batch, disk, follows):
+    """Were it in the log and not in the index, its records would count as committed."""
+    log = open_log()
+    for number in range(2):
+        log.append_as_leader(transactional(batch, number), 0, NOW)
+        log.append_as_leader(marker(ControlType.ABORT), 0, NOW, origin="coordinator")
+    log.append_as_leader(transactional(batch, 2), 0, NOW)
+    log.close(NOW)
+    log = open_log()
+    log.segments[0].drop_indexes()
+    ending = marker(ControlType.ABORT)
+    disk.unreadable = ".txnindex"
+    before = (log.log_end_offset, log.size_bytes, log.last_stable_offset)
+
+    def append():
+        if follows:
+            assign_offsets(ending, 0, 5, 0)
+            log.append_as_follower(ending, NOW)
+        else:
+            log.append_as_leader(ending, 0, NOW, origin="coordinator")
+
+    with pytest.raises(StorageError):
+        append()
+    assert (log.log_end_offset, log.size_bytes, log.last_stable_offset) == before
+    disk.unreadable = None
+    append()
+    found = log.aborted_transactions(0, 6)
+    assert [(each.first_offset, each.last_offset) for each in found] == [(0, 1), (2, 3), (4, 5)]
+
+
+def unreadable_marker(offset):
+    """A control batch with the right CRC whose key is too short to say what ended."""
+    return build_batch(
+        [(NOW, b"\0", b"")], base_offset=offset, producer_id=7, producer_epoch=0, control=True
+    )
+
+
+def test_a_follower_that_gets_an_unreadable_marker_takes_nothing(open_log, read_all):
+    log = open_log()
+    first, second = (build_batch([(NOW, b"k", b"v%d" % n)], base_offset=n) for n in range(2))
+    with pytest.raises(CorruptRecordError, match="control record"):
+        log.append_as_follower(first + unreadable_marker(1), NOW)
+    assert (log.log_end_offset, log.size_bytes) == (0, 0)
+    assert log.append_as_follower(first + second, NOW) == 2
+    assert read_all(log) == [(0, b"v0"), (1, b"v1")]
 
 
 def test_a_follower_is_a_copy_of_its_leader(tmp_path, batch, options):

@@ -269,6 +269,24 @@ def test_offsets_that_go_back_are_damage(open_log, batch, disk):
     assert disk.size(path) == len(data)
 
 
+def test_a_marker_that_cannot_be_read_is_damage(open_log, batch, disk, read_all):
+    log = open_log()
+    log.append_as_leader(batch(), 0, NOW)
+    marker = build_batch(
+        [(NOW, b"\0", b"")],
+        base_offset=1,
+        leader_epoch=0,
+        producer_id=7,
+        producer_epoch=0,
+        control=True,
+    )
+    log.segments[0].file.get().pwrite(marker, log.size_bytes)
+    log.release()
+    again = open_log(clean=False)
+    assert (again.log_end_offset, len(read_all(again))) == (1, 1)
+    assert again.append_as_leader(batch(), 0, NOW).first_offset == 1
+
+
 @pytest.mark.parametrize("clean", [True, False])
 def test_an_empty_file_that_a_failed_roll_left_behind_goes(open_log, batch, disk, read_all, clean):
     log = open_log()
