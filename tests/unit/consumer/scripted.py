@@ -1,5 +1,7 @@
 """Brokers from a script for one topic `t` with one partition: leaders, epochs and answers as told.
 
+They live in a simulated world: `simulate` runs a coroutine there, so no time is spent on waiting.
+
 `answer` may replace the answer to a fetch: it gets node, request and version, and returns an answer
 or `NotImplemented` for the usual one. At the end of the log a broker is silent, as one that waits.
 Fetches that end a session are not asked about: `ended` lists them, and `deaf` leaves them without
@@ -9,13 +11,16 @@ adds answers to other requests.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
-from typing import Any
+from typing import Any, TypeVar
 
+from barnabas.client.addresses import Address
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.ids import TopicPartition
 from barnabas.records.builder import build_batch
+from barnabas.simulation.network import DRIVER
+from barnabas.simulation.world import World
 from barnabas.testing.scripted_broker import Answer, Script, ScriptedBroker
 from barnabas.wire.messages.fetch import (
     FetchableTopicResponse,
@@ -44,6 +49,8 @@ from barnabas.wire.messages.offset_for_leader_epoch import (
     OffsetForLeaderTopicResult,
 )
 from barnabas.wire.schema import Message
+
+Result = TypeVar("Result")
 
 P = TopicPartition("t", 0)
 ID = b"0123456789abcdef"
@@ -81,6 +88,7 @@ class Scripted:
                     **(more or {}),
                 },
                 versions,
+                Address(DRIVER, 9092 + n),
             )
             for n in range(nodes)
         ]
@@ -125,11 +133,11 @@ class Scripted:
             self.ended.append((node, request))
             return None if self.deaf else FetchResponse()
         self.fetches.append((node, version, request))
+        if request.topics:
+            self._wanted[node] = request.topics[0].partitions[0]
         answer = self.answer(node, request, version)
         if answer is not NotImplemented:
             return answer  # type: ignore[no-any-return]
-        if request.topics:
-            self._wanted[node] = request.topics[0].partitions[0]
         wanted = self._wanted[node]
         offset = wanted.fetch_offset
         if node != self.leader:
@@ -178,3 +186,9 @@ class Scripted:
         return OffsetForLeaderEpochResponse(
             topics=[OffsetForLeaderTopicResult(topic="t", partitions=[end])]
         )
+
+
+def simulate(story: Coroutine[Any, Any, Result]) -> Result:
+    """Run a story to its end in simulated time; it may not last longer than a minute of that."""
+    with World(seed=7) as world:
+        return world.run(story, until=60)

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from tests.unit.consumer.scripted import P, Scripted
+from tests.unit.consumer.scripted import P, Scripted, simulate
 
 from barnabas.aio.consumer import AIOKafkaConsumer
 from barnabas.errors import (
@@ -35,7 +35,7 @@ def play(story: Story, *, nodes: int = 1, versions: Any = None, **options: Any) 
     """Run a story with a consumer that reads the one partition from the start."""
 
     async def main() -> Scripted:
-        async with asyncio.timeout(10), Scripted(nodes, versions) as brokers:
+        async with Scripted(nodes, versions) as brokers:
             options.setdefault("auto_offset_reset", "earliest")
             reader = AIOKafkaConsumer(
                 bootstrap_servers=brokers.bootstrap, retry_backoff_ms=5, **options
@@ -45,7 +45,7 @@ def play(story: Story, *, nodes: int = 1, versions: Any = None, **options: Any) 
                 await story(brokers, reader)
             return brokers
 
-    return asyncio.run(main())
+    return simulate(main())
 
 
 async def until(condition: Callable[[], bool]) -> None:

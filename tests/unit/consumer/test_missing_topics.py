@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from tests.unit.consumer.scripted import Scripted
+from tests.unit.consumer.scripted import Scripted, simulate
 
 from barnabas.aio import AIOKafkaConsumer
 from barnabas.errors import TopicAuthorizationFailedError
@@ -33,7 +33,7 @@ def test_a_topic_is_read_soon_after_it_was_created(missing: ErrorCode) -> None:
                 async with asyncio.timeout(60):
                     return [(await consumer.getone()).value for _ in range(2)]
 
-    assert asyncio.run(story()) == [b"0", b"1"]
+    assert simulate(story()) == [b"0", b"1"]
 
 
 def test_a_topic_that_the_client_may_not_see_is_told() -> None:
@@ -47,4 +47,4 @@ def test_a_topic_that_the_client_may_not_see_is_told() -> None:
                     await consumer.getone()
 
     with pytest.raises(TopicAuthorizationFailedError, match="topic 't'"):
-        asyncio.run(story())
+        simulate(story())

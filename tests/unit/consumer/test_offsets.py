@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
-from tests.unit.consumer.scripted import P, Scripted
+from tests.unit.consumer.scripted import P, Scripted, simulate
 
 from barnabas.client.retry import Backoff
 from barnabas.client.switchboard import Switchboard
@@ -19,7 +17,6 @@ def ask(brokers: Scripted, timeout_ms: float = 5000) -> FoundOffset:
 
     async def main() -> FoundOffset:
         async with (
-            asyncio.timeout(10),
             brokers,
             Switchboard(brokers.bootstrap, retry_backoff_ms=(1, 1)) as board,
         ):
@@ -32,7 +29,7 @@ def ask(brokers: Scripted, timeout_ms: float = 5000) -> FoundOffset:
             )
             return (await lookups.list_offsets({P: LATEST}))[P]
 
-    return asyncio.run(main())
+    return simulate(main())
 
 
 def test_the_end_of_a_log() -> None:

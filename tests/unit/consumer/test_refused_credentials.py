@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from tests.unit.consumer.scripted import P, Scripted
+from tests.unit.consumer.scripted import P, Scripted, simulate
 
 from barnabas.aio import AIOKafkaConsumer
 from barnabas.errors import AuthenticationFailedError
@@ -84,4 +84,4 @@ def test_polls_tell_of_credentials_that_are_refused_until_they_are_taken_again()
                             continue  # of an attempt before the door was open again
                 assert values == [b"3", b"4", b"5"]
 
-    asyncio.run(story())
+    simulate(story())
