@@ -178,25 +178,25 @@ class AIOKafkaConsumer:
         return record
 
     async def _getone(self, only: set[TopicPartition] | None) -> ConsumerRecord:
-        while True:
-            run = await self._next(float("inf"), lambda core: core.take(_RUN, only))
-            assert run is not None
-            self._run, self._given = run, 0
-            record = self._following()
-            if record is not None:
-                return record
+        run = await self._next(float("inf"), lambda core: core.take(_RUN, only))
+        assert run is not None
+        self._run, self._given = run, 0
+        record = self._following(just_taken=True)
+        assert record is not None
+        return record
 
-    def _following(self) -> ConsumerRecord | None:
+    def _following(self, *, just_taken: bool = False) -> ConsumerRecord | None:
         """Return the next record of those that were taken last, and move past it."""
         run = self._run
         if run is None:
             return None
         state, given = run.state, self._given
-        if state.version != run.version or state.paused or self._closed or self._failure:
-            return None
-        core = self._core
-        if core.needs_attention(core.now_ms()):
-            return None
+        if not just_taken:
+            if state.version != run.version or state.paused or self._closed or self._failure:
+                return None
+            core = self._core
+            if core.needs_attention(core.now_ms()):
+                return None
         record = run.records[given]
         self._given = given + 1
         if given + 1 == len(run.records):
