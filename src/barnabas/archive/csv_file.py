@@ -9,6 +9,7 @@ import csv
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TextIO
 
 from barnabas.archive.rows import Row, checked_headers, checked_number
 from barnabas.archive.text import ArchiveError, from_cell, to_cell, to_json
@@ -28,12 +29,26 @@ CELL_MAX = 2**31 - 1
 """Longest cell that is read: csv's own limit of 128 KiB is far below that of a record."""
 
 
+class _Lines:
+    """Ends lines by a newline alone, while csv believes in both characters.
+
+    It puts quotes around a cell that holds one of its line's end, and to who reads a carriage
+    return alone is an end.
+    """
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+
+    def write(self, line: str) -> int:
+        return self._file.write(line.removesuffix("\r\n") + "\n")
+
+
 class CsvWriter:
     """A file that grows by lines."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("w", encoding="utf-8", newline="")
-        self._rows = csv.writer(self._file, lineterminator="\n")
+        self._rows = csv.writer(_Lines(self._file), lineterminator="\r\n")
         self._rows.writerow(COLUMNS)
 
     def write(self, records: Sequence[ConsumerRecord]) -> None:

@@ -9,6 +9,7 @@ name can be read, and what an export that failed has begun is removed.
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -109,7 +110,10 @@ class Output:
     def discard(self) -> None:
         """Remove what is not whole."""
         for file in self._open.values():
-            file.writer.close()
+            with suppress(
+                OSError
+            ):  # the disk may be full, and what is left unwritten is not wanted
+                file.writer.close()
             file.hidden.unlink(missing_ok=True)
         self._open.clear()
 
@@ -131,7 +135,8 @@ class Output:
         return _Open(path, hidden, writer)
 
     def _finish(self, key: TopicPartition | None) -> None:
-        file = self._open.pop(key)
+        file = self._open[key]
         file.writer.close()
         os.replace(file.hidden, file.path)
+        del self._open[key]
         self.files.append(file.path)

@@ -5,10 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.unit.archive.records import EVERY_KIND, row
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.unit.archive.records import EVERY_KIND, record, row
 
 from barnabas.archive.csv_file import CsvWriter, read_csv
 from barnabas.archive.text import ArchiveError
+
+LINES = st.none() | st.binary() | st.text(alphabet='a ",;\r\n\\\t\0').map(str.encode)
+Cells = list[tuple[bytes | None, bytes | None]]
 
 
 def test_a_round_trip(tmp_path: Path) -> None:
@@ -17,6 +22,17 @@ def test_a_round_trip(tmp_path: Path) -> None:
     writer.write(EVERY_KIND[3:])
     writer.close()
     assert list(read_csv(tmp_path / "a.csv")) == [row(each) for each in EVERY_KIND]
+
+
+@given(st.lists(st.tuples(LINES, LINES), max_size=5))
+def test_any_text_comes_back(tmp_path_factory: pytest.TempPathFactory, cells: Cells) -> None:
+    """Carriage returns alone, too, which are the end of a line only to those who read."""
+    path = tmp_path_factory.mktemp("csv") / "a.csv"
+    records = [record(number, *pair) for number, pair in enumerate(cells)]
+    writer = CsvWriter(path)
+    writer.write(records)
+    writer.close()
+    assert list(read_csv(path)) == [row(each) for each in records]
 
 
 def test_a_table_of_ones_own(tmp_path: Path) -> None:

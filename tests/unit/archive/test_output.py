@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 import pytest
 from tests.unit.archive.records import record
 
 from barnabas.archive.formats import Format
-from barnabas.archive.jsonl_file import read_json_lines
+from barnabas.archive.jsonl_file import JsonLinesWriter, read_json_lines
 from barnabas.archive.output import Output
 from barnabas.archive.text import ArchiveError
 from barnabas.model.ids import TopicPartition
@@ -49,6 +50,24 @@ def test_what_failed_leaves_nothing(tmp_path: Path) -> None:
     files = output(tmp_path)
     files.write(ORDERS, 0, [record(0)], 1)
     assert len(list(tmp_path.iterdir())) == 1
+    files.discard()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last bytes of a file find no room: neither then nor later does a part of it stay."""
+
+    def close(self: JsonLinesWriter) -> None:
+        self._file.close()
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    files = output(tmp_path)
+    for number in range(2):
+        files.write(TopicPartition("orders", number), 0, [record(0)], 1)
+    monkeypatch.setattr(JsonLinesWriter, "close", close)
+    with pytest.raises(OSError, match="No space"):
+        files.finish()
+    assert len(list(tmp_path.iterdir())) == 2
     files.discard()
     assert list(tmp_path.iterdir()) == []
 
