@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from barnabas.broker.coordinator_host import CoordinatorHost
+from barnabas.controller.cluster import ClusterView
 from barnabas.controller.topic_store import NewTopic
 from barnabas.groups.call import Call
 from barnabas.groups.coordinator import GroupCoordinator
@@ -31,10 +32,11 @@ class GroupHost(CoordinatorHost[GroupCoordinator]):
         options = broker.options
         self._random_bytes = random_bytes
         self._group_options = GroupOptions.from_broker(options)
+        topics = ClusterTopics(broker.cluster)
         super().__init__(
             broker,
             OFFSETS_TOPIC,
-            lambda _: GroupCoordinator(self._group_options, self._new_id, self._topics),
+            lambda _: GroupCoordinator(self._group_options, self._new_id, lambda: topics),
             options.offsets_load_buffer_size,
             options.offsets_topic_compression_codec,
         )
@@ -100,8 +102,25 @@ class GroupHost(CoordinatorHost[GroupCoordinator]):
     def _new_id(self) -> str:
         return str(UUID(bytes=self._random_bytes(16), version=4))
 
-    def _topics(self) -> dict[str, tuple[Uuid, int]]:
-        return {
-            topic.name: (topic.topic_id, len(topic.partitions))
-            for topic in self._broker.cluster.topics
-        }
+
+class ClusterTopics:
+    """What groups may know of topics, as the broker's view of the cluster has it at each moment."""
+
+    def __init__(self, cluster: ClusterView) -> None:
+        self._cluster = cluster
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self._cluster.topic(name) is not None
+
+    def __getitem__(self, name: str) -> tuple[Uuid, int]:
+        topic = self._cluster.topic(name)
+        if topic is None:
+            raise KeyError(name)
+        return topic.topic_id, len(topic.partitions)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._cluster.topic_names)
+
+    def name_of(self, topic_id: Uuid) -> str | None:
+        topic = self._cluster.topic_by_id(topic_id)
+        return None if topic is None else topic.name

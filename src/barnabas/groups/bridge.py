@@ -24,10 +24,10 @@ from barnabas.groups.consumer_group import (
     ConsumerMember,
 )
 from barnabas.groups.migration import by_id, classic_assignment, read_subscription
-from barnabas.groups.offset_table import Topics
 from barnabas.groups.options import GroupOptions
 from barnabas.groups.reconciliation import NONE, MemberState
 from barnabas.groups.rounds import join_refusal
+from barnabas.groups.topics import Topics
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.outcome import Outcome, Reply, TimerChange
 from barnabas.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse

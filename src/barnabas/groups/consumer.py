@@ -27,7 +27,6 @@ from barnabas.groups.consumer_group import (
     resolve,
 )
 from barnabas.groups.consumer_request import JOINING, LEAVING, described, is_full, owned_partitions
-from barnabas.groups.offset_table import Topics
 from barnabas.groups.options import GroupOptions
 from barnabas.groups.reconciliation import (
     NONE,
@@ -39,6 +38,7 @@ from barnabas.groups.reconciliation import (
 )
 from barnabas.groups.rounds import session_timer
 from barnabas.groups.store_errors import group_error
+from barnabas.groups.topics import Topics
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import ConfigError, RequestError
 from barnabas.model.ids import TopicPartition
@@ -431,10 +431,9 @@ class ConsumerProtocol:
     def _matches(self, group: ConsumerGroup) -> dict[str, frozenset[str]]:
         """Match the members' expressions against whole names of topics."""
         expressions = {m.regex for m in group.members.values() if m.regex is not None}
-        world = self._topics() if expressions else {}
         patterns = {expression: compile_pattern(expression) for expression in expressions}
         return {
-            expression: frozenset(name for name in world if pattern.fullmatch(name))
+            expression: frozenset(name for name in self._topics() if pattern.fullmatch(name))
             for expression, pattern in patterns.items()
         }
 

@@ -43,6 +43,7 @@ from barnabas.groups.records import (
     TopicPartitions,
     state_record,
 )
+from barnabas.groups.topics import Topics
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.ids import Uuid
 from barnabas.model.outcome import StateRecord
@@ -439,7 +440,7 @@ def flat(topics: Iterable[TopicPartitions]) -> Partitions:
 
 def resolve(
     members: Iterable[ConsumerMember],
-    world: Mapping[str, tuple[Uuid, int]],
+    world: Topics,
     matches: Mapping[str, frozenset[str]],
 ) -> dict[str, TopicInfo]:
     """Return what the world knows of the topics that members subscribe to, sorted by name."""

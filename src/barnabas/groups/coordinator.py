@@ -40,14 +40,12 @@ from barnabas.groups.forgetting import Forgetting
 from barnabas.groups.group import Group, Groups
 from barnabas.groups.migration import downgraded, upgrade_records, upgraded
 from barnabas.groups.offset_requests import OffsetRequests
-from barnabas.groups.offset_table import (
-    OffsetTable,
-    Topics,
-)
+from barnabas.groups.offset_table import OffsetTable
 from barnabas.groups.options import GroupOptions
 from barnabas.groups.replaying import Replaying
 from barnabas.groups.rounds import Rounds, join_refusal
 from barnabas.groups.store_errors import group_error
+from barnabas.groups.topics import Topics
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RemoteProtocolError, RequestError
 from barnabas.model.outcome import Outcome, Reply
@@ -73,7 +71,7 @@ class GroupCoordinator:
         self,
         options: GroupOptions,
         new_id: Callable[[], str],
-        topics: Callable[[], Topics] = dict,
+        topics: Callable[[], Topics],
         assignors: Sequence[Assignor] = SERVER_ASSIGNORS,
     ) -> None:
         self._options = options

@@ -16,8 +16,8 @@ from barnabas.assignment.embedded import (
 )
 from barnabas.groups.classic_group import ClassicGroup, ClassicMember, State
 from barnabas.groups.consumer_group import ClassicSide, ConsumerGroup, ConsumerMember
-from barnabas.groups.offset_table import Topics
 from barnabas.groups.reconciliation import Current, IdPartition, MemberState, Partitions
+from barnabas.groups.topics import Topics
 from barnabas.model.errors import RemoteProtocolError
 from barnabas.model.ids import TopicPartition
 from barnabas.model.outcome import StateRecord

@@ -7,14 +7,15 @@ happens to the offsets themselves. A group has an entry only while it has offset
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import Final, TypeAlias
+from typing import Final
 
 from barnabas.groups.fetching import no_offset
 from barnabas.groups.offsets import Commit, ExpiryRule, GroupOffsets, tombstone
 from barnabas.groups.options import GroupOptions
 from barnabas.groups.records import OffsetValue
+from barnabas.groups.topics import Topics
 from barnabas.model.error_codes import ErrorCode
-from barnabas.model.ids import ZERO_UUID, TopicPartition, Uuid
+from barnabas.model.ids import ZERO_UUID, TopicPartition
 from barnabas.model.outcome import StateRecord
 from barnabas.wire.messages.offset_commit import (
     OffsetCommitRequest,
@@ -41,9 +42,6 @@ TOPIC_IDS_SINCE: Final = 10
 
 LATEST_MS = 2**63 - 1
 """The last moment that a record can name."""
-
-Topics: TypeAlias = Mapping[str, tuple[Uuid, int]]
-"""The cluster's topics: name to id and number of partitions."""
 
 
 def refused_commit(request: OffsetCommitRequest, code: ErrorCode) -> OffsetCommitResponse:
@@ -107,11 +105,11 @@ class OffsetTable:
         if request.retention_time_ms != -1:
             expire_ms = min(now_ms + request.retention_time_ms, LATEST_MS)
         by_id = version >= TOPIC_IDS_SINCE
-        names = self._names_by_id() if by_id else {}
+        known = self._topics()
         accepted: dict[TopicPartition, Commit] = {}
         topics = []
         for topic in request.topics:
-            name = names.get(topic.topic_id) if by_id else topic.name
+            name = known.name_of(topic.topic_id) if by_id else topic.name
             told = []
             for asked in topic.partitions:
                 metadata = asked.committed_metadata or ""
@@ -233,10 +231,10 @@ class OffsetTable:
             topics = self._all_topics(offsets, by_id)
         else:
             topics = asked.topics
-        names = self._names_by_id() if by_id else {}
+        known = self._topics()
         answer = []
         for topic in topics:
-            name = names.get(topic.topic_id) if by_id else topic.name
+            name = known.name_of(topic.topic_id) if by_id else topic.name
             answer.append(
                 OffsetFetchResponseTopics(
                     name=topic.name,
@@ -253,7 +251,7 @@ class OffsetTable:
         indexes: dict[str, list[int]] = {}
         for partition in offsets.committed:
             indexes.setdefault(partition.topic, []).append(partition.partition)
-        known = self._topics() if by_id else {}
+        known = self._topics()
         return [
             OffsetFetchRequestTopics(
                 name=name,
@@ -308,9 +306,6 @@ class OffsetTable:
     def _forget_if_empty(self, group_id: str) -> None:
         if group_id in self.by_group and not self.by_group[group_id]:
             del self.by_group[group_id]
-
-    def _names_by_id(self) -> dict[Uuid, str]:
-        return {topic_id: name for name, (topic_id, _) in self._topics().items()}
 
 
 def _fetched(

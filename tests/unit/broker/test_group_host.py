@@ -18,7 +18,9 @@ from tests.unit.broker.coordinated import (
 )
 from tests.unit.broker.serving import Serving, Wire, create_topic
 
+from barnabas.controller.cluster import TopicView
 from barnabas.model.error_codes import ErrorCode
+from barnabas.model.ids import ZERO_UUID
 from barnabas.security.authorizer import Operation, ResourceType
 from barnabas.security.principal import Principal
 from barnabas.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
@@ -29,6 +31,11 @@ from barnabas.wire.messages.heartbeat import HeartbeatRequest
 from barnabas.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from barnabas.wire.messages.list_groups import ListGroupsRequest
 from barnabas.wire.messages.metadata import MetadataRequest
+from barnabas.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
 from barnabas.wire.messages.offset_delete import (
     OffsetDeleteRequest,
     OffsetDeleteRequestPartition,
@@ -163,6 +170,37 @@ def test_negative_offsets_are_stored_as_they_are(wire: Wire, group: str) -> None
     """The broker does not judge offsets: readers with a reset policy do."""
     assert commit(wire, group, {("t", 0): -1}) == [0]
     assert fetch_offsets(wire, group, [("t", 0)]) == [-1]
+
+
+def test_topics_are_named_by_their_ids(
+    serving: Serving, wire: Wire, group: str, new_name: Any
+) -> None:
+    """A topic of a broker that knows no ids has none; what names no topic is not taken for it."""
+    topic_id = create_topic(wire, name := new_name())
+    cluster = serving.broker.cluster
+    old = TopicView(new_name(), ZERO_UUID, cluster.topic(name).partitions)  # type: ignore[union-attr]
+    serving.inside(lambda: cluster.put_topic(old))
+    ids = [topic_id, ZERO_UUID, b"u" * 16]
+    unknown = ErrorCode.UNKNOWN_TOPIC_ID
+    partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=4)
+    request = OffsetCommitRequest(
+        group_id=group,
+        topics=[OffsetCommitRequestTopic(topic_id=each, partitions=[partition]) for each in ids],
+    )
+    answer = wire.ask(request, 10)
+    assert [topic.topic_id for topic in answer.topics] == ids
+    assert [topic.partitions[0].error_code for topic in answer.topics] == [0, unknown, unknown]
+    assert fetch_offsets(wire, group, [(name, 0), (old.name, 0)]) == [4, -1]
+    for topics in (
+        [OffsetFetchRequestTopics(topic_id=each, partition_indexes=[0]) for each in ids],
+        None,
+    ):
+        asked = OffsetFetchRequestGroup(group_id=group, topics=topics)
+        (found,) = wire.ask(OffsetFetchRequest(groups=[asked]), 10).groups
+        codes = [topic.partitions[0].error_code for topic in found.topics]
+        assert codes == ([0] if topics is None else [0, unknown, unknown])
+        assert found.topics[0].partitions[0].committed_offset == 4
+    serving.inside(lambda: cluster.remove_topic(old.name))
 
 
 def test_several_groups_at_once_answer_in_order(wire: Wire, group: str) -> None:

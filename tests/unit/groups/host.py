@@ -15,6 +15,7 @@ from barnabas.groups.call import Call
 from barnabas.groups.coordinator import GroupCoordinator
 from barnabas.groups.options import GroupOptions
 from barnabas.model.error_codes import ErrorCode
+from barnabas.model.ids import Uuid
 from barnabas.model.outcome import Outcome, Reply, StateRecord
 from barnabas.wire.codec import decode, encode
 from barnabas.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
@@ -47,6 +48,13 @@ _HANDLERS: dict[type[Message], str] = {
 }
 
 
+class KnownTopics(dict[str, tuple[Uuid, int]]):
+    """Topics that are there: id and number of partitions by name."""
+
+    def name_of(self, topic_id: Uuid) -> str | None:
+        return next((name for name, (known, _) in self.items() if known == topic_id), None)
+
+
 class Host:
     """Does what a broker does with a coordinator, in virtual time."""
 
@@ -67,7 +75,9 @@ class Host:
 
     def new_coordinator(self) -> GroupCoordinator:
         return GroupCoordinator(
-            self.options, lambda: f"id{next(self._ids):04d}", lambda: self.topics
+            self.options,
+            lambda: f"id{next(self._ids):04d}",
+            lambda: KnownTopics(self.topics),
         )
 
     # -- requests
