@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Generator
 
-from barnabas.kernels import SPECIAL_MASK, Buffer, filter_batches, scan_batches
+from barnabas.kernels import SPECIAL_MASK, Buffer, check_batch, filter_batches, scan_batches
 from barnabas.log.batch_reader import BatchReader
 from barnabas.log.compaction_work import WORK_BYTES, Aborted, Means, Work, give_way, go_on
 from barnabas.log.file_pool import FilePool, PooledFile
@@ -120,7 +120,9 @@ class Rewriting:
                 self._put(self._special.filter(reader.buffer, reader.at, fields))
                 reader.at += fields[1]
             else:
-                # It fits the reader and not what is left of the output: make room.
+                # It fits the reader and not what is left of the output: make room, if its count
+                # of records is to be believed.
+                check_batch(reader.buffer, reader.at, reader.at + fields[1])
                 done += self._write_out()
                 room = fields[1] + 11 * fields[12]
                 if len(self._out) < room:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from barnabas.config.topic import TopicOptions
+from barnabas.log import rewriting
 from barnabas.log.cleaner import examine
 from barnabas.log.compaction import Aborted, Compacted, Means, compact, group_segments, run
 from barnabas.log.directory import LogDirectory
@@ -405,6 +406,26 @@ def test_a_batch_that_cannot_be_read_stops_the_compaction(host: Host) -> None:
     with pytest.raises(CorruptRecordError):
         host.compact()
     assert host.names() == before
+
+
+def test_a_count_that_rotted_asks_for_no_memory(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There is no room for what two thousand million records could grow by."""
+
+    def modest(size: int) -> bytearray:
+        assert size < 1_000_000
+        return bytearray(size)
+
+    host.put((b"a", b"1"))
+    host.roll()
+    host.compact()
+    host.put((b"b", b"1"))
+    host.roll()
+    host.disk.open("/data/t-0/00000000000000000000.log").pwrite(b"\x7f\xff\xff\xff", 57)
+    monkeypatch.setattr(rewriting, "bytearray", modest, raising=False)
+    with pytest.raises(CorruptRecordError):
+        host.compact()
 
 
 def test_readers_keep_the_old_file_and_no_name_stays(host: Host) -> None:
