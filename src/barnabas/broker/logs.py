@@ -114,13 +114,26 @@ class Logs:
     async def load(
         self, options_of: Callable[[str], TopicOptions], now_ms: int, threads: int
     ) -> None:
-        """Open every log on disk, recovering those of an unclean stop with so many threads."""
+        """Open every log on disk, the disks side by side.
+
+        Logs of an unclean stop are recovered, with so many threads for each disk.
+        """
         loop = asyncio.get_running_loop()
+        directories = list(self._directories)
+        began = loop.time()
+        loads = (
+            elsewhere(self._executor, self._load, directory, options_of, now_ms, threads)
+            for directory in directories
+        )
+        outcomes = await asyncio.gather(*loads, return_exceptions=True)
+        for directory, outcome in zip(directories, outcomes, strict=True):
+            if isinstance(outcome, StorageError) and directory_is_lost(outcome):
+                self._leave_out(directory.path, outcome)
+            elif outcome is not None:
+                raise outcome
         for directory in list(self._directories):
-            load = partial(self._load, directory, options_of, now_ms, threads)
-            began = loop.time()
             try:
-                await loop.run_in_executor(self._executor, load)
+                await elsewhere(self._executor, _flush_owed, directory, now_ms)
             except StorageError as failure:
                 if not directory_is_lost(failure):
                     raise
@@ -165,10 +178,6 @@ class Logs:
         else:
             with ThreadPoolExecutor(threads, "barnabas-recovery") as pool:
                 directory.load(options_of, now_ms, random=self._random, each=pool.map)
-        for log in directory.logs.values():
-            # Where the policy demands a flush, a leader counts nothing before it.
-            if log.log_end_offset - log.recovery_point >= log.options.flush_messages:
-                log.flush(now_ms)
 
     def open(
         self,
@@ -400,6 +409,13 @@ def _checkpoints(directory: LogDirectory) -> dict[str, bytes]:
         ),
         HIGH_WATERMARKS: encode_offsets({key: log.high_watermark for key, log in logs.items()}),
     }
+
+
+def _flush_owed(directory: LogDirectory, now_ms: int) -> None:
+    """Flush where the topic's policy demands it: a leader counts nothing before."""
+    for log in directory.logs.values():
+        if log.log_end_offset - log.recovery_point >= log.options.flush_messages:
+            log.flush(now_ms)
 
 
 def _purge(directory: LogDirectory, path: str) -> None:

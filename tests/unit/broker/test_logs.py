@@ -55,6 +55,36 @@ def test_logs_are_spread(tmp_path: Path) -> None:
                 assert values_of(fetch(wire, "t", partition=partition)) == [b"p%d" % partition]
 
 
+def test_disks_are_loaded_side_by_side(tmp_path: Path) -> None:
+    """Each waits for its own disk alone: here, none is done before both have begun."""
+    both = threading.Barrier(2)
+
+    class Waiting(DiskFiles):
+        def read(self, path: str) -> bytes | None:
+            if path.endswith("-0/leader-epoch-checkpoint"):
+                both.wait(60)
+            return super().read(path)
+
+    paths = [str(tmp_path / name) for name in ("a", "b")]
+    keys = [TopicPartition(name, 0) for name in ("s", "t")]
+    options = TopicOptions.parse({"flush.messages": "1"})
+
+    async def story() -> None:
+        with ThreadPoolExecutor(4) as executor:
+            first = logs.Logs(DiskFiles(), paths, executor, lambda: 0.0, bytes)
+            for key in keys:
+                log = first.open(key, b"i" * 16, options, 0, new=True)
+                log.append_as_leader(bytearray(batch_of(["x"])), 0, 0)
+            first.abandon()
+            again = logs.Logs(Waiting(), paths, executor, lambda: 0.0, bytes)
+            await again.load(lambda _: options, 0, 1)
+            assert [log.topic_partition for log in again.all] == keys
+            assert [log.recovery_point for log in again.all] == [1, 1]
+            await again.close(0, 1)
+
+    asyncio.run(story())
+
+
 def test_deleted_logs_leave_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A deleted topic's directory is renamed at once and removed after its delay."""
     removed_at: list[float] = []
