@@ -4,7 +4,8 @@ Declarative Pipelines are spoken to by Spark Connect alone. The server runs insi
 a port of this machine that the system chooses, behind a token. All that the JVM and its workers
 print goes to a file: what matters of it comes back as errors and progress.
 
-One engine per process, as PySpark has one JVM per process.
+One engine at a time, as PySpark has one JVM per process. A JVM of earlier sessions, which cannot be
+configured any more, is put aside meanwhile: the next session after the engine has it again.
 """
 
 from __future__ import annotations
@@ -92,6 +93,7 @@ class Engine:
         self._environment: dict[str, str | None] = {}
         self._context: SparkContext | None = None
         self._gateway: Any = None
+        self._aside: tuple[Any, Any] | None = None
         self._session: SparkSession | None = None
 
     @property
@@ -111,7 +113,7 @@ class Engine:
         if SparkContext._active_spark_context is not None:
             raise PipelineError("this process has a Spark session: stop it before a pipeline runs")
         self._prepare_environment()
-        _forget_gateway()  # in whose JVM the configuration would be
+        self._aside = _exchange_gateway((None, None))  # in its JVM the configuration would be
         conf = SparkConf(loadDefaults=False)
         given = {name: text for name, text in self._configuration.items() if _is_sparks(name)}
         conf.setAll(list({**DEFAULTS, **given, "spark.master": self._master}.items()))
@@ -153,7 +155,9 @@ class Engine:
                 connection.client._channel.close()
             with suppress(Exception):  # it may find that nobody is there
                 gateway.shutdown()
-            _forget_gateway()
+        if self._aside is not None:
+            _exchange_gateway(self._aside)
+            self._aside = None
         for name, text in self._environment.items():
             if text is None:
                 os.environ.pop(name, None)
@@ -191,12 +195,13 @@ class Engine:
         return session  # type: ignore[no-any-return]
 
 
-def _forget_gateway() -> None:
-    """Have PySpark forget the JVM of an earlier session, which it would take again."""
+def _exchange_gateway(to: tuple[Any, Any]) -> tuple[Any, Any]:
+    """Have PySpark take another JVM for the next session, and return the one that it would take."""
     from pyspark import SparkContext
 
-    SparkContext._gateway = None
-    SparkContext._jvm = None
+    before = SparkContext._gateway, SparkContext._jvm
+    SparkContext._gateway, SparkContext._jvm = to
+    return before
 
 
 def _ask_to_stop(session: SparkSession | None, context: SparkContext | None) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from barnabas.pipeline import engine
+from barnabas.pipeline.errors import PipelineError
 
 
 @pytest.fixture(autouse=True)
@@ -46,3 +47,25 @@ def test_connect_mode_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     with engine.connect_mode():
         assert os.environ[name] == "1"
     assert os.environ[name] == "0"
+
+
+def test_the_jvm_of_earlier_sessions_is_put_aside_and_comes_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("pyspark", reason="pip install 'barnabas[spark]'")
+    from pyspark import SparkContext
+
+    earlier = object(), object()
+    seen = []
+
+    def launch(conf: object, options: object) -> None:
+        seen.append((SparkContext._gateway, SparkContext._jvm))
+        raise RuntimeError("no JVM today")
+
+    monkeypatch.setattr(SparkContext, "_gateway", earlier[0])
+    monkeypatch.setattr(SparkContext, "_jvm", earlier[1])
+    monkeypatch.setattr("pyspark.java_gateway.launch_gateway", launch)
+    with pytest.raises(PipelineError, match="no JVM today"):
+        engine.Engine("local[1]", {}, tmp_path / "spark.log").start()
+    assert seen == [(None, None)]
+    assert (SparkContext._gateway, SparkContext._jvm) == earlier
