@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from tests.system.spark_session import quick_java, spark, worker_code  # noqa: F401
+from tests.system.spark_session import jvm, quick_java, spark, worker_code  # noqa: F401
 from tests.system.standalone import standalone  # noqa: F401
 from tests.unit.broker.serving import Serving
 from tests.zookeeper import chroots, zookeeper, zookeeper_classpath  # noqa: F401
