@@ -1,4 +1,8 @@
-"""One broker: its parts, put together, started and stopped.
+"""One broker, as its handlers and its controller see it.
+
+Its parts, and what they tell each other through it: who may do what, who is woken when records come
+or a watermark rises, what the controller has decided. How the parts are put together, started and
+ended is in `lifecycle`.
 
 What comes from outside is given: options, coordination, files, clock, randomness. The same broker
 runs in production on uvloop, in a test beside others, and in a simulation on a loop with a
@@ -12,11 +16,9 @@ import logging
 import os
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
-from functools import cache
+from concurrent.futures import Executor
 from random import Random
 
-from barnabas.broker.adoption import adopt
 from barnabas.broker.alarm import Alarm
 from barnabas.broker.cleaning import Cleaning
 from barnabas.broker.cluster_session import ClusterSession
@@ -25,7 +27,6 @@ from barnabas.broker.configs import Configs
 from barnabas.broker.control import Control
 from barnabas.broker.controller_host import ControllerHost
 from barnabas.broker.controller_requests import answer_here
-from barnabas.broker.departure import hand_over
 from barnabas.broker.fetch_sessions import FetchSessions
 from barnabas.broker.fetchers import Fetchers
 from barnabas.broker.flusher import Flusher
@@ -35,9 +36,10 @@ from barnabas.broker.handlers import served_apis
 from barnabas.broker.handlers.delete_records import LIVE_BROKERS
 from barnabas.broker.housekeeping import Housekeeping
 from barnabas.broker.isr_keeper import IsrKeeper
+from barnabas.broker.lifecycle import Lifecycle
 from barnabas.broker.log_failures import LogFailures
 from barnabas.broker.logs import Logs
-from barnabas.broker.membership import Membership, embedded_tree, zookeeper_tree
+from barnabas.broker.membership import Membership
 from barnabas.broker.network import Network
 from barnabas.broker.peers import Peers
 from barnabas.broker.producer_ids import ProducerIds
@@ -52,13 +54,11 @@ from barnabas.broker.tree_offsets import TreeOffsets
 from barnabas.broker.tree_refusals import refused_as
 from barnabas.config.broker import BrokerOptions
 from barnabas.config.listeners import Endpoint
-from barnabas.config.sources import BrokerSources
 from barnabas.controller.cluster import BrokerView, ClusterView
 from barnabas.controller.config_store import ConfigStore
 from barnabas.controller.producer_id_blocks import ProducerIdBlocks
-from barnabas.controller.topic_store import TopicStore
-from barnabas.coordination.contract import Coordination, SessionState
-from barnabas.log.files import DiskFiles, Files
+from barnabas.coordination.contract import Coordination
+from barnabas.log.files import Files
 from barnabas.metrics.registry import Registry
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError, StorageError
@@ -71,12 +71,48 @@ from barnabas.wire.schema import Message
 logger = logging.getLogger("barnabas.broker")
 
 UNCLEAN_ELECTIONS = "unclean.leader.election.enable"
-DRAIN_S_MAX = 30.0
-"""How long a broker that stops waits for requests that are under way."""
 
 
 class Broker:
     """A broker of a cluster; `start` makes it serve, `stop` ends it cleanly, `kill` does not."""
+
+    # There from the start on, in the order in which `lifecycle` makes them.
+    lost: asyncio.Event
+    lost_reason: str
+    alarm: Alarm
+    fetch_purgatory: Purgatory
+    produce_purgatory: Purgatory
+    deletion_purgatory: Purgatory
+    fetch_sessions: FetchSessions
+    flusher: Flusher
+    logs: Logs
+    tree: Coordination
+    membership: Membership
+    broker_id: int
+    log_failures: LogFailures
+    relocations: Relocations
+    retention: Retention
+    cleaning: Cleaning
+    forks: Forks
+    configs: Configs
+    config_store: ConfigStore
+    controller: ControllerHost
+    peers: Peers
+    control: Control
+    replicas: Replicas
+    fetchers: Fetchers
+    isr_keeper: IsrKeeper
+    replication_quotas: ReplicationQuotas
+    config_notices: ConfigNotices
+    producer_id_blocks: ProducerIdBlocks
+    groups: GroupHost
+    transactions: TransactionHost
+    tree_offsets: TreeOffsets
+    producer_ids: ProducerIds
+    topics: Topics
+    housekeeping: Housekeeping
+    cluster_session: ClusterSession
+    network: Network
 
     def __init__(
         self,
@@ -94,17 +130,13 @@ class Broker:
         self.cluster = ClusterView()
         self.partitions: dict[tuple[str, int], Partition] = {}
         self.metrics = Registry()
-        self._alone = coordination is None and options.zookeeper_connect is None
-        self.served = served_apis(alone=self._alone)
-        self._coordination = coordination
-        self._files = files
-        self._own_executor = executor is None
-        self._executor = executor
+        self.alone = coordination is None and options.zookeeper_connect is None
+        """Whether it has its tree for itself, and no other broker can come."""
+        self.served = served_apis(alone=self.alone)
         self._wall_clock = wall_clock
-        self._random = random or Random()
-        self._random_bytes = random_bytes
-        self._network: Network | None = None
-        self._running = False
+        self._life = Lifecycle(
+            self, coordination, files, executor, random or Random(), random_bytes
+        )
 
     # what handlers use
 
@@ -192,6 +224,24 @@ class Broker:
         """Note that the disk refused a read."""
         logger.error("cannot read %s-%d: %s", topic, partition, failure)
         self.log_failures.of_partition((topic, partition), failure)
+
+    def flushed(self, partition: Partition) -> None:
+        """A partition's log was flushed: what waited for that goes on."""
+        if self.partitions.get(partition.topic_partition) is not partition:
+            return  # it was deleted meanwhile
+        partition.flushed()
+        if partition.flush_owed:
+            self.flusher.request(partition)
+        if not partition.is_leader:
+            self.fetchers.flushed(partition)
+        self.appended(partition)
+
+    def storage_failed_flushing(self, partition: Partition, failure: StorageError) -> None:
+        """Note that the disk refused a flush."""
+        if self.partitions.get(partition.topic_partition) is not partition:
+            return  # it was deleted meanwhile, and its directory renamed
+        logger.error("cannot flush %s: %s", partition.topic_partition, failure)
+        self.log_failures.of_partition(partition.topic_partition, failure)
 
     async def store_configs(self, entity_type: str, name: str, values: Mapping[str, str]) -> None:
         """Make configs durable and let them act."""
@@ -286,138 +336,9 @@ class Broker:
     # life
 
     @property
-    def network(self) -> Network:
-        """Return the listeners of a broker that has begun to start."""
-        assert self._network is not None
-        return self._network
-
-    @property
     def endpoints(self) -> list[Endpoint]:
         """Return where this broker listens, with the real ports."""
         return self.network.endpoints
-
-    async def start(self) -> None:
-        """Serve; raises with the reason, and leaves nothing behind, if that is not possible."""
-        loop = asyncio.get_running_loop()
-        options = self.static_options
-        if self._own_executor:
-            self._executor = ThreadPoolExecutor(options.num_io_threads, "barnabas-io")
-        self._files = self._files or DiskFiles()
-        self.lost = asyncio.Event()
-        self.lost_reason = ""
-        self.alarm = Alarm(loop)
-        self.fetch_purgatory = Purgatory("fetch", self.alarm.wheel)
-        self.produce_purgatory = Purgatory("produce", self.alarm.wheel)
-        self.deletion_purgatory = Purgatory("delete-records", self.alarm.wheel)
-        self.fetch_sessions = FetchSessions(
-            options.max_incremental_fetch_session_cache_slots,
-            lambda: self._random.randrange(1, 2**31),
-        )
-        self.flusher = Flusher(self._executor, self.now_ms, self._flushed, self._flush_failed)
-        self.logs = Logs(
-            self._files,
-            options.log_directories,
-            self._executor,
-            self._random.random,
-            self._random_bytes,
-        )
-        try:
-            await self._join_cluster()
-            await self._load()
-            await self._serve()
-        except BaseException:
-            await self._abandon()
-            raise
-        self._running = True
-
-    async def _join_cluster(self) -> None:
-        options = self.static_options
-        first = options.log_directories[0].rstrip("/")
-        if self._coordination is None and options.zookeeper_connect is not None:
-            self._coordination = zookeeper_tree(options)
-        elif self._coordination is None:
-            self._coordination = embedded_tree(self.logs, self._executor, first)
-        self.tree = self._coordination
-        self.membership = Membership(self.tree, options, self._random_bytes)
-        await self.membership.join(self.logs.identity())
-        self.cluster.cluster_id = self.membership.cluster_id
-        self.broker_id = self.membership.broker_id
-        self.logs.write_identity(self.broker_id, self.cluster.cluster_id)
-        self.log_failures = LogFailures(self, first if self._alone else None)
-        self.relocations = Relocations(self, self._executor)
-        self.retention = Retention(self, self._executor)
-        self.cleaning = Cleaning(self, None if self._own_executor else self._executor)
-        self.forks = Forks(self, self._executor, self._random_bytes)
-        self.logs.on_failure = self.log_failures.of_directory
-        self.configs = Configs(
-            BrokerSources(options.given),
-            self.broker_id,
-            lambda topic: self.cluster.topic(topic) is not None,
-        )
-        self.config_store = ConfigStore(self._coordination)
-        self.controller = ControllerHost(self, self._coordination, self._random_bytes)
-        self.peers = Peers(self)
-        self.control = Control(self)
-        self.replicas = Replicas(self)
-        self.fetchers = Fetchers(self)
-        self.isr_keeper = IsrKeeper(self)
-        self.replication_quotas = ReplicationQuotas(lambda: self.options)
-        self.config_notices = ConfigNotices(self, self._coordination)
-        self.producer_id_blocks = ProducerIdBlocks(self._coordination, self.broker_id)
-        self.groups = GroupHost(self, self._random_bytes)
-        self.transactions = TransactionHost(self)
-        self.tree_offsets = TreeOffsets(self._coordination)
-        self.producer_ids = ProducerIds(self.producer_id_blocks.take)
-        self.topics = Topics(
-            self,
-            TopicStore(self._coordination, self.cluster, self._random_bytes),
-            options.num_partitions,
-            options.default_replication_factor,
-        )
-
-    async def _load(self) -> None:
-        await self.config_notices.skip()  # what changes while logs are loaded is heard of later
-        for name, values in (await self.config_store.get_all("brokers")).items():
-            self.configs.set_dynamic(name, values)
-        topics = await self.config_store.get_all("topics")
-        # A topic may have thousands of partitions.
-        options_of = cache(lambda topic: self.configs.topic_options(topics.get(topic, {})))
-        await self.logs.load(
-            options_of,
-            self.now_ms(),
-            self.options.num_recovery_threads_per_data_dir,
-        )
-
-    async def _serve(self) -> None:
-        self._network = Network(self)
-        await self._network.bind()
-        await self._enter_cluster()
-        if self.controller.term is None:
-            await self.network.accept()  # so that the controller can tell
-        await self.control.until_informed(3 * self.options.zookeeper_session_timeout_ms)
-        self.groups.open()
-        self.transactions.open()
-        if self._alone:
-            await adopt(self)
-        self.logs.settle_forks(lambda topic_id: self.cluster.topic_by_id(topic_id) is not None)
-        for _ in self.logs.offline:
-            await self.log_failures.notify()
-        self.housekeeping = Housekeeping(self)
-        self.housekeeping.start()
-        self.cleaning.start()
-        self.cluster_session = ClusterSession(
-            self.tree, self.controller.resign, self._enter_cluster, self.give_up
-        )
-        await self.network.accept()
-
-    async def _enter_cluster(self) -> None:
-        """Enter the cluster, at the start or after a lost session: each time with a new epoch."""
-        await self.controller.resign()
-        self.cluster.brokers[self.broker_id] = await self.membership.register(
-            self.options, self.network.ports, self.now_ms()
-        )
-        await self.config_notices.start()
-        await self.controller.start()
 
     @property
     def own_view(self) -> BrokerView:
@@ -429,39 +350,17 @@ class Broker:
         """Return which life of this broker it is, as its registration says."""
         return self.own_view.epoch
 
+    async def start(self) -> None:
+        """Serve; raises with the reason, and leaves nothing behind, if that is not possible."""
+        await self._life.start()
+
     async def stop(self) -> None:
         """End cleanly: finish what is under way, flush everything, leave the marker."""
-        if not self._running:
-            return
-        await hand_over(self)
-        self._running = False
-        self.cluster_session.stop()
-        await self.isr_keeper.stop()
-        await self.fetchers.stop()
-        await self.controller.retire()
-        self.control.learned.end()  # nobody here decides any more what requests may wait for
-        if self.tree.state is not SessionState.CONNECTED:
-            # Nobody can be told, and requests that wait for the tree would be waited for in vain.
-            await self.tree.close()
-        self.network.stop_accepting()
-        self.housekeeping.stop()
-        await self.network.drain(DRAIN_S_MAX)
-        await self.flusher.drain()  # producers that wait for it are told
-        await self.network.close()
-        self.groups.stop()
-        self.transactions.stop()
-        await self.transactions.markers.stop()
-        self.alarm.stop()
-        await self.relocations.stop()
-        await self.cleaning.stop()
-        await self.flusher.drain()
-        await self.housekeeping.drain()
-        await self.log_failures.drain()
-        self.peers.close()
-        await self.logs.close(self.now_ms(), self.broker_epoch)
-        assert self._coordination is not None
-        await self._coordination.close()
-        self._shut_executor()
+        await self._life.stop()
+
+    async def kill(self) -> None:
+        """End as a crash of the machine would: what was not flushed is gone, nothing is marked."""
+        await self._life.kill()
 
     async def give_up(self, reason: str) -> None:
         """End because the broker cannot go on; `lost` tells whoever started it."""
@@ -472,57 +371,6 @@ class Broker:
         finally:
             self.lost.set()
 
-    async def kill(self) -> None:
-        """End as a crash of the machine would: what was not flushed is gone, nothing is marked."""
-        if not self._running:
-            return
-        self._running = False
-        self.cluster_session.stop()
-        await self.isr_keeper.stop()
-        await self.fetchers.stop()
-        await self.controller.stop()
-        self.peers.close()
-        self.housekeeping.stop()
-        self.groups.stop()
-        self.transactions.stop()
-        await self.transactions.markers.stop()
-        self.alarm.stop()
-        self.log_failures.stop()
-        self.relocations.abandon()
-        await self.cleaning.stop()
-        await self.housekeeping.abandon()
-        await self.flusher.abandon()
-        self.logs.discard_unflushed(self.now_ms())
-        await self._abandon()
-
-    async def _abandon(self) -> None:
-        if self._network is not None:
-            await self._network.close()
-        self.logs.abandon()
-        if self._coordination is not None:
-            await self._coordination.close()
-        self._shut_executor()
-
-    def _shut_executor(self) -> None:
-        if self._own_executor and isinstance(self._executor, ThreadPoolExecutor):
-            self._executor.shutdown(wait=False)
-
     def sweep_connections(self) -> None:
         """Close idle connections and take back large buffers."""
         self.network.sweep()
-
-    def _flushed(self, partition: Partition) -> None:
-        if self.partitions.get(partition.topic_partition) is not partition:
-            return  # it was deleted meanwhile
-        partition.flushed()
-        if partition.flush_owed:
-            self.flusher.request(partition)
-        if not partition.is_leader:
-            self.fetchers.flushed(partition)
-        self.appended(partition)
-
-    def _flush_failed(self, partition: Partition, failure: StorageError) -> None:
-        if self.partitions.get(partition.topic_partition) is not partition:
-            return  # it was deleted meanwhile, and its directory renamed
-        logger.error("cannot flush %s: %s", partition.topic_partition, failure)
-        self.log_failures.of_partition(partition.topic_partition, failure)

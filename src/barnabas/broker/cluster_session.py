@@ -41,9 +41,11 @@ class ClusterSession:
         self._enter = enter
         self._give_up = give_up
         self._renewal: asyncio.Task[None] | None = None
-        coordination.add_session_listener(self._hear)
-        # It may have ended while the broker was starting, when nobody listened.
-        self._hear(coordination.state)
+
+    def start(self) -> None:
+        """Watch from now on; a session that has ended while nobody listened is renewed, too."""
+        self._coordination.add_session_listener(self._hear)
+        self._hear(self._coordination.state)
 
     def stop(self) -> None:
         """Care no longer."""
@@ -72,6 +74,13 @@ class ClusterSession:
                 continue
             except BarnabasError as failure:
                 await self._give_up(str(failure))
+                return
+            except Exception as bug:  # noqa: BLE001 - the loop tells of it
+                # One that served on would be dead for the cluster, and nobody would know why.
+                asyncio.get_running_loop().call_exception_handler(
+                    {"message": "the cluster cannot be entered again", "exception": bug}
+                )
+                await self._give_up(f"the cluster cannot be entered again: {bug!r}")
                 return
             # A session that ended meanwhile was not heard of: this task was taken to be at it.
             if self._coordination.state is not SessionState.EXPIRED:

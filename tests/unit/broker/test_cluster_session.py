@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 from barnabas.broker.cluster_session import ClusterSession
 from barnabas.coordination.contract import ServiceUnavailable, SessionExpired, SessionState
@@ -24,7 +25,9 @@ class Story:
 
     async def begin(self) -> ClusterSession:
         await self.tree.start()
-        return ClusterSession(self.tree, self._leave, self._enter, self._give_up)
+        keeper = ClusterSession(self.tree, self._leave, self._enter, self._give_up)
+        keeper.start()
+        return keeper
 
     async def _leave(self) -> None:
         self.left.append(self.tree.state)
@@ -83,6 +86,7 @@ def test_a_session_that_ended_during_the_start_is_noticed() -> None:
         await asyncio.sleep(0)
         assert late.tree.state is SessionState.EXPIRED
         late.keeper = ClusterSession(late.tree, late._leave, late._enter, late._give_up)
+        late.keeper.start()
         async with asyncio.timeout(60):
             await late.done.wait()
         assert (late.entered, late.tree.state) == (1, SessionState.CONNECTED)
@@ -98,6 +102,22 @@ def test_who_cannot_enter_gives_up() -> None:
         await refused.expire()
         assert refused.given_up == ["broker.id=1: taken"]
         assert refused.entered == 1
+
+    asyncio.run(story())
+
+
+def test_a_bug_is_told_and_ends_the_broker() -> None:
+    """One that served on would be dead for the cluster, and nobody would know why."""
+
+    async def story() -> None:
+        told: list[dict[str, Any]] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context))
+        broken = Story(ZeroDivisionError("a bug"))
+        await broken.expire()
+        assert broken.given_up == [
+            "the cluster cannot be entered again: ZeroDivisionError('a bug')"
+        ]
+        assert [type(each["exception"]) for each in told] == [ZeroDivisionError]
 
     asyncio.run(story())
 

@@ -6,9 +6,9 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from tests.unit.broker.neighbours import broker
 
-from barnabas.broker.broker import Broker
-from barnabas.config.broker import BrokerOptions
+from barnabas.broker.control import Control
 from barnabas.controller import nodes
 from barnabas.coordination.contract import ServiceUnavailable
 from barnabas.coordination.memory import MemoryCoordination, MemoryStore
@@ -25,17 +25,6 @@ from barnabas.wire.messages.update_metadata import (
 )
 
 HASTY = {"zookeeper.session.timeout.ms": "300"}  # so long it waits for others, three times over
-
-
-def broker(store: MemoryStore, folder: Path, number: int, **options: str) -> Broker:
-    given = {
-        "broker.id": str(number),
-        "listeners": "PLAINTEXT://127.0.0.1:0",
-        "log.dirs": str(folder / str(number)),
-        "controlled.shutdown.retry.backoff.ms": "50",
-        **options,
-    }
-    return Broker(BrokerOptions.parse(given), coordination=MemoryCoordination(store))
 
 
 def test_everyone_knows_everyone(tmp_path: Path) -> None:
@@ -73,6 +62,46 @@ def test_a_controller_that_does_not_speak_is_named(tmp_path: Path) -> None:
         with pytest.raises(ServiceUnavailable, match=r"controller \(broker 7\).*within 900 ms"):
             await broker(store, tmp_path, 1, **HASTY).start()
         assert await other.exists(nodes.broker_path(1)) is None, "it has left again"
+
+    asyncio.run(story())
+
+
+def test_a_start_that_fails_leaves_nothing_running(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It follows a partition already when its controller falls silent."""
+
+    async def story() -> None:
+        silent = asyncio.Event()
+
+        async def until_informed(control: Control, patience_ms: int) -> None:
+            await silent.wait()
+            raise ServiceUnavailable(f"nothing was heard within {patience_ms} ms")
+
+        monkeypatch.setattr(Control, "until_informed", until_informed)
+        store = MemoryStore()
+        other = MemoryCoordination(store)
+        await other.start()
+        claim = nodes.encode_controller(7, 0)
+        await other.create(nodes.CONTROLLER, claim, ephemeral=True)
+        late = broker(store, tmp_path, 1)
+        start = asyncio.get_running_loop().create_task(late.start())
+        while await other.exists(nodes.broker_path(1)) is None:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        state = LeaderAndIsrPartitionState(
+            partition_index=0, leader=7, isr=[7, 1], replicas=[7, 1], is_new=True
+        )
+        roles = LeaderAndIsrTopicState(topic_name="t", topic_id=b"i" * 16, partition_states=[state])
+        await late.control.take(
+            LeaderAndIsrRequest(
+                controller_id=7, controller_epoch=1, topic_states=[roles], broker_epoch=-1
+            )
+        )
+        assert len(asyncio.all_tasks()) == 3, "this one, the start and the fetcher"
+        silent.set()
+        with pytest.raises(ServiceUnavailable):
+            await start
+        assert asyncio.all_tasks() == {asyncio.current_task()}
 
     asyncio.run(story())
 

@@ -23,7 +23,7 @@ from tests.unit.broker.serving import (
     wait_for,
 )
 
-from barnabas.broker import broker as module
+from barnabas.broker import lifecycle as module
 from barnabas.broker import topics
 from barnabas.broker.broker import Broker
 from barnabas.client.addresses import Address

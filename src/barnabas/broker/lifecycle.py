@@ -1,0 +1,303 @@
+"""The life of a broker: its parts in the order in which they are made, start and end.
+
+It joins its cluster, loads its logs, binds its listeners, and only then enters the cluster: from
+that moment the controller may speak to it. Clients are served once it has.
+
+There are three ends. `stop` finishes what is under way and leaves nothing to recover. `kill` ends
+as a crash of the machine would. A start that fails is undone in the same way, whatever it had come
+to: no loop, no connection and no session is left.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import Executor, ThreadPoolExecutor
+from functools import cache
+from random import Random
+from typing import TYPE_CHECKING
+
+from barnabas.broker.adoption import adopt
+from barnabas.broker.alarm import Alarm
+from barnabas.broker.cleaning import Cleaning
+from barnabas.broker.cluster_session import ClusterSession
+from barnabas.broker.config_notices import ConfigNotices
+from barnabas.broker.configs import Configs
+from barnabas.broker.control import Control
+from barnabas.broker.controller_host import ControllerHost
+from barnabas.broker.departure import hand_over
+from barnabas.broker.fetch_sessions import FetchSessions
+from barnabas.broker.fetchers import Fetchers
+from barnabas.broker.flusher import Flusher
+from barnabas.broker.forks import Forks
+from barnabas.broker.group_host import GroupHost
+from barnabas.broker.housekeeping import Housekeeping
+from barnabas.broker.isr_keeper import IsrKeeper
+from barnabas.broker.log_failures import LogFailures
+from barnabas.broker.logs import Logs
+from barnabas.broker.membership import Membership, embedded_tree, zookeeper_tree
+from barnabas.broker.network import Network
+from barnabas.broker.peers import Peers
+from barnabas.broker.producer_ids import ProducerIds
+from barnabas.broker.relocations import Relocations
+from barnabas.broker.replicas import Replicas
+from barnabas.broker.replication_quotas import ReplicationQuotas
+from barnabas.broker.retention import Retention
+from barnabas.broker.topics import Topics
+from barnabas.broker.transaction_host import TransactionHost
+from barnabas.broker.tree_offsets import TreeOffsets
+from barnabas.config.sources import BrokerSources
+from barnabas.controller.config_store import ConfigStore
+from barnabas.controller.producer_id_blocks import ProducerIdBlocks
+from barnabas.controller.topic_store import TopicStore
+from barnabas.coordination.contract import Coordination, SessionState
+from barnabas.log.files import DiskFiles, Files
+from barnabas.timing.purgatory import Purgatory
+
+if TYPE_CHECKING:
+    from barnabas.broker.broker import Broker
+
+DRAIN_S_MAX = 30.0
+"""How long a broker that stops waits for requests that are under way."""
+
+
+class Lifecycle:
+    """Puts one broker together, and takes it apart."""
+
+    def __init__(
+        self,
+        broker: Broker,
+        coordination: Coordination | None,
+        files: Files | None,
+        executor: Executor | None,
+        random: Random,
+        random_bytes: Callable[[int], bytes],
+    ) -> None:
+        self._broker = broker
+        self._tree = coordination
+        self._files = files
+        self._own_executor = executor is None
+        self._executor = executor
+        self._random = random
+        self._random_bytes = random_bytes
+        self._network: Network | None = None
+        self._has_parts = False
+        self._running = False
+
+    # the beginning
+
+    async def start(self) -> None:
+        """Make all parts and serve; raises with the reason if that is not possible."""
+        broker = self._broker
+        options = broker.static_options
+        if self._own_executor:
+            self._executor = ThreadPoolExecutor(options.num_io_threads, "barnabas-io")
+        self._files = self._files or DiskFiles()
+        broker.lost = asyncio.Event()
+        broker.lost_reason = ""
+        broker.alarm = Alarm(asyncio.get_running_loop())
+        broker.fetch_purgatory = Purgatory("fetch", broker.alarm.wheel)
+        broker.produce_purgatory = Purgatory("produce", broker.alarm.wheel)
+        broker.deletion_purgatory = Purgatory("delete-records", broker.alarm.wheel)
+        broker.fetch_sessions = FetchSessions(
+            options.max_incremental_fetch_session_cache_slots,
+            lambda: self._random.randrange(1, 2**31),
+        )
+        broker.flusher = Flusher(
+            self._executor, broker.now_ms, broker.flushed, broker.storage_failed_flushing
+        )
+        broker.logs = Logs(
+            self._files,
+            options.log_directories,
+            self._executor,
+            self._random.random,
+            self._random_bytes,
+        )
+        try:
+            await self._join_cluster()
+            self._make_parts()
+            await self._load()
+            await self._serve()
+        except BaseException:
+            if self._has_parts:
+                await self._halt()
+            await self._abandon()
+            raise
+        self._running = True
+
+    async def _join_cluster(self) -> None:
+        broker = self._broker
+        options = broker.static_options
+        if self._tree is None and options.zookeeper_connect is not None:
+            self._tree = zookeeper_tree(options)
+        elif self._tree is None:
+            self._tree = embedded_tree(broker.logs, self._executor, self._first_directory)
+        broker.tree = self._tree
+        broker.membership = Membership(broker.tree, options, self._random_bytes)
+        await broker.membership.join(broker.logs.identity())
+        broker.cluster.cluster_id = broker.membership.cluster_id
+        broker.broker_id = broker.membership.broker_id
+        broker.logs.write_identity(broker.broker_id, broker.cluster.cluster_id)
+
+    @property
+    def _first_directory(self) -> str:
+        return self._broker.static_options.log_directories[0].rstrip("/")
+
+    def _make_parts(self) -> None:
+        broker, tree = self._broker, self._broker.tree
+        options = broker.static_options
+        broker.log_failures = LogFailures(broker, self._first_directory if broker.alone else None)
+        broker.relocations = Relocations(broker, self._executor)
+        broker.retention = Retention(broker, self._executor)
+        broker.cleaning = Cleaning(broker, None if self._own_executor else self._executor)
+        broker.forks = Forks(broker, self._executor, self._random_bytes)
+        broker.logs.on_failure = broker.log_failures.of_directory
+        broker.configs = Configs(
+            BrokerSources(options.given),
+            broker.broker_id,
+            lambda topic: broker.cluster.topic(topic) is not None,
+        )
+        broker.config_store = ConfigStore(tree)
+        broker.controller = ControllerHost(broker, tree, self._random_bytes)
+        broker.peers = Peers(broker)
+        broker.control = Control(broker)
+        broker.replicas = Replicas(broker)
+        broker.fetchers = Fetchers(broker)
+        broker.isr_keeper = IsrKeeper(broker)
+        broker.replication_quotas = ReplicationQuotas(lambda: broker.options)
+        broker.config_notices = ConfigNotices(broker, tree)
+        broker.producer_id_blocks = ProducerIdBlocks(tree, broker.broker_id)
+        broker.groups = GroupHost(broker, self._random_bytes)
+        broker.transactions = TransactionHost(broker)
+        broker.tree_offsets = TreeOffsets(tree)
+        broker.producer_ids = ProducerIds(broker.producer_id_blocks.take)
+        broker.topics = Topics(
+            broker,
+            TopicStore(tree, broker.cluster, self._random_bytes),
+            options.num_partitions,
+            options.default_replication_factor,
+        )
+        broker.housekeeping = Housekeeping(broker)
+        broker.cluster_session = ClusterSession(
+            tree, broker.controller.resign, self._enter_cluster, broker.give_up
+        )
+        self._has_parts = True
+
+    async def _load(self) -> None:
+        broker = self._broker
+        await broker.config_notices.skip()  # what changes while logs are loaded is heard of later
+        for name, values in (await broker.config_store.get_all("brokers")).items():
+            broker.configs.set_dynamic(name, values)
+        topics = await broker.config_store.get_all("topics")
+        # A topic may have thousands of partitions.
+        options_of = cache(lambda topic: broker.configs.topic_options(topics.get(topic, {})))
+        await broker.logs.load(
+            options_of, broker.now_ms(), broker.options.num_recovery_threads_per_data_dir
+        )
+
+    async def _serve(self) -> None:
+        broker = self._broker
+        self._network = broker.network = Network(broker)
+        await broker.network.bind()
+        await self._enter_cluster()
+        if broker.controller.term is None:
+            await broker.network.accept()  # so that the controller can tell
+        await broker.control.until_informed(3 * broker.options.zookeeper_session_timeout_ms)
+        broker.groups.open()
+        broker.transactions.open()
+        if broker.alone:
+            await adopt(broker)
+        broker.logs.settle_forks(lambda topic_id: broker.cluster.topic_by_id(topic_id) is not None)
+        for _ in broker.logs.offline:
+            await broker.log_failures.notify()
+        broker.housekeeping.start()
+        broker.cleaning.start()
+        broker.cluster_session.start()
+        await broker.network.accept()
+
+    async def _enter_cluster(self) -> None:
+        """Enter the cluster, at the start or after a lost session: each time with a new epoch."""
+        broker = self._broker
+        await broker.controller.resign()
+        broker.cluster.brokers[broker.broker_id] = await broker.membership.register(
+            broker.options, broker.network.ports, broker.now_ms()
+        )
+        await broker.config_notices.start()
+        await broker.controller.start()
+
+    # the ends
+
+    async def stop(self) -> None:
+        """End cleanly: finish what is under way, flush everything, leave the marker."""
+        if not self._running:
+            return
+        broker = self._broker
+        await hand_over(broker)
+        self._running = False
+        broker.cluster_session.stop()
+        await broker.isr_keeper.stop()
+        await broker.fetchers.stop()
+        await broker.controller.retire()
+        broker.control.learned.end()  # nobody here decides any more what requests may wait for
+        if broker.tree.state is not SessionState.CONNECTED:
+            # Nobody can be told, and requests that wait for the tree would be waited for in vain.
+            await broker.tree.close()
+        broker.network.stop_accepting()
+        broker.housekeeping.stop()
+        await broker.network.drain(DRAIN_S_MAX)
+        await broker.flusher.drain()  # producers that wait for it are told
+        await broker.network.close()
+        broker.groups.stop()
+        broker.transactions.stop()
+        await broker.transactions.markers.stop()
+        broker.alarm.stop()
+        await broker.relocations.stop()
+        await broker.cleaning.stop()
+        await broker.flusher.drain()
+        await broker.housekeeping.drain()
+        await broker.log_failures.drain()
+        broker.peers.close()
+        await broker.logs.close(broker.now_ms(), broker.broker_epoch)
+        await broker.tree.close()
+        self._shut_executor()
+
+    async def kill(self) -> None:
+        """End as a crash of the machine would: what was not flushed is gone, nothing is marked."""
+        if not self._running:
+            return
+        self._running = False
+        await self._halt()
+        self._broker.logs.discard_unflushed(self._broker.now_ms())
+        await self._abandon()
+
+    async def _halt(self) -> None:
+        """End every loop where it is."""
+        broker = self._broker
+        broker.cluster_session.stop()
+        await broker.isr_keeper.stop()
+        await broker.fetchers.stop()
+        await broker.controller.stop()
+        broker.peers.close()
+        broker.housekeeping.stop()
+        broker.groups.stop()
+        broker.transactions.stop()
+        await broker.transactions.markers.stop()
+        broker.alarm.stop()
+        broker.log_failures.stop()
+        broker.relocations.abandon()
+        await broker.cleaning.stop()
+        await broker.housekeeping.abandon()
+        await broker.flusher.abandon()
+
+    async def _abandon(self) -> None:
+        """Let go of the network, the files, the tree and the threads."""
+        if self._network is not None:
+            await self._network.close()
+        self._broker.logs.abandon()
+        if self._tree is not None:
+            await self._tree.close()
+        self._shut_executor()
+
+    def _shut_executor(self) -> None:
+        if self._own_executor and isinstance(self._executor, ThreadPoolExecutor):
+            self._executor.shutdown(wait=False)
