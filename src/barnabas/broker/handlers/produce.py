@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from barnabas.broker.new_leader import MISLED, leader_of, places_of
 from barnabas.controller.topics import INTERNAL_TOPICS
-from barnabas.kernels import TRANSACTIONAL_BIT
+from barnabas.kernels import TRANSACTIONAL_BIT, check_batch
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import CorruptRecordError, RequestError, StorageError
 from barnabas.model.ids import TopicPartition
@@ -303,16 +303,9 @@ def _append(
             code = ErrorCode.INVALID_TXN_STATE
         if code is not ErrorCode.NONE:
             return _refused(index, RequestError(code))
-    elif _is_transactional(data.records):
-        # No coordinator would know of it, so nobody could ever end it.
-        return _refused(
-            index,
-            RequestError(
-                ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
-                "a transactional batch in a request without a transactional id",
-            ),
-        )
     try:
+        if transactional_id is None and _is_transactional(data.records):
+            raise _endless(data.records)
         appended = partition.append(data.records, acks, request.version, broker.now_ms())
     except RequestError as refusal:
         return _refused(index, refusal)
@@ -345,6 +338,18 @@ def _is_transactional(records: bytes | bytearray | memoryview) -> bool:
         len(records) >= HEADER_BYTES
         and records[MAGIC_POSITION] == NEWEST_MAGIC
         and records[ATTRIBUTES_POSITION] & TRANSACTIONAL_BIT != 0
+    )
+
+
+def _endless(records: bytes | bytearray | memoryview) -> RequestError:
+    """Refuse a transaction that no coordinator would know of: nobody could ever end it.
+
+    Damage on the way may make a batch look like that; then its checksum says so instead.
+    """
+    check_batch(records, 0)
+    return RequestError(
+        ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+        "a transactional batch in a request without a transactional id",
     )
 
 
