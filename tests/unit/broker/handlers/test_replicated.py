@@ -11,7 +11,15 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
-from tests.unit.broker.serving import Wire, batch_of, fetch, fetch_request, produce, values_of
+from tests.unit.broker.serving import (
+    DEADLINE_S,
+    Wire,
+    batch_of,
+    fetch,
+    fetch_request,
+    produce,
+    values_of,
+)
 
 from barnabas.admin.config_entries import AlterConfigOp, Change, ConfigResourceType, Resource
 from barnabas.admin.configs import alter_configs
@@ -68,7 +76,7 @@ def create(cluster: Cluster, *replicas: int) -> str:
 
 def view(cluster: Cluster, topic: str) -> PartitionView:
     """Return what a broker knows of a new topic; only the controller's knows it at once."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + DEADLINE_S
     while True:
         [found] = ask(cluster, lambda board: describe_topics(board, [topic]))
         if 0 in found.partitions:
@@ -77,7 +85,7 @@ def view(cluster: Cluster, topic: str) -> PartitionView:
         assert time.monotonic() < deadline, f"{topic} is not known everywhere"
 
 
-def until(condition: Callable[[], object], within_s: float = 30) -> None:
+def until(condition: Callable[[], object], within_s: float = DEADLINE_S) -> None:
     deadline = time.monotonic() + within_s
     while not condition():
         assert time.monotonic() < deadline, "it does not come true"
@@ -105,10 +113,9 @@ def test_a_leader_sends_consumers_to_their_rack(cluster: Cluster) -> None:
         assert old.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER, "knows no reads from followers"
         beyond = fetch(follower, topic, 3)
         assert beyond.error_code == ErrorCode.OFFSET_OUT_OF_RANGE
-        began = time.monotonic()
-        waiting = fetch(leader, topic, 2, rack_id="green", max_wait_ms=20_000)
+        # It need not wait to be told that: the socket gives up long before the request does.
+        waiting = fetch(leader, topic, 2, rack_id="green", max_wait_ms=600_000)
         assert waiting.preferred_read_replica == 1
-        assert time.monotonic() - began < 10, "it need not wait to be told that"
 
 
 def test_a_consumer_with_a_rack_reads_from_there(cluster: Cluster) -> None:
@@ -274,11 +281,11 @@ def test_a_throttled_move_is_slow_and_ends(cluster: Cluster) -> None:
         began = time.monotonic()
         ask(cluster, lambda board: alter_partition_reassignments(board, {key: [0, 1, 2]}))
         sent = 0
-        while time.monotonic() < began + 2:
+        # Each of these would wait for about a second if who is in sync were throttled, too.
+        while sent < 40 or time.monotonic() < began + 2:
             assert produce(leader, topic, batch_of(["x"]), acks=-1).error_code == 0
             sent += 1
-            assert moving(), "it was not throttled"
-        assert sent > 3, "the replica that is in sync was throttled"
+            assert moving(), "it was not throttled, or who is in sync was"
         assert 2 not in view(cluster, topic).isr
         ask(cluster, lambda board: limit(board, topic, 10**9))
         until(lambda: not moving())
