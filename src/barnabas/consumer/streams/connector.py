@@ -116,6 +116,7 @@ class ConsumerConnector:
         self, topics: Mapping[str, int]
     ) -> dict[str, list[ChunkQueue]]:
         """Subscribe to topics with a number of streams each; return the streams by topic."""
+        self._check_unsubscribed()
         counted = StaticTopics(dict(topics))
         queues: dict[str, list[ChunkQueue]] = {}
         for topic, count in counted.counts.items():
@@ -129,6 +130,7 @@ class ConsumerConnector:
         self, expression: str, streams: int = 1, *, blacklist: bool = False
     ) -> list[ChunkQueue]:
         """Subscribe to all topics that match a pattern, or that do not; return the streams."""
+        self._check_unsubscribed()
         wanted = TopicFilter(expression, streams, blacklist, self.options.exclude_internal_topics)
         queues = []
         for thread_id in thread_ids(self.consumer_id, streams):
@@ -180,9 +182,12 @@ class ConsumerConnector:
     def _now_ms(self) -> int:
         return int(self._wall_clock() * 1000)
 
-    async def _subscribe(self, topics: TopicCount) -> None:
+    def _check_unsubscribed(self) -> None:
+        """Raise before the streams that there are could be replaced."""
         if self._topics is not None or not self._running:
             raise IllegalStateError("streams can be created once, between start and shutdown")
+
+    async def _subscribe(self, topics: TopicCount) -> None:
         self._topics = topics
         await self._register()
         async with self._balancing:
@@ -326,7 +331,7 @@ class ConsumerConnector:
         for consumer_id in await self._tree.children(ids, self._stir):
             path = f"{ids}/{consumer_id}"
             streams, pattern = nodes.decode_subscription(path, (await self._tree.get(path))[0])
-            member = registered(streams, pattern, self.options.exclude_internal_topics)
+            member = registered(path, streams, pattern, self.options.exclude_internal_topics)
             for topic, count in member.streams(existing).items():
                 threads.setdefault(topic, []).extend(thread_ids(consumer_id, count))
         mine = self._matching = self._topics.streams(existing)

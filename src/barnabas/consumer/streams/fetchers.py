@@ -96,16 +96,27 @@ class Fetchers:
             self._lost_leader.clear()
             try:
                 await self._board.refresh(sorted({each.topic for each in self._leaderless}))
-                for partition in list(self._leaderless):
-                    leader = self._board.cluster.leader(partition)
-                    if leader is not None:
-                        await self._settle(self._leaderless[partition])
-                        self._hand_over(self._leaderless.pop(partition), leader)
             except BarnabasError as failure:
                 logger.warning("leaders of %d partitions: %s", len(self._leaderless), failure)
+            else:
+                await self._find_fetchers()
             if self._leaderless:
                 self._lost_leader.set()
-                await asyncio.sleep(self._options.refresh_leader_backoff_ms / 1000)
+            # Also when all were found: a leader that is dead and not yet replaced fails at once.
+            await asyncio.sleep(self._options.refresh_leader_backoff_ms / 1000)
+
+    async def _find_fetchers(self) -> None:
+        """Give partitions to the fetchers of their leaders; one that fails holds up no other."""
+        for partition in list(self._leaderless):
+            leader = self._board.cluster.leader(partition)
+            if leader is None:
+                continue
+            try:
+                await self._settle(self._leaderless[partition])
+            except BarnabasError as failure:
+                logger.warning("%s: where to begin is not known: %s", partition, failure)
+                continue
+            self._hand_over(self._leaderless.pop(partition), leader)
 
     async def _settle(self, feed: PartitionFeed) -> None:
         """Find out where a partition without an offset begins."""

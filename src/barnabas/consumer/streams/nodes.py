@@ -70,16 +70,27 @@ def decode_partitions(path: str, data: bytes) -> list[int]:
         raise CorruptFileError(f"node {path} is not a topic: {data[:80]!r}") from failure
 
 
+def decode_offset(path: str, data: bytes) -> int:
+    """Return a committed offset."""
+    try:
+        return int(data)
+    except ValueError as failure:
+        raise CorruptFileError(f"node {path} is no offset: {data[:80]!r}") from failure
+
+
 def decode_address(path: str, data: bytes) -> Address | None:
     """Return where a registered broker listens without TLS and SASL, None if it does not."""
     value = _parsed(path, data)
-    protocols = value.get("listener_security_protocol_map") or {}
-    for endpoint in value.get("endpoints") or ():
-        name, _, address = str(endpoint).partition("://")
-        if protocols.get(name, name) == "PLAINTEXT":
-            return parse_address(address)
-    host, port = value.get("host"), value.get("port", -1)
-    return Address(str(host), int(port)) if host and port > 0 else None
+    try:
+        protocols = value.get("listener_security_protocol_map") or {}
+        for endpoint in value.get("endpoints") or ():
+            name, _, address = str(endpoint).partition("://")
+            if protocols.get(name, name) == "PLAINTEXT":
+                return parse_address(address)
+        host, port = value.get("host"), int(value.get("port", -1))
+    except (TypeError, ValueError, AttributeError) as failure:
+        raise CorruptFileError(f"node {path} is no broker: {data[:80]!r}") from failure
+    return Address(str(host), port) if host and port > 0 else None
 
 
 def _parsed(path: str, data: bytes) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Iterable, Mapping
 
 from barnabas.client.retry import Verdict, verdict
-from barnabas.consumer.streams.nodes import offset_path
+from barnabas.consumer.streams.nodes import decode_offset, offset_path
 from barnabas.consumer.streams.options import StreamOptions
 from barnabas.consumer.streams.simple import SimpleConsumer
 from barnabas.coordination.contract import Coordination, NodeExists, NoNode
@@ -78,11 +78,12 @@ class Offsets:
             await asyncio.sleep(self._options.offsets_channel_backoff_ms / 1000)
 
     async def _read(self, partition: TopicPartition) -> int | None:
+        path = offset_path(self._group, *partition)
         try:
-            data, _ = await self._tree.get(offset_path(self._group, *partition))
+            data, _ = await self._tree.get(path)
         except NoNode:
             return None
-        return int(data)
+        return decode_offset(path, data)
 
     async def _write(self, partition: TopicPartition, offset: int) -> None:
         path, data = offset_path(self._group, *partition), str(offset).encode()

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from barnabas.consumer.streams.nodes import INTERNAL_TOPICS
-from barnabas.model.errors import InvalidValueError
+from barnabas.model.errors import CorruptFileError, InvalidValueError
 from barnabas.model.patterns import compile_pattern
 
 
@@ -89,10 +89,16 @@ class TopicFilter:
         return matches != self.blacklist
 
 
-def registered(subscription: Mapping[str, int], pattern: str, exclude_internal: bool) -> TopicCount:
-    """Return the subscription that another member has registered."""
+def registered(
+    path: str, subscription: Mapping[str, int], pattern: str, exclude_internal: bool
+) -> TopicCount:
+    """Return the subscription that a member has registered at a node."""
     if pattern not in ("white_list", "black_list"):
         return StaticTopics(dict(subscription))
+    if len(subscription) != 1:
+        raise CorruptFileError(
+            f"node {path}: a {pattern} of {len(subscription)} patterns; want one"
+        )
     [(expression, count)] = subscription.items()
     return TopicFilter(expression, count, pattern == "black_list", exclude_internal)
 

@@ -89,7 +89,7 @@ class Group:
 
 
 async def until(condition: Callable[[], Awaitable[object]]) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not await condition():  # noqa: ASYNC110  what comes true is in a tree
             await asyncio.sleep(0.002)
 
@@ -111,7 +111,7 @@ def run(
 
 async def values(queue: object, count: int) -> list[bytes]:
     found: list[bytes] = []
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while len(found) < count:
             found += [bytes(record.value) for record in (await queue.take()).unread()]
     return found
@@ -166,8 +166,15 @@ def test_offsets_are_committed_and_found_again(serving: Serving) -> None:
         two = await group.consumer()
         [queue] = (await two.create_message_streams({"kept": 1}))["kept"]
         assert await values(queue, 1) == [b"c"]
+        for again in ({"kept": 1}, {"kept": 2}):
+            with pytest.raises(IllegalStateError, match="once"):
+                await two.create_message_streams(again)
         with pytest.raises(IllegalStateError, match="once"):
-            await two.create_message_streams({"kept": 1})
+            await two.create_message_streams_by_filter(".*")
+        await group.consumer()  # who comes has everyone take their part anew
+        await group.connectors[-1].create_message_streams({"other": 1})
+        produce(wire, "kept", batch_of(["d"]))
+        assert await values(queue, 1) == [b"d"], "the stream of the first call is the one"
 
     run(serving, "kept", 1, story)
 

@@ -45,7 +45,7 @@ def test_what_is_registered_is_read_back() -> None:
     """The registration tells other members the same subscription."""
     for wanted in (StaticTopics({"a": 2}), TopicFilter("a,b", 1), TopicFilter("a", 1, True)):
         data = nodes.encode_subscription(wanted.encoded(), wanted.pattern, 1700)
-        again = registered(*nodes.decode_subscription("/id", data), exclude_internal=True)
+        again = registered("/id", *nodes.decode_subscription("/id", data), exclude_internal=True)
         assert again.streams(["a", "b", "c"]) == wanted.streams(["a", "b", "c"])
     assert nodes.encode_subscription({"t": 2}, "static", 1700) == (
         b'{"version":1,"subscription":{"t":2},"pattern":"static","timestamp":"1700"}'
@@ -78,3 +78,10 @@ def test_nodes_of_others_are_read_with_care() -> None:
                 read("/x", data)
     with pytest.raises(CorruptFileError, match="node /x is no consumer"):
         nodes.decode_subscription("/x", b"{}")
+    with pytest.raises(CorruptFileError, match="node /x is no broker"):
+        nodes.decode_address("/x", b'{"host":"h","port":"many"}')
+    assert nodes.decode_offset("/x", b"17") == 17
+    with pytest.raises(CorruptFileError, match="node /x is no offset: b'many'"):
+        nodes.decode_offset("/x", b"many")
+    with pytest.raises(CorruptFileError, match="node /x: a white_list of 2 patterns; want one"):
+        registered("/x", {"a": 1, "b": 1}, "white_list", exclude_internal=True)
