@@ -20,7 +20,7 @@ from barnabas.groups.partitioning import partition_for
 from barnabas.kernels import TRANSACTIONAL_BIT, BatchBuilder
 from barnabas.log.validation import NEWEST_VERSION
 from barnabas.model.error_codes import ErrorCode
-from barnabas.model.errors import BarnabasError, RequestError
+from barnabas.model.errors import BarnabasError, RequestError, StorageError
 from barnabas.model.outcome import Outcome, Reply, StateRecord
 from barnabas.records.batch import BatchHeader, read_batch, read_headers
 from barnabas.records.compression import Codec, compress
@@ -228,8 +228,10 @@ class CoordinatorHost(ABC, Generic[M]):
             # The end moves: transactions end here also while their offsets are being loaded.
             while offset < log.log_end_offset and self.is_current(shard):
                 piece = log.read(offset, self._load_bytes)
-                data = piece.read()
-                piece.release()
+                try:
+                    data = piece.read()
+                finally:
+                    piece.release()
                 position = 0
                 for header in read_headers(data):
                     self._replay_batch(shard.machine, data, header, position)
@@ -238,8 +240,11 @@ class CoordinatorHost(ABC, Generic[M]):
                 if position == 0:
                     break
                 await asyncio.sleep(0)
-        except BarnabasError:
-            logger.exception("cannot load %s; it is unavailable", shard.partition.topic_partition)
+        except Exception as failure:  # of whatever kind: nobody else would hear of it
+            key = shard.partition.topic_partition
+            logger.exception("cannot load %s; it is unavailable", key)
+            if isinstance(failure, StorageError):
+                self._broker.log_failures.of_partition(key, failure)
             return
         if self.is_current(shard):
             # What was loaded may not have reached the followers: nobody is told of it before.
@@ -277,6 +282,11 @@ class CoordinatorHost(ABC, Generic[M]):
         try:
             if outcome.records:
                 shard.required = self._append(shard, outcome)
+        except StorageError as failure:
+            # First the answer: what is led on the same disk may have to be resigned.
+            self.fail(outcome, ErrorCode.KAFKA_STORAGE_ERROR)
+            self._broker.storage_failed(shard.partition, failure)
+            return
         except BarnabasError as failure:
             code = ErrorCode.KAFKA_STORAGE_ERROR
             if isinstance(failure, RequestError):

@@ -64,12 +64,12 @@ class GroupHost(CoordinatorHost[GroupCoordinator]):
 
     def topics_deleted(self, name: str) -> None:
         """Forget the offsets of a topic that is gone."""
-        for shard in self.loaded_shards():
+        for shard in list(self.loaded_shards()):
             self.apply(shard, shard.machine.forgetting.topics_deleted([name]))
 
     def expire_offsets(self) -> None:
         """Forget offsets that nobody has used for too long."""
-        for shard in self.loaded_shards():
+        for shard in list(self.loaded_shards()):
             self.apply(shard, shard.machine.forgetting.expire_offsets(self._broker.now_ms()))
 
     def _internal_topic(self) -> NewTopic:

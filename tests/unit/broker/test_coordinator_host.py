@@ -17,6 +17,7 @@ from tests.unit.broker.coordinated import (
     join_request,
 )
 from tests.unit.broker.serving import Serving, Wire, create_topic, wait_for
+from tests.unit.broker.test_log_failures import BreakingFiles
 from tests.unit.log.conftest import FaultyFiles
 
 from barnabas.broker.broker import Broker
@@ -104,7 +105,8 @@ def test_requests_are_told_to_wait_while_records_are_replayed(tmp_path: Path) ->
         assert fetch_offsets(wire, "g", [("t", 0)]) == [4]
 
 
-def test_what_cannot_be_read_stays_unavailable(tmp_path: Path) -> None:
+@pytest.mark.parametrize("failure", [StorageError("this disk is not readable"), ValueError("bug")])
+def test_what_cannot_be_read_stays_unavailable(tmp_path: Path, failure: Exception) -> None:
     """A log with bytes that are no records is not served half; other partitions are."""
     with Serving(tmp_path, COORDINATED) as serving:
         with serving.connect() as wire:
@@ -117,7 +119,7 @@ def test_what_cannot_be_read_stays_unavailable(tmp_path: Path) -> None:
             shard = groups.shard("g")
 
             def fail(*_: Any) -> None:
-                raise StorageError("this disk is not readable")
+                raise failure
 
             shard.partition.log.read = fail  # type: ignore[method-assign]
             groups._lead(shard.partition)
@@ -229,6 +231,37 @@ def test_an_append_that_fails_is_undone(tmp_path: Path) -> None:
         serving.lines.clear()
         disk.room = None
         assert fetch_offsets(wire, "g", [("t", 0)]) == [1]
+
+
+@pytest.mark.parametrize("how", ["append", "load"])
+def test_a_disk_that_fails_is_noticed(tmp_path: Path, how: str) -> None:
+    """Its directory is taken out of use, so that another broker can coordinate."""
+    disk = BreakingFiles()
+    options = {**COORDINATED, "log.dirs": f"{tmp_path / 'a'},{tmp_path / 'b'}"}
+    with Serving(tmp_path, options, files=disk) as serving, serving.connect() as wire:
+        create_topic(wire, "t")
+        find(wire, "any")
+        groups, logs = serving.broker.groups, serving.broker.logs
+        lost = str(tmp_path / "b")  # the other one holds what the broker cannot do without
+
+        def is_kept_there(group: str) -> bool:
+            return logs.path_of(groups.shard(group).partition.topic_partition) == lost
+
+        group = next(
+            name for name in map(str, range(100)) if serving.inside(lambda n=name: is_kept_there(n))
+        )
+        assert commit(wire, group, {("t", 0): 1}) == [0]
+        partition = serving.inside(lambda: groups.shard(group).partition)
+        disk.broken.add(lost)
+        if how == "append":
+            assert commit(wire, group, {("t", 0): 2}) == [ErrorCode.NOT_COORDINATOR]
+        else:
+            serving.inside(lambda: groups._lead(partition))
+        serving.wait_inside(lambda: lost in logs.offline, "the directory is out of use")
+        assert commit(wire, group, {("t", 0): 3}) == [ErrorCode.NOT_COORDINATOR]
+        assert f"cannot {how}" in serving.lines.of()[0]
+        serving.lines.clear()
+        disk.broken.clear()
 
 
 def test_a_wait_that_takes_too_long_is_undone(tmp_path: Path) -> None:
