@@ -17,6 +17,7 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
+from functools import cache
 from random import Random
 
 from barnabas.broker.alarm import Alarm
@@ -328,10 +329,12 @@ class Broker:
             self.controller.unclean_election_allowed()
 
     def _configure(self, topic: str | None) -> None:
+        options_of = cache(self.configs.options_of)  # a topic may have thousands of partitions
         for key, partition in self.partitions.items():
             if topic is None or key[0] == topic:
-                overrides = self.configs.overrides_of(key[0])
-                partition.log.configure(self.configs.topic_options(overrides))
+                options = options_of(key[0])
+                if options is not None:
+                    partition.log.configure(options)
 
     # life
 

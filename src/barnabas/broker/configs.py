@@ -1,7 +1,7 @@
 """Configs as they act now: the broker's layers of values and the overrides of each topic.
 
-Changes go through the controller, which makes them durable; `broker_changed` and `topic_changed`
-are called with what is true from then on.
+A change is checked here and made durable by whoever is given as `store`; `set_dynamic` and
+`set_topic` are called with what is true from then on.
 """
 
 from __future__ import annotations
@@ -55,6 +55,18 @@ class Configs:
     def topic_options(self, overrides: Mapping[str, str]) -> TopicOptions:
         """Resolve a topic's options from its overrides."""
         return TopicOptions.resolve(self.options, overrides)
+
+    def options_of(self, topic: str) -> TopicOptions | None:
+        """Return a topic's options as they act now; None (and a log line) if they cannot act.
+
+        Another release, or Apache Kafka in the same cluster, may have stored what this broker
+        refuses.
+        """
+        try:
+            return self.topic_options(self.overrides_of(topic))
+        except ConfigError as failure:
+            logger.error("options of topic %s cannot act: %s", topic, failure)
+            return None
 
     def overrides_of(self, topic: str) -> Mapping[str, str]:
         """Return what is set for one topic."""

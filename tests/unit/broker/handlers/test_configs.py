@@ -277,3 +277,21 @@ def test_a_topic_outlives_a_change_of_the_brokers_defaults(tmp_path: Path) -> No
             refused = change(wire, TOPIC, "t", ("min.compaction.lag.ms", SET, "2000"))
             assert refused.error_code == ErrorCode.INVALID_CONFIG
             assert "must be at most max.compaction.lag.ms (500)" in refused.error_message
+
+
+def test_a_topic_whose_options_cannot_act_holds_up_no_other(tmp_path: Path) -> None:
+    """What Apache Kafka stores in the same cluster may be what this broker refuses."""
+    with Serving(tmp_path) as serving, serving.connect() as wire:
+        create_topic(wire, "s")
+        create_topic(wire, "t", configs={"segment.bytes": "5000"})
+        create_topic(wire, "u")
+        tiered = {"remote.storage.enable": "true"}
+        serving.inside(lambda: serving.broker.configs_changed("topics", "t", tiered))
+        serving.expect_line("options of topic t cannot act: remote.storage.enable=true: refused")
+        assert change(wire, BROKER, "", ("log.segment.bytes", SET, "7000")).error_code == 0
+        logs = [serving.broker.partitions[name, 0].log for name in ("s", "t", "u")]
+        assert [log.options.segment_bytes for log in logs] == [7000, 5000, 7000]
+        serving.inside(lambda: serving.broker.configs_changed("topics", "t", {}))
+        assert logs[1].options.segment_bytes == 7000
+        assert "options of topic t cannot act" in serving.lines.of()[0]
+        serving.lines.clear()  # the broker's notice of its own change may have told it once more
