@@ -273,9 +273,9 @@ class Broker:
     # what the controller does to this broker
 
     async def learn_topic_configs(self, topics: Collection[str]) -> None:
-        """Read the configs of topics that are new here."""
+        """Read the configs of topics that are new here; those that make no sense stay unknown."""
         if topics:
-            for topic, configs in (await self.config_store.get_each("topics", topics)).items():
+            for topic, configs in (await self.config_store.get_readable("topics", topics)).items():
                 self.configs.set_topic(topic, configs)
 
     def role_taken(self, partition: Partition) -> None:

@@ -13,6 +13,7 @@ import logging
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from barnabas.broker.tasks import spawn
 from barnabas.client.addresses import Address
 from barnabas.client.connection import Connection
 from barnabas.controller.outbox import Letter
@@ -73,14 +74,18 @@ class ControllerChannels:
         queue: asyncio.Queue[Letter] = asyncio.Queue()
         own = broker_id == self._broker.broker_id
         work = self._hand_over(queue) if own else self._serve(broker_id, epoch, queue)
-        self._lines[broker_id] = (epoch, queue, asyncio.get_running_loop().create_task(work))
+        task = spawn(work, f"the controller's line to broker {broker_id}")
+        self._lines[broker_id] = (epoch, queue, task)
         return queue
 
     async def _hand_over(self, queue: asyncio.Queue[Letter]) -> None:
         """Tell the broker that this controller lives in: no network is needed."""
         while True:
             letter = await queue.get()
-            self._answered(letter, await self._broker.control.take(letter.request))
+            try:
+                self._answered(letter, await self._broker.control.take(letter.request))
+            except BarnabasError:  # as the router does for those who are elsewhere
+                logger.exception("broker %d cannot do what it decided", letter.broker_id)
             queue.task_done()
 
     async def _serve(self, broker_id: int, epoch: int, queue: asyncio.Queue[Letter]) -> None:

@@ -12,11 +12,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 from barnabas.broker.conditions import Conditions
 from barnabas.broker.controller_channels import ControllerChannels
+from barnabas.broker.tasks import spawn
 from barnabas.controller import nodes
 from barnabas.controller.guarded_tree import ControllerMoved
 from barnabas.controller.term import Term
@@ -33,7 +34,7 @@ from barnabas.coordination.contract import (
 )
 from barnabas.coordination.contract import Event as TreeEvent
 from barnabas.model.error_codes import ErrorCode
-from barnabas.model.errors import BarnabasError, CorruptFileError, RequestError
+from barnabas.model.errors import BarnabasError, ConfigError, CorruptFileError, RequestError
 from barnabas.model.ids import new_uuid
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ class ControllerHost:
     def _watch(self, _: TreeEvent) -> None:
         if self._stopped:
             return
-        task = asyncio.get_running_loop().create_task(self._look_again())
+        task = spawn(self._look_again(), "the look for a controller")
         self._looks.add(task)
         task.add_done_callback(self._looks.discard)
 
@@ -221,17 +222,21 @@ class ControllerHost:
         self._term = term
         self._channels = ControllerChannels(broker, term, queue.put_nowait)
         queue.put_nowait(term.begin)
-        self._task = asyncio.get_running_loop().create_task(self._run(term, queue, self._channels))
+        self._task = spawn(self._run(term, queue, self._channels), "the controller")
 
     async def _allow_unclean(self, topics: Collection[str]) -> list[str]:
         """Return those of some topics that may get a leader that has not all of their records."""
         broker = self._broker
-        found = await broker.config_store.get_each("topics", topics)
-        return [
-            topic
-            for topic, overrides in found.items()
-            if broker.configs.topic_options(overrides).unclean_leader_election_enable
-        ]
+        found = await broker.config_store.get_readable("topics", topics)
+        return [topic for topic in found if self._allows_unclean(topic, found[topic])]
+
+    def _allows_unclean(self, topic: str, overrides: Mapping[str, str]) -> bool:
+        try:
+            options = self._broker.configs.topic_options(overrides)
+        except ConfigError as failure:
+            logger.error("no election of topic %s may lose records: %s", topic, failure)
+            return False
+        return options.unclean_leader_election_enable
 
     async def _run(
         self, term: Term, queue: asyncio.Queue[Event], channels: ControllerChannels

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 from barnabas.broker.replication_quotas import follows_throttled
+from barnabas.broker.tasks import spawn
 from barnabas.client.connection import Connection
 from barnabas.config.broker import BrokerOptions
 from barnabas.model.error_codes import ErrorCode
@@ -134,7 +135,7 @@ class _Fetcher:
         self._wake = asyncio.Event()
         self._connection: Connection | None = None
         self._steps: set[asyncio.Task[None]] = set()
-        self.task = asyncio.get_running_loop().create_task(self._run())
+        self.task = spawn(self._run(), f"the fetcher from broker {source}")
 
     @property
     def is_busy(self) -> bool:
@@ -346,7 +347,7 @@ class _Fetcher:
             self._broker.flusher.request(partition)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
+        task = spawn(work, f"a step of the fetcher from broker {self._source}")
         self._steps.add(task)
         task.add_done_callback(self._steps.discard)
 

@@ -10,6 +10,7 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING
 
+from barnabas.broker.tasks import spawn
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError
 from barnabas.model.ids import TopicPartition
@@ -40,10 +41,12 @@ class IsrKeeper:
         self._broker = broker
         self._waiting: dict[TopicPartition, tuple[Partition, Proposal]] = {}
         self._task: asyncio.Task[None] | None = None
+        self._stopped = False
 
     def expand(self, partition: Partition, follower: int) -> None:
         """Let a follower join, if it has caught up."""
-        self._propose(partition, partition.propose_expansion(follower))
+        if not self._stopped:  # followers fetch on while the broker stops
+            self._propose(partition, partition.propose_expansion(follower))
 
     def shrink(self) -> None:
         """Let followers go that lag behind."""
@@ -62,10 +65,11 @@ class IsrKeeper:
         )
         self._waiting[partition.topic_partition] = (partition, proposal)
         if self._task is None:
-            self._task = asyncio.get_running_loop().create_task(self._run())
+            self._task = spawn(self._run(), "the keeper of in-sync replicas")
 
     async def stop(self) -> None:
         """Propose nothing more."""
+        self._stopped = True
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)

@@ -58,13 +58,12 @@ class Replicas:
     async def take_roles(self, request: LeaderAndIsrRequest) -> dict[TopicPartition, ErrorCode]:
         """Take over roles; return what became of each."""
         broker = self._broker
-        await broker.learn_topic_configs(
-            [
-                topic.topic_name
-                for topic in request.topic_states
-                if not broker.configs.knows(topic.topic_name)
-            ]
-        )
+        unread = [
+            topic.topic_name
+            for topic in request.topic_states
+            if not broker.configs.knows(topic.topic_name)
+        ]
+        await broker.learn_topic_configs(unread)
         errors: dict[TopicPartition, ErrorCode] = {}
         loop = asyncio.get_running_loop()
         began = loop.time()
@@ -86,7 +85,12 @@ class Replicas:
     ) -> None:
         """Take over roles of one topic between two turns of the loop, with all that follows."""
         broker = self._broker
-        options = broker.configs.topic_options(broker.configs.overrides_of(topic))
+        options = self._options_of(topic)
+        if options is None:
+            # Not by others: they would delete what these may be meant to keep.
+            for state in states:
+                errors[TopicPartition(topic, state.partition_index)] = ErrorCode.KAFKA_STORAGE_ERROR
+            return
         if topic_id != ZERO_UUID and broker.cluster.topic_by_id(topic_id) is None:
             self._names[topic_id] = topic
         led: list[Partition] = []
@@ -118,6 +122,13 @@ class Replicas:
             if partition.is_leader and partition.flush_owed:
                 broker.flusher.request(partition)
             broker.role_taken(partition)
+
+    def _options_of(self, topic: str) -> TopicOptions | None:
+        """Return a topic's options, None if what is set for it cannot be read or cannot act."""
+        configs = self._broker.configs
+        if not configs.knows(topic):
+            return None
+        return configs.options_of(topic)
 
     def _partition(
         self,
@@ -187,7 +198,7 @@ class Replicas:
         self.drop(key)
         if state.delete_partition:
             await broker.cleaning.stop_for(key)
-            options = broker.configs.topic_options(broker.configs.overrides_of(key.topic))
+            options = broker.configs.options_of(key.topic) or broker.configs.topic_options({})
             try:
                 broker.logs.delete(key, options.file_delete_delay_ms)
             except StorageError as failure:

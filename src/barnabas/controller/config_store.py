@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Mapping
 
 from barnabas.controller import nodes
@@ -13,6 +14,9 @@ from barnabas.coordination.contract import (
     Operation,
     Set,
 )
+from barnabas.model.errors import CorruptFileError
+
+logger = logging.getLogger("barnabas.controller")
 
 
 class ConfigStore:
@@ -43,6 +47,20 @@ class ConfigStore:
             name: nodes.decode_config(path, got[0]) if got is not None else {}
             for name, path, got in zip(names, paths, found, strict=True)
         }
+
+    async def get_readable(
+        self, entity_type: str, names: Collection[str]
+    ) -> dict[str, dict[str, str]]:
+        """Read the configs of some entities of a type; those that make no sense are left out."""
+        paths = [nodes.config_path(entity_type, name) for name in names]
+        found = await self._tree.get_many(paths)
+        readable: dict[str, dict[str, str]] = {}
+        for name, path, got in zip(names, paths, found, strict=True):
+            try:
+                readable[name] = nodes.decode_config(path, got[0]) if got is not None else {}
+            except CorruptFileError as failure:
+                logger.error("configs are left alone: %s", failure)
+        return readable
 
     async def set(self, entity_type: str, name: str, configs: Mapping[str, str]) -> None:
         """Replace the configs of an entity, and leave a notice."""
