@@ -305,8 +305,10 @@ def test_offsets_expire(tmp_path: Path) -> None:
             assert fetch_offsets(wire, "g", [("t", 0)]) == [-1]
         serving.stop()
         serving.start()
+        serving.wait_inside(lambda: not serving.broker.groups.is_loading, "groups are loaded")
         with serving.connect() as wire:
-            assert wire.ask(ListGroupsRequest(), 4).groups == []
+            answer = wire.ask(ListGroupsRequest(), 4)
+            assert (answer.error_code, answer.groups) == (0, [])
 
 
 class Denying:
