@@ -135,6 +135,26 @@ def test_members_come_and_go(quick_bootstrap: str, name: str) -> None:
     run(test())
 
 
+def test_seven_members(quick_bootstrap: str, name: str) -> None:
+    async def test() -> None:
+        wanted = await create(quick_bootstrap, name, 8)
+        await produce(quick_bootstrap, wanted, 10)
+        ledger, group = Ledger(), f"group-of-{name}"
+        members = [AioMember(quick_bootstrap, group, ledger, f"member-{n}", name) for n in range(7)]
+        try:
+            await asyncio.gather(*(member.start() for member in members))
+            even = [1, 1, 1, 1, 1, 1, 2]
+            await drive(members, lambda: ledger.shares(members) == even, "all have a share")
+            committed = dict.fromkeys(wanted, 10)
+            await drive(members, lambda: ledger.committed == committed, "all is processed")
+        finally:
+            await asyncio.gather(*(member.stop() for member in members))
+        assert ledger.has_read(wanted, 10)
+        ledger.check()
+
+    run(test())
+
+
 def test_a_member_that_falls_silent_loses_its_partitions_and_comes_back(
     quick_bootstrap: str, name: str
 ) -> None:

@@ -173,6 +173,19 @@ def test_members_come_and_go(
     assert ledger.has_read(wanted, 20)
 
 
+def test_seven_members(quick_bootstrap: str, admin: KafkaAdminClient, join: Any, name: str) -> None:
+    wanted = create(admin, name, 8)
+    produce(quick_bootstrap, wanted, 10)
+    strategy = [_assignor("range")]
+    members = [join(topics=[name], partition_assignment_strategy=strategy) for _ in range(7)]
+    ledger = members[0].ledger
+    even = [1, 1, 1, 1, 1, 1, 2]
+    drive(members, lambda: ledger.shares(members) == even, "all have a share")
+    committed = dict.fromkeys(wanted, 10)
+    drive(members, lambda: ledger.committed == committed, "all is processed and committed")
+    assert ledger.has_read(wanted, 10)
+
+
 def _assignor(name: str) -> Any:
     from kafka.coordinator.assignors.range import RangePartitionAssignor
 
