@@ -39,13 +39,18 @@ class Positions:
         self._stir = stir
         self._backoff = backoff
         self._wall_ms = wall_ms
+        # By version of the state: what is being looked for, or was found and lies on the shelf, and
+        # what the user was told is not to be had.
         self._resetting: dict[Assigned, int] = {}
+        self._refused: dict[Assigned, int] = {}
         self._failures = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self.failure: BarnabasError | None = None
 
     def look(self) -> None:
         """Begin to look for the positions that are asked for and not yet looked for."""
+        self._resetting = _present(self._resetting)
+        self._refused = _present(self._refused)
         due = [
             (state, state.version)
             for state in self._subscription.assigned.values()
@@ -84,16 +89,15 @@ class Positions:
             found = await self._list(asked)
         except BarnabasError as failure:
             await self._reset_failed(states, failure)
+            for state, version in due:
+                if self._resetting.get(state) == version:
+                    del self._resetting[state]
         else:
             self.failure, self._failures = None, 0
             for partition, place in found.items():
                 state, version = states[partition]
                 self._deliver(Found(state, version, place.offset, place.leader_epoch))
-        finally:
-            for state, version in due:
-                if self._resetting.get(state) == version:
-                    del self._resetting[state]
-            self._stir()
+        self._stir()
 
     async def _list(self, asked: dict[TopicPartition, int]) -> dict[TopicPartition, FoundOffset]:
         found = await self._lookups.list_offsets(asked)
@@ -107,8 +111,10 @@ class Positions:
         self.failure = failure
         if verdict(failure) is Verdict.FAIL:
             for state, version in states.values():
-                self._deliver(Refused(state, version, failure))
-            # They are looked for again when the user polls on, having been told.
+                if self._refused.get(state) != version:
+                    self._refused[state] = version
+                    self._deliver(Refused(state, version, failure))
+        # They are looked for again all the same: somebody may have mended it.
         self._failures += 1
         await asyncio.sleep(self._backoff.delay_ms(self._failures) / 1000)
 
@@ -146,3 +152,12 @@ class Positions:
             self._deliver(Truncated(flow.state, flow.version, offset, end.leader_epoch))
         else:
             flow.proven()
+
+
+def _present(versions: dict[Assigned, int]) -> dict[Assigned, int]:
+    """Return those that are still assigned and where the user has not moved since."""
+    return {
+        state: version
+        for state, version in versions.items()
+        if state.owned and state.version == version
+    }

@@ -10,6 +10,7 @@ import pytest
 from tests.unit.consumer.scripted import P, Scripted, simulate
 
 from barnabas.aio.consumer import AIOKafkaConsumer
+from barnabas.consumer.reset import ResetPolicy
 from barnabas.errors import (
     CorruptRecordError,
     LogTruncationError,
@@ -26,6 +27,7 @@ from barnabas.wire.messages.fetch import (
     FetchResponse,
     LeaderIdAndEpoch,
 )
+from barnabas.wire.messages.list_offsets import ListOffsetsRequest
 from barnabas.wire.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 
 Story = Callable[[Scripted, AIOKafkaConsumer], Awaitable[None]]
@@ -475,3 +477,18 @@ def test_options_of_a_fetch() -> None:
     request = brokers.fetches[0][2]
     assert (request.min_bytes, request.max_bytes, request.max_wait_ms) == (5, 1000, 70)
     assert request.topics[0].partitions[0].partition_max_bytes == 300
+
+
+def test_a_position_is_asked_for_once_while_the_user_does_not_poll() -> None:
+    """It lies on the shelf until then; leaders are not asked for it again and again."""
+
+    async def story(brokers: Scripted, reader: AIOKafkaConsumer) -> None:
+        brokers.append(2)
+        assert await read(reader, 2) == [0, 1]
+        before = len(brokers.brokers[0].asked(ListOffsetsRequest))
+        reader._core.reset([P], ResetPolicy.EARLIEST)
+        await asyncio.sleep(2)
+        assert len(brokers.brokers[0].asked(ListOffsetsRequest)) == before + 1
+        assert await read(reader, 2) == [0, 1]
+
+    play(story)
