@@ -40,7 +40,6 @@ class Assigned:
 
     __slots__ = (
         "committed",
-        "failure",
         "fetched_ms",
         "high_watermark",
         "last_stable_offset",
@@ -67,7 +66,6 @@ class Assigned:
         self.last_stable_offset: int | None = None
         self.log_start_offset: int | None = None
         self.fetched_ms: float | None = None
-        self.failure: Exception | None = None
 
     def __repr__(self) -> str:
         where = f"resetting to {self.reset}" if self.reset is not None else f"at {self.position}"

@@ -215,12 +215,6 @@ class ClassicMembership(GroupMember):
 
     # -- the heart
 
-    def _heart_stopped(self, task: asyncio.Task[None]) -> None:
-        failure = None if task.cancelled() else task.exception()
-        if isinstance(failure, Exception):  # a bug of ours: the user hears of it in poll
-            self._fatal = failure
-            self._around.wake()
-
     async def _heartbeat(self) -> None:
         state = self._state
         me = Self(state.member_id, state.generation)
