@@ -12,6 +12,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from barnabas.kernels.contract import TRANSACTIONAL_BIT, Buffer, HeaderFields
 from barnabas.log import partition_metadata, producer_snapshot, transaction_index
 from barnabas.log.checkpoints import decode_offsets
 from barnabas.log.directory import (
@@ -28,10 +29,13 @@ from barnabas.log.leader_epochs import LeaderEpochs
 from barnabas.log.offset_index import OFFSET_SPAN_MAX, OffsetIndex
 from barnabas.log.producer_snapshot import SNAPSHOT
 from barnabas.log.recovery import EPOCH_FILE
+from barnabas.log.replay import marker_of
 from barnabas.log.scan import CheckedWalk
 from barnabas.log.segment import INDEX, LOG, TIME_INDEX, TRANSACTION_INDEX, is_segment_file
 from barnabas.log.time_index import TimeIndex
-from barnabas.model.errors import CorruptFileError
+from barnabas.log.transaction_index import AbortedTransaction
+from barnabas.model.errors import CorruptFileError, CorruptRecordError
+from barnabas.records.control import ControlType
 
 FAR = 2**63 - 1
 CHECKPOINTS = (RECOVERY_POINTS, HIGH_WATERMARKS, LOG_STARTS, CLEANED)
@@ -56,6 +60,32 @@ class _Batches:
         self.last_offsets: list[int] = []
         self.max_timestamps: list[int] = []
         self.epochs: list[int] = []
+        self.transactional: dict[int, int] = {}  # producers by the base offset of their batches
+        self.aborts: dict[int, int] = {}  # producers by the offset of the marker
+
+    def note(self, position: int, fields: HeaderFields, buffer: Buffer, start: int) -> None:
+        """Take note of the batch at a position, whose bytes begin at `buffer[start]`."""
+        self.positions.append(position)
+        self.base_offsets.append(fields[0])
+        self.last_offsets.append(fields[0] + fields[6])
+        self.max_timestamps.append(fields[8])
+        self.epochs.append(fields[2])
+        marker = marker_of(buffer, start, fields)
+        if marker is not None and marker.type is ControlType.ABORT:
+            self.aborts[fields[0]] = fields[9]
+        elif fields[5] & TRANSACTIONAL_BIT:
+            self.transactional[fields[0]] = fields[9]
+
+    def bears_out(self, transaction: AbortedTransaction) -> bool:
+        """Tell whether there is the marker, and nothing else where the transaction began.
+
+        Compaction takes what was aborted, and retention what is old: nothing may be left there.
+        """
+        producer_id, first_offset, last_offset, _ = transaction
+        slot = self.slot_of(first_offset)
+        return self.aborts.get(last_offset) == producer_id and (
+            slot is None or self.transactional.get(first_offset) == producer_id
+        )
 
     def starts_at(self, position: int) -> bool:
         slot = bisect_left(self.positions, position)
@@ -179,13 +209,13 @@ def _walk(
                 walk.flaw = f"leader epoch {fields[2]} after leader epoch {epoch}"
                 break
             epoch = fields[2]
+            try:
+                batches.note(position, fields, walk.buffer, walk.start)
+            except CorruptRecordError as failure:
+                walk.flaw = str(failure)
+                break
             end = fields[0] + fields[6] + 1
             good = position + fields[1]
-            batches.positions.append(position)
-            batches.base_offsets.append(fields[0])
-            batches.last_offsets.append(end - 1)
-            batches.max_timestamps.append(fields[8])
-            batches.epochs.append(epoch)
     finally:
         file.close()
     if good == size:
@@ -247,8 +277,8 @@ def _inspect_indexes(
             yield Flaw(stem + TIME_INDEX, None, str(failure), "made again")
     try:
         for entry in transaction_index.decode(files.read(stem + TRANSACTION_INDEX) or b"", base):
-            if batches.slot_of(entry.last_offset) is None and not cut:
-                what = f"has a transaction that ends at {entry.last_offset}, where no batch is"
+            if not cut and not batches.bears_out(entry):
+                what = f"has a transaction that the batches have not: {entry}"
                 yield Flaw(stem + TRANSACTION_INDEX, None, what, "made again")
                 break
     except CorruptFileError as failure:

@@ -46,8 +46,12 @@ def decode(data: bytes, base_offset: int) -> list[AbortedTransaction]:
         entry = AbortedTransaction(*fields)
         if version != 0:
             raise CorruptFileError(f"transaction index entry of version {version}")
-        if entry.last_offset < floor or entry.first_offset > entry.last_offset:
+        if entry.last_offset < floor:
             raise CorruptFileError(f"transaction index entry {entry} below offset {floor}")
+        if not 0 <= entry.first_offset <= entry.last_offset:
+            raise CorruptFileError(f"transaction index entry {entry} begins after its end")
+        if not 0 <= entry.last_stable_offset <= entry.last_offset + 1:
+            raise CorruptFileError(f"transaction index entry {entry} is stable beyond its end")
         floor = entry.last_offset
         entries.append(entry)
     return entries
