@@ -80,6 +80,9 @@ class Project:
         root = self.directory.resolve()
         for name, value in {
             "NAME": self.name,
+            "QUOTED": json.dumps(
+                self.name
+            ),  # a folder may be called 2026, which is no text in YAML
             "STORAGE": json.dumps(f"file://{root / 'storage'}", ensure_ascii=False),
             "FILES": json.dumps(f"file://{root / 'files' / self.target}", ensure_ascii=False),
             "SERVERS": json.dumps(self.bootstrap),
@@ -99,7 +102,7 @@ class Project:
 _IGNORED = "/storage/\n/files/\n__pycache__/\n"
 
 _SPEC = """\
-name: @NAME@
+name: @QUOTED@
 # Checkpoints: a run goes on where the last one was.
 storage: @STORAGE@
 libraries:

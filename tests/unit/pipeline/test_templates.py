@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from barnabas.pipeline.errors import PipelineError
+from barnabas.pipeline.spec import read_spec
 from barnabas.pipeline.templates import Project
 
 
@@ -64,6 +65,13 @@ def test_a_folder_of_any_name_gives_a_name(tmp_path: Path) -> None:
     project = Project(tmp_path / 'a "b" {c}', "b:1")
     assert project.name == "a--b---c-"
     ast.parse(project.files()["transformations/clicks.py"])
+
+
+@pytest.mark.parametrize("name", ["2026", "null", "1e3", "on", "-"])
+def test_a_name_that_yaml_would_not_take_for_a_text_is_read_back(tmp_path: Path, name: str) -> None:
+    pytest.importorskip("yaml", reason="pip install 'barnabas[spark]'")
+    Project(tmp_path / name, "b:1").write()
+    assert read_spec(tmp_path / name).name == name
 
 
 def test_more_configuration_stands_in_the_spec(tmp_path: Path) -> None:
