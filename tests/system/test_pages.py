@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import json
-import re
 import shlex
 import shutil
 import time
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.system.paging import blocks, form, typed
 from tools.processes import RunningBroker, start_barnabas
 
 from barnabas import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
@@ -37,7 +37,6 @@ pytestmark = [
     pytest.mark.filterwarnings("default"),  # what PySpark warns of is its own
 ]
 
-PAGES = Path(__file__).parents[2] / "docs" / "how-to"
 ORDERS = 1200
 COUNTRIES = {"de": "Germany", "fr": "France", "it": "Italy"}
 
@@ -77,17 +76,6 @@ def fill(bootstrap: str) -> None:
             producer.send("web.clicks", json.dumps(click).encode())
 
 
-def blocks(page: str, kind: str) -> list[str]:
-    return re.findall(rf"^```{kind}\n(.*?)^```", (PAGES / page).read_text(), re.M | re.S)
-
-
-def form(text: str) -> list[str]:
-    """Return the lines of an answer without what depends on the records: numbers, and widths."""
-    lines = [re.sub(r"\d[\d,.]*", "0", line) for line in text.strip().splitlines()]
-    lines = [re.sub(r"-{3,}", "---", line.replace("|", " | ")) for line in lines]
-    return [" ".join(line.split()) for line in lines]
-
-
 def test_the_commands_about_sql(
     running: RunningBroker,
     capfd: pytest.CaptureFixture[str],
@@ -98,8 +86,7 @@ def test_the_commands_about_sql(
     monkeypatch.setenv("BARNABAS_BOOTSTRAP", running.bootstrap)
     ran = 0
     for block in blocks("sql.md", "console"):
-        for command in re.split(r"^\$ ", block, flags=re.M)[1:]:
-            line, _, shown = command.partition("\n")
+        for line, shown in typed(block):
             words = shlex.split(line)
             if words[0] == "pip":
                 continue

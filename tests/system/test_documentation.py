@@ -1,0 +1,307 @@
+"""The pages without Spark: what they show can be typed, and does what they say.
+
+Answers that a page shows are compared in names, columns and form; of the others it is looked at
+what they have done.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.system.paging import ROOT, Terminal, blocks, form, lines, typed
+from tools.processes import RunningBroker, start_barnabas
+
+from barnabas import KafkaAdminClient, KafkaProducer
+from barnabas.testing import Cluster
+
+pytestmark = pytest.mark.system
+
+README = ROOT / "README.md"
+TUTORIAL = ROOT / "docs" / "tutorial.md"
+QUICK = {"group.initial.rebalance.delay.ms": "0"}
+DEADLINE_S = 120.0
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[RunningBroker]:
+    """A broker of the test's own, as pages have it: its data is in `data`, and it knows nothing."""
+    running = start_barnabas(tmp_path / "data", options=QUICK)
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def terminal(
+    broker: RunningBroker,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> Terminal:
+    return Terminal(broker.bootstrap, tmp_path, capfd, monkeypatch)
+
+
+def wait_for(condition: Callable[[], object], what: str) -> None:
+    deadline_s = time.monotonic() + DEADLINE_S
+    while not condition():
+        assert time.monotonic() < deadline_s, f"in vain: {what}"
+        time.sleep(0.05)
+
+
+def values(terminal: Terminal, topic: str) -> list[str]:
+    return sorted(terminal.type(f"barnabas consume {topic} --exit-at-end").splitlines())
+
+
+def described(terminal: Terminal, topic: str) -> list[dict[str, Any]]:
+    (found,) = json.loads(terminal.type(f"barnabas topics describe {topic} --json"))
+    partitions: list[dict[str, Any]] = found["partitions"]
+    return partitions
+
+
+def fill(bootstrap: str, topic: str, partitions: int, count: int) -> None:
+    """Make a topic whose partitions have so many records each, in batches of a hundred."""
+    with KafkaAdminClient(bootstrap_servers=bootstrap) as admin:
+        admin.create_topics({topic: {"num_partitions": partitions, "replication_factor": 1}})
+    with KafkaProducer(bootstrap_servers=bootstrap) as producer:
+        for first in range(0, count, 100):
+            for partition in range(partitions):
+                for number in range(first, min(first + 100, count)):
+                    producer.send(topic, b"%d" % number, partition=partition)
+            producer.flush()
+
+
+def test_the_readme(broker: RunningBroker, terminal: Terminal) -> None:
+    pytest.importorskip("duckdb", reason="pip install 'barnabas[sql]'")
+    _, use, ask = blocks(README, "sh")
+    start, *commands = lines(use)
+    assert start.split()[:2] == ["barnabas", "start"]
+    printed = [terminal.type(command) for command in commands]
+    assert sorted(printed[2].split()) == ["hello", "world"]
+    others, ours, _, own = blocks(README, "python")
+    for program in (others, ours):
+        exec(program.replace("127.0.0.1:9092", broker.bootstrap), {})
+    wanted = ["from barnabas", "from librdkafka", "hello", "world"]
+    assert values(terminal, "orders") == wanted
+    assert [line.split()[0] for line in sorted(terminal.type(ask).splitlines())] == [
+        *("k1", "k2", "k3", "k4", "key")
+    ]
+    exec(own, {})
+
+
+def test_the_tutorial(broker: RunningBroker, terminal: Terminal) -> None:
+    run, make, send, program, group = blocks(TUTORIAL, "sh")
+    assert run == "make run RUN=broker\n"
+    (ready,) = blocks(TUTORIAL, "text")
+    said = broker.log_dir.with_name("data.out").read_text().replace(str(broker.log_dir), "data")
+    assert form(ready)[0] in form(said)
+    for command in lines(make):
+        terminal.type(command)
+    assert len(described(terminal, "orders")) == 3
+    told, plain, whole = [terminal.type(command) for command in lines(send)]
+    assert told.startswith("2 records sent to orders")
+    assert sorted(plain.split()) == ["hello", "world"]
+    assert sorted(json.loads(line)["key"] for line in whole.splitlines()) == ["k1", "k2"]
+    assert terminal.type(program).startswith("1000 records, the first: b'")
+    rows = [line.split() for line in terminal.type(group).splitlines()[2:]]
+    assert sum(int(row[4]) for row in rows) == 2, "what is left, as the page says"
+
+
+def test_configuring(broker: RunningBroker, terminal: Terminal) -> None:
+    fill(broker.bootstrap, "orders", 1, 0)
+    changes = lines(blocks("configure.md", "sh")[1])
+    printed = [terminal.type(command) for command in changes]
+    assert len(printed) == 4
+    assert "log.dirs" in printed[0]
+    left = terminal.type("barnabas configs describe --topic orders --json")
+    own = {entry["name"]: entry["value"] for entry in json.loads(left)}
+    assert own == {"flush.messages": "1000", "max.message.bytes": "2000000"}
+
+
+def test_groups(broker: RunningBroker, terminal: Terminal) -> None:
+    fill(broker.bootstrap, "orders", 2, 0)
+    with KafkaProducer(bootstrap_servers=broker.bootstrap) as producer:
+        for number in range(10):
+            producer.send("orders", b"%d" % number, partition=0)
+    terminal.type("barnabas groups reset-offsets billing --topic orders --to 0 --execute")
+    assert len(terminal.follow("groups.md")) == 4
+    save, delete, hanging = blocks("groups.md", "sh")
+    export, restore = lines(save)
+    terminal.type(export)
+    assert Path("before.csv").read_text() == "orders,0,2\norders,1,0\n"
+    terminal.type("barnabas groups reset-offsets billing --topic orders --to latest --execute")
+    assert [line.split()[-1] for line in terminal.type(restore).splitlines()[1:]] == ["2", "0"]
+    terminal.type(delete)
+    assert terminal.type("barnabas groups list").splitlines()[1:] == []
+    find, abort = lines(hanging)
+    assert len(terminal.type(find).splitlines()) == 1, "none hangs, so there is only a heading"
+    assert "no open transaction begins at offset 1500" in terminal.type(abort, code=1)
+
+
+def test_forks(broker: RunningBroker, terminal: Terminal) -> None:
+    fill(broker.bootstrap, "orders", 2, 2000)
+    for command in lines(blocks("fork-a-topic.md", "sh")[0]):
+        terminal.type(command)
+    ends = {
+        fork: [partition["latest_offset"] for partition in described(terminal, f"orders-{fork}")]
+        for fork in ("test", "friday", "before", "short")
+    }
+    assert ends["test"] == ends["short"] == [2000, 2000]
+    assert ends["friday"] == [0, 0], "there was nothing at that time"
+    assert all(1400 < end <= most for end, most in zip(ends["before"], (1500, 1620), strict=True))
+    assert "3600000" in terminal.type("barnabas configs describe --topic orders-short")
+
+
+def test_inspecting_a_log(broker: RunningBroker, terminal: Terminal) -> None:
+    fill(broker.bootstrap, "orders", 1, 300)
+    refused = terminal.type("barnabas log repair data/orders-0", code=1)
+    assert "another broker is using it" in refused
+    assert broker.stop() == 0
+    dump, verify, repair = blocks("inspect-a-log.md", "sh")
+    whole, records, entries, points = [terminal.type(command) for command in lines(dump)]
+    assert "data/orders-0/partition.metadata" in whole
+    assert sum("value=" in line for line in records.splitlines()) == 300
+    assert json.loads(entries.splitlines()[0])["offset"] <= 299
+    assert "topic=orders partition=0 offset=300" in points
+    assert [terminal.type(command) for command in lines(verify)] == ["no damage found\n"] * 2
+    [log] = Path("data/orders-0").glob("*.log")
+    with log.open("r+b") as file:
+        file.seek(-1, 2)
+        file.write(b"\xff")
+    assert "damage" in terminal.type("barnabas log verify data", code=1)
+    would, did = lines(repair)
+    size = log.stat().st_size
+    terminal.type(would)
+    assert log.stat().st_size == size
+    terminal.type(did)
+    assert log.stat().st_size < size
+    assert terminal.type("barnabas log verify data").endswith("no damage found\n")
+
+
+def test_exporting_and_importing(broker: RunningBroker, terminal: Terminal) -> None:
+    pytest.importorskip("pyarrow", reason="pip install 'barnabas[arrow]'")
+    fill(broker.bootstrap, "orders", 3, 100)
+    assert len(terminal.follow("export.md")) == 3
+    assert values(terminal, "orders-again") == values(terminal, "orders")
+    assert len(values(terminal, "orders")) == 300
+
+
+def test_several_disks(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (start,) = lines(blocks("use-several-disks.md", "sh")[0])
+    disks = {f"/disk{number}": str(tmp_path / f"disk{number}") for number in (1, 2)}
+    option, _, directories = start.split()[-1].partition("=")
+    for page, here in disks.items():
+        directories = directories.replace(page, here)
+    broker = start_barnabas(tmp_path / "data", options={option: directories})
+    try:
+        terminal = Terminal(broker.bootstrap, tmp_path, capfd, monkeypatch)
+        fill(broker.bootstrap, "orders", 1, 200)
+        assert (tmp_path / "disk1" / "barnabas" / "orders-0").is_dir()
+        assert len(terminal.follow("use-several-disks.md", {**disks})) == 2
+        assert (tmp_path / "disk2" / "barnabas" / "orders-0").is_dir()
+        assert len(values(terminal, "orders")) == 200
+    finally:
+        broker.stop()
+
+
+def test_a_cluster(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The brokers 1 to 4 of the page are 0 to 3 of a cluster in this process."""
+    first, lost, back, moves = [[*typed(block)] for block in blocks("cluster.md", "console")]
+    racks = ("rack-1", "rack-2", "rack-3", "rack-2")
+    with Cluster(brokers=4, racks=racks, options={"min.insync.replicas": 2}) as cluster:
+        terminal = Terminal(cluster.bootstrap, tmp_path, capfd, monkeypatch)
+        cluster.stop(3)
+
+        def shows(command: str, shown: str) -> None:
+            assert form(terminal.type(command)) == form(shown), command
+
+        def incomplete() -> list[Any]:
+            words = "barnabas topics describe --under-replicated --json"
+            topics: list[Any] = json.loads(terminal.type(words))
+            return topics
+
+        ids = "barnabas cluster describe --json"
+        wait_for(lambda: len(json.loads(terminal.type(ids))["brokers"]) == 3, "three brokers")
+        for command, shown in first[1:]:
+            # Which broker is the controller, whose cell is not empty, differs.
+            if command == "barnabas cluster describe":
+                assert sorted(form(terminal.type(command))) == sorted(form(shown))
+            else:
+                shows(command, shown)
+
+        cluster.kill(1)
+        wait_for(
+            lambda: (
+                [
+                    partition["leader"] not in (1, -1) and len(partition["isr"]) == 2
+                    for topic in incomplete()
+                    for partition in topic["partitions"]
+                ]
+                == [True] * 3
+            ),
+            "others lead",
+        )
+        for command, shown in lost[1:]:
+            shows(command, shown)
+        cluster.start(1)
+        wait_for(lambda: not incomplete(), "all are in sync")
+        for command, shown in back:
+            shows(command, shown)
+
+        cluster.start(3)
+        wait_for(lambda: len(json.loads(terminal.type(ids))["brokers"]) == 4, "four brokers")
+        propose, (execute, started), (look, moving), wait = moves[1:]
+        shows(propose[0].replace("1,3,4", "0,2,3"), propose[1])
+        slow, quick = (execute.replace("200000", bound) for bound in ("1000", "1000000000"))
+        assert form(terminal.type(slow))[-1] == form(started)[-1]
+        header, *rows = form(terminal.type(look, code=1))
+        assert [header, *(row.rsplit(" ", 1)[0] for row in rows)] == [
+            form(moving)[0],
+            *(row.rsplit(" ", 1)[0] for row in form(moving)[1:]),
+        ]
+        terminal.type(f"{quick} --additional")
+        shows(*wait)
+
+
+def test_testing_with_a_broker(tmp_path: Path) -> None:
+    """The page's tests are run as those of another project, its programs as they stand."""
+    fixtures, breaking, plain, restarting = blocks("test-with-barnabas.md", "python")
+    (options,) = blocks("test-with-barnabas.md", "text")
+    given = """
+from barnabas import KafkaConsumer, KafkaProducer
+
+def write_some(bootstrap):
+    with KafkaProducer(bootstrap_servers=bootstrap) as producer:
+        producer.send("kept", b"a record").get(60)
+        assert len(producer.partitions_for("kept")) in (1, 3)
+
+def check_all(bootstrap):
+    with KafkaConsumer("kept", bootstrap_servers=bootstrap, auto_offset_reset="earliest") as reader:
+        assert next(reader).value == b"a record"
+"""
+    (tmp_path / "test_orders.py").write_text(given + breaking + fixtures)
+    words = options.split()
+    assert words.pop(0) == "pytest"
+    words[words.index("auto.create.topics.enable=false")] = "auto.create.topics.enable=true"
+    words += ["-q", "-p", "no:cacheprovider"]
+    ran = subprocess.run(
+        [sys.executable, "-m", "pytest", *words, "test_orders.py"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    names: dict[str, Any] = {}
+    exec(given, names)
+    exec(plain, names)
+    exec(restarting, names)
