@@ -82,7 +82,7 @@ class Project:
             "NAME": self.name,
             "QUOTED": json.dumps(
                 self.name
-            ),  # a folder may be called 2026, which is no text in YAML
+            ),  # 2026 is no text in YAML
             "STORAGE": json.dumps(f"file://{root / 'storage'}", ensure_ascii=False),
             "FILES": json.dumps(f"file://{root / 'files' / self.target}", ensure_ascii=False),
             "SERVERS": json.dumps(self.bootstrap),
