@@ -161,6 +161,8 @@ class AIOKafkaConsumer:
             except Exception as failure:  # noqa: BLE001  # raised from the next call of the user
                 self._failure = failure
                 core.alarm()
+                # The same may fail again at once and for ever (a member that was fenced).
+                await asyncio.sleep(self._options.retry_backoff_ms / 1000)
 
     # Reading.
 

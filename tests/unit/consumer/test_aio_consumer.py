@@ -15,6 +15,7 @@ from barnabas.aio.consumer import AIOKafkaConsumer
 from barnabas.consumer.group.contract import ConsumerRebalanceListener
 from barnabas.errors import (
     ConsumerStoppedError,
+    FencedInstanceIdError,
     IllegalOperation,
     IllegalStateError,
     OffsetOutOfRangeError,
@@ -32,7 +33,7 @@ async def consumer(
 ) -> AsyncIterator[AIOKafkaConsumer]:
     options.setdefault("auto_offset_reset", "earliest")
     made = AIOKafkaConsumer(*topics, bootstrap_servers=cluster.bootstrap, **options)
-    async with asyncio.timeout(30), made:
+    async with asyncio.timeout(60), made:
         yield made
 
 
@@ -309,3 +310,22 @@ def test_a_record_that_an_interceptor_drops_is_passed_over(cluster: Cluster, top
             return [int((await reader.getone()).value)]
 
     assert asyncio.run(main()) == [4]
+
+
+def test_a_member_that_was_fenced_says_so_and_leaves_the_loop_to_others(
+    cluster: Cluster, topic: Topic
+) -> None:
+    async def main() -> None:
+        name = topic(records=1)
+        options = {"group_id": f"g-{name}", "group_instance_id": "me", "heartbeat_interval_ms": 50}
+        async with (
+            consumer(cluster, name, **options) as old,
+            consumer(cluster, name, **options) as new,
+        ):
+            with pytest.raises(FencedInstanceIdError, match=r"group\.instance\.id=me"):
+                await read(old, 2)
+            assert await read(new, 1) == [0]
+            # The one that was fenced goes on asking for attention.
+            assert await new.getmany(timeout_ms=200) == {}
+
+    asyncio.run(main())
