@@ -275,6 +275,42 @@ def test_a_cluster(
         shows(*wait)
 
 
+def test_mirroring(broker: RunningBroker, terminal: Terminal, tmp_path: Path) -> None:
+    """The commands about Spark aside: its engine is told from this one by its options alone."""
+    target = start_barnabas(tmp_path / "target")
+    try:
+        places = {"old:9092": broker.bootstrap, "new:9092": target.bootstrap}
+        fill(broker.bootstrap, "orders", 6, 50)
+        fill(broker.bootstrap, "payments", 3, 50)
+        terminal.type(
+            "barnabas groups reset-offsets shop-mailer --topic orders:0 --to 20 --execute"
+        )
+        first, files, _, groups = [[*typed(block)] for block in blocks("mirror.md", "console")]
+
+        def run(command: str, *more: str) -> list[str]:
+            for page, here in places.items():
+                command = command.replace(page, here)
+            return form(
+                terminal.type(" ".join([command, *more])).replace("\nbarnabas mirror: ", "\n")
+            )
+
+        ((command, shown),) = first
+        assert run(command, "--until-caught-up") == form(shown.replace("\nbarnabas mirror: ", "\n"))
+        ((command, shown),) = groups
+        assert run(command) == form(shown)
+        Path("source.properties").write_text(f"bootstrap.servers={broker.bootstrap}\n")
+        Path("target.properties").write_text(f"bootstrap.servers={target.bootstrap}\n")
+        ((command, _),) = files
+        (line,) = run(command, "--until-caught-up")
+        assert line.startswith("barnabas mirror: 0 records of 0 topics")
+        target_has = terminal.type(
+            f"barnabas consume orders --exit-at-end --bootstrap {target.bootstrap}"
+        )
+        assert sorted(target_has.splitlines()) == values(terminal, "orders")
+    finally:
+        target.stop()
+
+
 def test_testing_with_a_broker(tmp_path: Path) -> None:
     """The page's tests are run as those of another project, its programs as they stand."""
     fixtures, breaking, plain, restarting = blocks("test-with-barnabas.md", "python")
