@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -131,6 +132,8 @@ async def _write(
     except BaseException:
         output.discard()
         raise
+    if arguments.overwrite and not single:
+        _remove_earlier(arguments.path, format, ranges, output.files)
     took_s = max(time.monotonic() - began_s, 0.001)
     if arguments.json:
         print_json(
@@ -161,6 +164,20 @@ async def _ranges(board: Switchboard, arguments: argparse.Namespace) -> dict[Top
         each: Range(max(starts[each], first[each]), min(ends[each], last[each]))
         for each in partitions
     }
+
+
+def _remove_earlier(
+    directory: Path, format: Format, partitions: Iterable[TopicPartition], written: list[Path]
+) -> None:
+    """Remove what an earlier export has left of the same partitions.
+
+    Its files begin at other offsets, or have other numbers of rows; beside the new ones, an import
+    would send their records twice.
+    """
+    for topic, partition in partitions:
+        for path in directory.glob(f"{topic}-{partition:05d}-{'[0-9]' * 20}.{format.value}"):
+            if path not in written:
+                path.unlink()
 
 
 def _consumer(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -148,6 +148,24 @@ def test_aborted_records_are_left_out_unless_wanted(
     ]
 
 
+def test_overwriting_leaves_nothing_of_the_export_before(
+    barnabas: Barnabas, filled: str, tmp_path: Path
+) -> None:
+    words = ("export", filled, str(tmp_path), "--format", "jsonl")
+    assert barnabas(*words, "--rows-per-file", "2").code == 0
+    kept = tmp_path / f"{filled}-00001-{0:020d}.jsonl"  # of a partition that is not exported again
+    for path in (kept, tmp_path / "other-00000-00000000000000000000.jsonl"):
+        path.write_text("")
+    assert barnabas(*words, "--partition", "0", "--from", "1").code == 1
+    done = barnabas(*words, "--partition", "0", "--from", "1", "--overwrite", "--json")
+    assert done.code == 0
+    [written] = json.loads(done.out)["files"]
+    names = sorted(each.name for each in tmp_path.iterdir())
+    assert [name for name in names if name.startswith(f"{filled}-00000")] == [Path(written).name]
+    assert len([name for name in names if name.startswith(f"{filled}-00002")]) == 4
+    assert {kept.name, "other-00000-00000000000000000000.jsonl"} < set(names)
+
+
 def test_an_import_that_fails_leaves_nothing_to_see(
     barnabas: Barnabas, barnabas_bootstrap: str, topic: str, tmp_path: Path
 ) -> None:
