@@ -1,6 +1,6 @@
 """Rows on their way out: which columns a sink takes, and to which topic each row goes.
 
-    value      string or binary; needed
+    value      string or binary; needed, and null only beside a key
     key        string or binary
     topic      string; needed where the option `topic` is not given, which wins over it
     partition  int
