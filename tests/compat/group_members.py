@@ -68,7 +68,7 @@ class Life:
 
     def resume(self) -> None:
         """Take turns again."""
-        self._pausing = self.is_paused = False
+        self._pausing = False
 
     def end(self) -> None:
         """Let the turn under way be the last."""
@@ -86,8 +86,8 @@ class Life:
         try:
             try:
                 while not self._ending.is_set():
-                    if self._pausing:
-                        self.is_paused = True
+                    self.is_paused = self._pausing
+                    if self.is_paused:
                         self._ending.wait(0.005)
                     else:
                         self._turn()
