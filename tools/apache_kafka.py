@@ -177,7 +177,7 @@ class Distribution:
                 "-XX:+ExplicitGCInvokesConcurrent",
             ],
         )
-        with log.open("ab") as output:
+        with log.open("wb") as output:  # a line of an earlier life says nothing of this one
             process = subprocess.Popen(argv, stdout=output, stderr=output)
         broker = RunningBroker(
             name=f"Apache Kafka {self.version}",

@@ -69,7 +69,7 @@ def read(bootstrap: str, count: int) -> list[str]:
     consumer.assign([TopicPartition(TOPIC, 0, 0)])
     found: list[str] = []
     while len(found) < count:
-        messages = consumer.consume(1000, 10)
+        messages = consumer.consume(min(1000, count - len(found)), 60)
         assert messages, f"{len(found)} of {count}"
         for message in messages:
             assert message.error() is None, message.error()
