@@ -266,7 +266,7 @@ class Fetcher:
             lane.session.answered(plan, code, response.session_id)
             if code is ErrorCode.NONE:
                 self._receive(response, wanted, versions, now_ms, node_id)
-            elif code not in SESSION_ERRORS:
+            elif code not in SESSION_ERRORS or plan.is_full:  # a lost session is begun anew at once
                 failure = request_error(code, f"Fetch{self._place(node_id)}: {code.meaning}")
                 self._all_failed(versions, failure, now_ms, node_id)
         self._look_now()
