@@ -63,7 +63,6 @@ class Connection(asyncio.BufferedProtocol):
         self._advancing = False
         self._write_paused = False
         self._read_paused = False
-        self._throttled = False
         self._muted = False
         self._closed = True
         self._zero_copy: ZeroCopySend | None = None
@@ -99,6 +98,8 @@ class Connection(asyncio.BufferedProtocol):
         self._end += nbytes
         self.last_active_ms = self._listener.now_ms()
         self._advance()
+        if self.parked is not None and self._end > self._start:
+            self.parked.give_way()
 
     def pause_writing(self) -> None:
         self._write_paused = True
@@ -181,11 +182,6 @@ class Connection(asyncio.BufferedProtocol):
             if receive_buffer_bytes != -1:
                 accepted.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
 
-    def throttle(self, seconds: float) -> None:
-        """Take nothing more off this connection for a while, as a quota asks."""
-        self._throttled = True
-        asyncio.get_running_loop().call_later(seconds, self._unthrottle)
-
     def mute(self) -> None:
         """Hand out no more requests: the broker stops, and answers those that it has begun."""
         self._muted = True
@@ -220,7 +216,7 @@ class Connection(asyncio.BufferedProtocol):
             return
         self._advancing = True
         try:
-            while not (self._in_handling or self._is_held_back or self._closed):
+            while not (self._in_handling or self._write_paused or self._muted or self._closed):
                 frame = self._next_frame()
                 if frame is None:
                     break
@@ -230,10 +226,6 @@ class Connection(asyncio.BufferedProtocol):
             self._advancing = False
             self._flush_answers()
         self._steer_reading()
-
-    @property
-    def _is_held_back(self) -> bool:
-        return self._write_paused or self._throttled or self._muted
 
     def _flush_answers(self) -> None:
         answers = self._answers
@@ -286,7 +278,7 @@ class Connection(asyncio.BufferedProtocol):
         """Stop reading while enough waits here; go on once it has been handled."""
         if self._closed:
             return
-        blocked = self._in_handling or self._is_held_back
+        blocked = self._in_handling or self._write_paused or self._muted
         if blocked and self._end - self._start >= READ_AHEAD_BYTES:
             if not self._read_paused:
                 self._read_paused = True
@@ -294,10 +286,6 @@ class Connection(asyncio.BufferedProtocol):
         elif self._read_paused:
             self._read_paused = False
             self._transport.resume_reading()
-
-    def _unthrottle(self) -> None:
-        self._throttled = False
-        self._advance()
 
     def _can_send_files(self) -> bool:
         info: Any = self._transport.get_extra_info

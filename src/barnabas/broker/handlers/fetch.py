@@ -50,6 +50,7 @@ logger = logging.getLogger("barnabas.fetch")
 FIRST_UNCONVERTED_VERSION = 4
 FIRST_FOLLOWER_READ_VERSION = 11
 FIRST_ZSTD_VERSION = 10
+FIRST_ID_VERSION = 13
 FIRST_NEW_LEADER_VERSION = 16
 
 
@@ -172,7 +173,7 @@ class _Fetch(DelayedOperation):
         if min_bytes <= 0:
             return True
         partitions = self._broker.partitions
-        by_id = self._request.version >= 13
+        by_id = self._request.version >= FIRST_ID_VERSION
         isolation = self._isolation
         is_follower = self._follower >= 0
         broker_id = self._broker.broker_id
@@ -252,6 +253,11 @@ class _Fetch(DelayedOperation):
         """Send what there is by now."""
         self._request.answer(self.read())
 
+    def give_way(self) -> None:
+        """Let a follower go that has more to ask: it follows other partitions by now."""
+        if self._follower >= 0:
+            self.complete()
+
     def read(self) -> FetchResponse:
         """Read every partition within the bounds of the request, and make the answer."""
         body, version = self._request.body, self._request.version
@@ -312,7 +318,8 @@ class _Fetch(DelayedOperation):
         """Tell why a topic may not be read, NONE if it may."""
         broker, session = self._broker, self._request.session
         if not topic:
-            return ErrorCode.UNKNOWN_TOPIC_ID
+            by_id = self._request.version >= FIRST_ID_VERSION
+            return ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         if self._follower >= 0:
             if not broker.allows(
                 session, Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME
@@ -436,7 +443,7 @@ class _Fetch(DelayedOperation):
         partition = broker.partitions.get((item.topic, item.partition))
         if partition is None:
             raise broker.absent(item.topic, item.partition)
-        if self._request.version >= 13 and partition.topic_id != item.topic_id:
+        if self._request.version >= FIRST_ID_VERSION and partition.topic_id != item.topic_id:
             raise RequestError(ErrorCode.INCONSISTENT_TOPIC_ID)  # the name is another topic's now
         epoch = item.current_leader_epoch
         if partition.leader == broker.broker_id and (

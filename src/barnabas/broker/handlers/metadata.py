@@ -80,6 +80,7 @@ def _creatable(
         for topic in wanted
         if topic.name
         and broker.cluster.topic(topic.name) is None
+        and broker.allows(request.session, Operation.DESCRIBE, ResourceType.TOPIC, topic.name)
         and (
             broker.allows(request.session, Operation.CREATE, ResourceType.CLUSTER, CLUSTER_NAME)
             or broker.allows(request.session, Operation.CREATE, ResourceType.TOPIC, topic.name)

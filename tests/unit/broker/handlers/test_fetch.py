@@ -77,6 +77,7 @@ def test_deleted_records_are_out_of_range(wire: Wire, topic: str) -> None:
 def test_unknown_topics_and_partitions(wire: Wire, topic: str) -> None:
     """They are told at once, even if the client would wait."""
     assert fetch(wire, "nowhere", max_wait_ms=60_000).error_code == 3
+    assert fetch(wire, "", max_wait_ms=60_000).error_code == 3, "old clients know no other code"
     assert fetch(wire, topic, partition=1, max_wait_ms=60_000).error_code == 3
     assert fetch(wire, b"u" * 16, version=13).error_code == ErrorCode.UNKNOWN_TOPIC_ID
 

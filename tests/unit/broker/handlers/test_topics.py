@@ -19,6 +19,7 @@ from tests.unit.broker.serving import (
 
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.ids import ZERO_UUID
+from barnabas.security.authorizer import Operation
 from barnabas.wire.messages.create_partitions import (
     CreatePartitionsAssignment,
     CreatePartitionsRequest,
@@ -228,6 +229,20 @@ class TestDeleteTopics:
         create_topic(wire, name)
         assert fetch(wire, name).high_watermark == 0
 
+    def test_what_may_not_be_seen_is_not_created(
+        self, serving: Serving, wire: Wire, new_name: Callable[[], str]
+    ) -> None:
+        """Who may create every topic, but not see this one, learns nothing and changes nothing."""
+        name = new_name()
+        allowing = serving.broker.authorizer
+        serving.broker.authorizer = MayNotDescribe()
+        try:
+            (hidden,) = metadata(wire, name, create=True).topics
+        finally:
+            serving.broker.authorizer = allowing
+        assert hidden.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        assert serving.broker.cluster.topic(name) is None
+
     def test_by_id(self, wire: Wire, new_name: Callable[[], str]) -> None:
         """From v6 on an id does as well as a name, but not both."""
         topic_id = create_topic(wire, name := new_name())
@@ -254,6 +269,15 @@ class TestDeleteTopics:
             assert delete(wire, 2, name="t").error_code == ErrorCode.INVALID_REQUEST
             assert delete(wire, 3, name="t").error_code == ErrorCode.TOPIC_DELETION_DISABLED
             assert metadata(wire, "t").topics[0].error_code == 0
+
+
+class MayNotDescribe:
+    """An authorizer that allows all but looking."""
+
+    def allows(
+        self, principal: object, host: str, operation: Operation, kind: object, name: str
+    ) -> bool:
+        return operation is not Operation.DESCRIBE
 
 
 class TestMetadata:
