@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from barnabas.kernels.contract import HeaderFields
 from barnabas.log.segment import LOG, Segment
+from barnabas.model.errors import CorruptFileError, CorruptRecordError
 from barnabas.records.batch import BatchHeader, read_batch
 
 LATEST, EARLIEST = -1, -2
@@ -27,13 +28,37 @@ def find_timestamp(
     for segment in segments:
         if segment.newest()[0] < timestamp:
             continue
-        offset = max(segment.offset_before(timestamp), log_start_offset)
-        start = segment.offset_index.position_of(offset)
-        for position, fields in segment.headers(start):
-            if fields[8] >= timestamp and fields[0] + fields[6] >= log_start_offset:
-                found = _first_record(segment, position, fields, timestamp, log_start_offset)
-                if found is not None:
-                    return found
+        try:
+            found = _find_in(segment, timestamp, log_start_offset)
+        except (CorruptFileError, CorruptRecordError) as failure:
+            segment.rebuild_indexes(failure)
+            found = _find_in(segment, timestamp, log_start_offset)
+        if found is not None:
+            return found
+    return None
+
+
+def _find_in(segment: Segment, timestamp: int, log_start_offset: int) -> FoundOffset | None:
+    """Look into one segment; CorruptFileError where its time index contradicts the batches.
+
+    The file has no checksum: a batch from which on to search is believed when it has the time that
+    is said of it, and when none before it that is met is as late.
+    """
+    time, offset = segment.time_index.floor(timestamp)
+    doubted = time >= 0 and offset >= log_start_offset
+    start = segment.offset_index.position_of(max(offset, log_start_offset))
+    for position, fields in segment.headers(start):
+        last_offset = fields[0] + fields[6]
+        if doubted and last_offset >= offset:
+            doubted = fields[0] > offset or fields[8] != time
+        if fields[8] >= timestamp and last_offset >= log_start_offset:
+            if doubted:
+                break
+            found = _first_record(segment, position, fields, timestamp, log_start_offset)
+            if found is not None:
+                return found
+    if doubted:
+        raise CorruptFileError(f"the time index says that offset {offset} has the time {time}")
     return None
 
 

@@ -183,7 +183,7 @@ class Segment:
                 data = self._read_side_file(INDEX)
                 index = OffsetIndex.decode(self.base_offset, data, self.size_bytes)
             except CorruptFileError as failure:
-                self._rebuild_indexes(failure)
+                self.rebuild_indexes(failure)
                 return self.offset_index
             self._offset_index = index
             self.pool.loaded_indexes.add(self)
@@ -199,7 +199,7 @@ class Segment:
                 if index:
                     self._check_time(*index.last())
             except CorruptFileError as failure:
-                self._rebuild_indexes(failure)
+                self.rebuild_indexes(failure)
                 return self.time_index
             self._time_index = index
             self.pool.loaded_indexes.add(self)
@@ -215,7 +215,7 @@ class Segment:
             raise CorruptFileError(f"{self.path(suffix)} is missing")
         return data
 
-    def _rebuild_indexes(self, failure: CorruptFileError | CorruptRecordError) -> None:
+    def rebuild_indexes(self, failure: CorruptFileError | CorruptRecordError) -> None:
         """Make offset and time index from the batches, whose bytes are the truth.
 
         Where a batch cannot be read either, everything stays as it was.
@@ -255,18 +255,6 @@ class Segment:
             return  # a batch that cannot be read says nothing against it
         what = f"offset {offset} has the time {timestamp}"
         raise CorruptFileError(f"{self.path(TIME_INDEX)} says that {what}")
-
-    def offset_before(self, timestamp: int) -> int:
-        """Return an offset below which no record has that timestamp or a later one."""
-        index = self.time_index
-        known = index.floor(timestamp)
-        if known[0] >= 0:
-            try:
-                self._check_time(*known)
-            except CorruptFileError as failure:
-                self._rebuild_indexes(failure)
-                known = self.time_index.floor(timestamp)
-        return known[1]
 
     def newest(self) -> tuple[int, int]:
         """Return (greatest timestamp, last offset of the first batch that has it); (-1, …)
@@ -467,7 +455,7 @@ class Segment:
         except CorruptRecordError as failure:
             if not start:
                 raise
-            self._rebuild_indexes(failure)
+            self.rebuild_indexes(failure)
             return self._scan_for(offset, self.offset_index.position_of(offset))
 
     def _scan_for(self, offset: int, start: int) -> tuple[int, int] | None:
