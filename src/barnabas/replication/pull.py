@@ -162,6 +162,18 @@ class Pull:
         """Return when the next partition may be fetched; None while all are held or gone."""
         return min((f.not_before_ms for f in self._followed.values() if not f.held), default=None)
 
+    def patience_ms(self, now_ms: int) -> int | None:
+        """Return how long a fetch of the others may wait; None: as long as it likes.
+
+        A partition that pauses is wanted again after its pause, and no later.
+        """
+        pauses = [
+            followed.not_before_ms - now_ms
+            for key in self._touched
+            if (followed := self._followed.get(key)) is not None and not followed.held
+        ]
+        return max(min(pauses), 0) if pauses else None
+
     def take(self, key: TopicPartition, data: PartitionData, now_ms: int, wall_ms: int) -> Step:
         """Act on the answer for one partition; raises what its log raises.
 

@@ -44,6 +44,9 @@ class DelayedOperation(ABC):
     def on_expire(self) -> None:  # noqa: B027 - most have nothing to note
         """Note that the deadline came first; called just before `on_complete`."""
 
+    def give_way(self) -> None:  # noqa: B027 - most let it wait
+        """Hear that whoever waits for this has more to ask, behind it."""
+
     def complete(self) -> bool:
         """Answer now, without trying; False when it was completed or cancelled before."""
         if not self.cancel():

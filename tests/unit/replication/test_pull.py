@@ -248,6 +248,12 @@ def test_a_leader_that_has_not_heard_of_its_role_is_asked_again_soon(
     wanted_of(pull, now_ms)
     pull.take(KEY, PartitionData(error_code=code), now_ms, NOW)
     assert pull.next_ready_ms() == now_ms + 10, "it is another time"
+    assert wanted_of(pull, now_ms + 3) == []
+    assert pull.patience_ms(now_ms + 3) == 7, "no longer may a fetch of others take"
+    assert len(wanted_of(pull, now_ms + 10)) == 1
+    assert pull.patience_ms(now_ms + 10) is None
+    pull.hold(KEY)
+    assert pull.patience_ms(now_ms + 10) is None, "time does not change it"
 
 
 def test_answers_of_older_times_change_nothing(make: Make) -> None:
