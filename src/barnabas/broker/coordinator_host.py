@@ -38,6 +38,8 @@ logger = logging.getLogger("barnabas.coordinator")
 ALL_REPLICAS = -1
 BATCH_BYTES_LIMIT = 256 * 1024 * 1024
 KNOWN_IDS_MAX = 10_000
+LOAD_SLICE_S = 0.01
+"""For so long loading keeps others waiting before it lets them run."""
 LATE_MS = 50
 GRACE_MS_MAX = 5_000
 """A deadline that is noticed so much too late is put off by as much again, within a bound."""
@@ -88,6 +90,7 @@ class CoordinatorHost(ABC, Generic[M]):
         self._known: dict[str, Shard[M]] = {}
         """The shards of ids that were asked for; the hash behind it is not cheap in Python."""
         self._loads: set[asyncio.Task[None]] = set()
+        self._loading = asyncio.Lock()
 
     # finding
 
@@ -221,25 +224,10 @@ class CoordinatorHost(ABC, Generic[M]):
             self.resign(number)
 
     async def _load(self, shard: Shard[M]) -> None:
-        """Replay a partition, letting others run between pieces."""
-        log = shard.partition.log
-        offset = log.log_start_offset
+        """Replay a partition, one after the other: together they would keep others waiting."""
         try:
-            # The end moves: transactions end here also while their offsets are being loaded.
-            while offset < log.log_end_offset and self.is_current(shard):
-                piece = log.read(offset, self._load_bytes)
-                try:
-                    data = piece.read()
-                finally:
-                    piece.release()
-                position = 0
-                for header in read_headers(data):
-                    self._replay_batch(shard.machine, data, header, position)
-                    position += header.size
-                    offset = header.last_offset + 1
-                if position == 0:
-                    break
-                await asyncio.sleep(0)
+            async with self._loading:
+                await self._replay_log(shard)
         except Exception as failure:  # of whatever kind: nobody else would hear of it
             key = shard.partition.topic_partition
             logger.exception("cannot load %s; it is unavailable", key)
@@ -248,8 +236,32 @@ class CoordinatorHost(ABC, Generic[M]):
             return
         if self.is_current(shard):
             # What was loaded may not have reached the followers: nobody is told of it before.
-            shard.required = log.log_end_offset
+            shard.required = shard.partition.log.log_end_offset
             self._finish_loading(shard)
+
+    async def _replay_log(self, shard: Shard[M]) -> None:
+        """Replay a log up to its end, letting others run between batches."""
+        loop, log = asyncio.get_running_loop(), shard.partition.log
+        offset = log.log_start_offset
+        rest_s = loop.time() + LOAD_SLICE_S
+        # The end moves: transactions end here also while their offsets are being loaded.
+        while offset < log.log_end_offset and self.is_current(shard):
+            piece = log.read(offset, self._load_bytes)
+            try:
+                data = piece.read()
+            finally:
+                piece.release()
+            position = 0
+            for header in read_headers(data):
+                self._replay_batch(shard.machine, data, header, position)
+                position += header.size
+                offset = header.last_offset + 1
+                if loop.time() >= rest_s:
+                    await asyncio.sleep(0)
+                    rest_s = loop.time() + LOAD_SLICE_S
+            if position == 0:
+                return
+            await asyncio.sleep(0)
 
     def _replay_batch(self, machine: M, data: bytes, header: BatchHeader, position: int) -> None:
         if header.is_control:

@@ -20,6 +20,7 @@ from tests.unit.broker.serving import Serving, Wire, create_topic, wait_for
 from tests.unit.broker.test_log_failures import BreakingFiles
 from tests.unit.log.conftest import FaultyFiles
 
+from barnabas.broker import coordinator_host
 from barnabas.broker.broker import Broker
 from barnabas.broker.coordinator_host import GRACE_MS_MAX, LATE_MS
 from barnabas.broker.markers import Ending, write_markers
@@ -103,6 +104,33 @@ def test_requests_are_told_to_wait_while_records_are_replayed(tmp_path: Path) ->
         )
         serving.inside(lambda: set_loading(False))
         assert fetch_offsets(wire, "g", [("t", 0)]) == [4]
+
+
+def test_others_run_while_a_long_log_is_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(coordinator_host, "LOAD_SLICE_S", 0)
+    with Serving(tmp_path, COORDINATED) as serving, serving.connect() as wire:
+        create_topic(wire, "t")
+        find(wire, "g")
+        for number in range(20):
+            assert commit(wire, "g", {("t", 0): number}) == [0]
+        groups, loop = serving.broker.groups, serving.broker.loop
+        turns: list[bool] = []
+
+        def take_a_turn() -> None:
+            turns.append(groups.is_loading)
+            if turns[-1]:
+                loop.call_soon(take_a_turn)
+
+        def load() -> None:
+            groups._lead(groups.shard("g").partition)
+            loop.call_soon(take_a_turn)
+
+        serving.inside(load)
+        serving.wait_inside(lambda: turns and not turns[-1], "the group is loaded")
+        assert len(turns) >= 20
+        assert fetch_offsets(wire, "g", [("t", 0)]) == [19]
 
 
 @pytest.mark.parametrize("failure", [StorageError("this disk is not readable"), ValueError("bug")])
