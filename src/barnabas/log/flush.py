@@ -54,11 +54,13 @@ class Flush:
             # a segment may be deleted while this runs.
             self._files.flush_file(path)
         if self.epochs is not None:
-            # As write_atomic does it; the name lasts with the directory's flush below.
+            # As write_atomic does it; the name lasts with the directory's flush below. The other
+            # name is this thread's alone: a truncation may write the file at the same time.
             path, data = self.epochs
-            self._files.write(path + ".tmp", data)
-            self._files.flush_file(path + ".tmp")
-            self._files.rename(path + ".tmp", path)
+            temporary = path + ".flush.tmp"
+            self._files.write(temporary, data)
+            self._files.flush_file(temporary)
+            self._files.rename(temporary, path)
         for directory in self.directories:
             self._files.flush_dir(directory)
         self.done = True

@@ -1,9 +1,18 @@
 """Flushing: when it is due, what it covers, and that only one that ran moves the recovery point."""
 
+from random import Random
+
 import pytest
 
+from barnabas.config.topic import TopicOptions
+from barnabas.log.file_pool import FilePool
+from barnabas.log.leader_epochs import LeaderEpochs
+from barnabas.log.partition_log import PartitionLog
 from barnabas.log.producer_snapshot import snapshot_path
 from barnabas.model.errors import StorageError
+from barnabas.model.ids import TopicPartition
+from barnabas.records.builder import build_batch
+from barnabas.simulation.disk import SimulatedDisk
 
 NOW = 1_700_000_000_000
 
@@ -94,3 +103,33 @@ def test_a_segment_deleted_during_a_flush_does_not_stop_it(open_log, batch):
     flush.run()
     log.finish_flush(flush, NOW)
     assert log.recovery_point == 0
+
+
+@pytest.mark.parametrize("operation", ["flush", "write", "flush_file", "rename", "flush_dir"])
+def test_a_truncation_while_a_flush_runs_disturbs_neither(operation):
+    """A follower's log may be cut while another thread flushes it, its leader epochs included."""
+    disk = SimulatedDisk(Random(0), lambda: NOW)
+    log = PartitionLog.open(
+        FilePool(disk), "/data/t-0", TopicPartition("t", 0), TopicOptions.parse({}), NOW
+    )
+    for epoch in range(4):
+        log.append_as_leader(bytearray(build_batch([(NOW, b"k", b"v")])), epoch, NOW)
+    flush = log.begin_flush()
+
+    def cut(called, path):
+        if called == operation and (called not in ("write", "rename") or "epoch" in path):
+            disk.before = lambda operation, path: None
+            log.truncate_to(2, NOW)
+
+    disk.before = cut
+    flush.run()
+    log.finish_flush(flush, NOW)
+    assert (log.log_end_offset, log.recovery_point) == (2, 0)
+    log.append_as_leader(bytearray(build_batch([(NOW, b"k", b"v")])), 7, NOW)
+    expected = [(0, 0), (1, 1), (7, 2)]
+    assert list(log.leader_epochs) == expected
+    log.flush(NOW)
+    written = disk.read("/data/t-0/leader-epoch-checkpoint")
+    assert list(LeaderEpochs.decode(written, "")) == expected
+    assert [name for name in disk.list("/data/t-0") if name.endswith(".tmp")] == []
+    log.release()
