@@ -9,13 +9,14 @@ import signal
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from confluent_kafka import Consumer
 from confluent_kafka import TopicPartition as Place
+from tests.unit.metronome import Metronome
 
 from barnabas.blocking.producer import KafkaProducer
 from barnabas.errors import (
@@ -297,10 +298,9 @@ def test_unknown_options_are_refused_with_a_hint(cluster: Cluster) -> None:
 
 
 def test_nobody_there() -> None:
-    began = time.monotonic()
-    with pytest.raises(NoBrokersAvailable, match="connection refused"):
+    with Metronome() as clock, pytest.raises(NoBrokersAvailable, match="connection refused"):
         KafkaProducer(bootstrap_servers="127.0.0.1:1", bootstrap_timeout_ms=200)
-    assert time.monotonic() - began < 5
+    assert clock.elapsed_s < 5
 
 
 def test_a_topic_that_cannot_be_found_in_time() -> None:
@@ -409,18 +409,23 @@ def test_a_forked_child_is_told(cluster: Cluster, topic: str) -> None:
 def test_ctrl_c_ends_a_wait_at_once(cluster: Cluster, topic: str) -> None:
     producer = KafkaProducer(bootstrap_servers=cluster.bootstrap, linger_ms=30_000)
     future = producer.send(topic, b"v")
+
+    clock = Metronome()
     sent: list[float] = []
 
     def interrupt() -> None:
-        sent.append(time.monotonic())
+        sent.append(clock.elapsed_s)
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
-    for wait in (lambda: future.get(20), lambda: producer.send("x" * 5, b"v").get(20)):
-        timer = threading.Timer(0.2, interrupt)
-        timer.start()
-        with pytest.raises(KeyboardInterrupt):
-            wait()
-        assert time.monotonic() - sent[-1] < 0.5
+    def interrupted(wait: Callable[[], object]) -> None:
+        threading.Timer(0.2, interrupt).start()
+        wait()
+
+    with clock:
+        for wait in (lambda: future.get(20), lambda: producer.send("x" * 5, b"v").get(20)):
+            with pytest.raises(KeyboardInterrupt):
+                interrupted(wait)
+            assert clock.elapsed_s - sent[-1] < 0.5
     producer.close()
     assert future.succeeded()
 

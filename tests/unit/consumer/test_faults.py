@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from tests.unit.consumer.logs import numbered, write
+from tests.unit.metronome import Metronome
 
 from barnabas.blocking.consumer import KafkaConsumer
 from barnabas.errors import KafkaError, KafkaTimeoutError
@@ -41,7 +42,7 @@ def proxy(cluster: Cluster) -> Iterator[FaultProxy]:
 
 def read(consumer: KafkaConsumer, count: int) -> list[int]:
     values: list[int] = []
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while len(values) < count and time.monotonic() < deadline:
         for records in consumer.poll(timeout_ms=500).values():
             values += [int(record.value) for record in records]
@@ -75,7 +76,7 @@ def test_cut_fetches(
         consumer.assign([partition])
         fault = proxy.cut(FetchRequest, nth=nth, at=at, after_bytes=after_bytes)
         assert read(consumer, 300) == list(range(300))
-        assert fault.happened.wait(5)
+        assert fault.happened.wait(60)
         assert consumer.position(partition) == 300
 
 
@@ -90,7 +91,7 @@ def test_fetches_that_are_never_answered(
         consumer.assign([partition])
         fault = getattr(proxy, deed)(FetchRequest, nth=2, at=at)
         assert read(consumer, 300) == list(range(300))
-        assert fault.happened.wait(5)
+        assert fault.happened.wait(60)
 
 
 @pytest.mark.parametrize("api", [ListOffsetsRequest, MetadataRequest, OffsetFetchRequest])
@@ -134,13 +135,13 @@ def test_nothing_hangs(cluster: Cluster, proxy: FaultProxy, topic: Topic) -> Non
         lambda: consumer.commit(timeout_ms=300),
     ]
     for call in calls:
-        begun = time.monotonic()
-        outcome = _outcome(call)
+        with Metronome() as clock:
+            outcome = _outcome(call)
         assert outcome == {} or isinstance(outcome, KafkaTimeoutError) or outcome.retriable
-        assert time.monotonic() - begun < 3
-    begun = time.monotonic()
-    consumer.close(timeout_ms=300)
-    assert time.monotonic() - begun < 5
+        assert clock.elapsed_s < 3
+    with Metronome() as clock:
+        consumer.close(timeout_ms=300)
+    assert clock.elapsed_s < 5
 
 
 def test_closing_takes_its_time_once(cluster: Cluster, proxy: FaultProxy, topic: Topic) -> None:
@@ -151,9 +152,9 @@ def test_closing_takes_its_time_once(cluster: Cluster, proxy: FaultProxy, topic:
     )
     assert read(consumer, 300) == list(range(300))
     proxy.freeze()
-    begun = time.monotonic()
-    consumer.close(timeout_ms=2000)
-    assert time.monotonic() - begun < 3.8  # its time, and a second for the connections
+    with Metronome() as clock:
+        consumer.close(timeout_ms=2000)
+    assert clock.elapsed_s < 3.8  # its time, and a second for the connections
 
 
 def test_a_broker_that_comes_back(cluster: Cluster, proxy: FaultProxy, topic: Topic) -> None:
@@ -163,7 +164,7 @@ def test_a_broker_that_comes_back(cluster: Cluster, proxy: FaultProxy, topic: To
         consumer.assign([partition])
         assert read(consumer, 300) == list(range(300))
         proxy.refuse()
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         troubled = False
         while not troubled and time.monotonic() < deadline:
             assert consumer.poll(timeout_ms=50) == {}
