@@ -13,10 +13,10 @@ from types import TracebackType
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, ClusterMetadata, NewTopic
 from kazoo.client import KazooClient
-from tests.system.wires import ZOOKEEPER, Wires
 from tools.processes import free_port
 
 from barnabas.testing.process import ProcessRunner
+from barnabas.testing.wires import ZOOKEEPER, Wires
 from barnabas.testing.zookeeper import ZooKeeperServer
 
 DEADLINE_S = 120.0

@@ -16,7 +16,8 @@ pytest.importorskip("kazoo", reason="pip install 'barnabas[zookeeper]'")
 
 from tests.system.clusters import SESSION_MS, WiredCluster, metadata, wait_for
 from tests.system.scenes import moved, roll, watched
-from tests.system.wires import ZOOKEEPER
+
+from barnabas.testing.wires import ZOOKEEPER
 
 pytestmark = [pytest.mark.system, pytest.mark.xdist_group("cluster")]
 

@@ -21,8 +21,9 @@ pytest.importorskip("kazoo", reason="pip install 'barnabas[zookeeper]'")
 
 from tests.system.clusters import DEADLINE_S, SESSION_MS, WiredCluster, metadata, wait_for
 from tests.system.scenes import moved, roll, watched
-from tests.system.wires import ZOOKEEPER
 from tests.system.workload import Load, check_topic, read_all
+
+from barnabas.testing.wires import ZOOKEEPER
 
 SECONDS = int(os.environ.get("BARNABAS_CHAOS_SECONDS", "0"))
 

@@ -7,6 +7,10 @@
         cluster.kill(1)          # as a power failure: what was not flushed is gone
         cluster.restart(1)
 
+    with Cluster(brokers=3, wired=True) as cluster:
+        cluster.partition(0, 1)  # nothing passes between the two; both are alive for the others
+        cluster.heal()
+
 By default the brokers run in a thread of this process, which starts fastest and is easy to debug;
 `process=True` runs the `barnabas start` command instead, several of them on a real ZooKeeper
 server (given, or started for the cluster; it needs Java). `stop` shuts down in order. `kill` ends
@@ -20,6 +24,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -30,6 +35,7 @@ if TYPE_CHECKING:
 
     from barnabas.testing.process import ProcessRunner
     from barnabas.testing.shared_loop import SharedLoop
+    from barnabas.testing.wires import Wires
     from barnabas.testing.zookeeper import ZooKeeperServer
 
 
@@ -54,6 +60,8 @@ class Member:
         self.runner = runner
         self.address: tuple[str, int] | None = None
         self.running = False
+        self.peers: tuple[int, int] | None = None
+        """Where it listens for other brokers, and the front of its wires that they dial."""
 
 
 class Cluster:
@@ -66,6 +74,7 @@ class Cluster:
         *,
         process: bool = False,
         racks: Sequence[str] = (),
+        wired: bool = False,
         zookeeper: str | None = None,
         runner: Runner | None = None,
     ) -> None:
@@ -73,7 +82,8 @@ class Cluster:
 
         `options` are the broker's own, by their Kafka names; groups do not wait for more members
         unless `group.initial.rebalance.delay.ms` says so. `racks` gives each broker its
-        `broker.rack`, in their order. `zookeeper` is the address of a
+        `broker.rack`, in their order. `wired` brokers talk to each other over wires that
+        `partition` cuts. `zookeeper` is the address of a
         server that runs already, for brokers in processes. `runner` replaces the way to run a
         single broker.
         """
@@ -81,7 +91,11 @@ class Cluster:
             raise InvalidValueError(f"brokers={brokers}: a cluster has at least one broker")
         if racks and len(racks) != brokers:
             raise InvalidValueError(f"{len(racks)} racks for {brokers} brokers: name one for each")
+        if wired and brokers == 1:
+            raise InvalidValueError("wired=True: one broker alone has no wires; want brokers=2")
         self._racks = tuple(racks)
+        self._wired = wired
+        self._wires: Wires | None = None
         self._options = {name: str(value) for name, value in (options or {}).items()}
         self._count = brokers
         self._process = process
@@ -110,6 +124,8 @@ class Cluster:
         """Start the brokers (or one of them) and return when they are ready."""
         if not self._members:
             self._members = self._make_members()
+            if self._wired:
+                self._lay_wires()
         for member in self._chosen(number):
             assert not member.running, f"broker {member.number} is running already"
             member.address = member.runner.start(self._options_of(member))
@@ -124,6 +140,15 @@ class Cluster:
             "log.dirs": str(self.data_dir / f"broker-{member.number}"),
             "group.initial.rebalance.delay.ms": "0",  # a test waits for nobody else to join
         }
+        if member.peers is not None:
+            own, front = member.peers
+            clients = options["listeners"]
+            options |= {
+                "listeners": f"{clients},PEERS://127.0.0.1:{own}",
+                "advertised.listeners": f"{clients},PEERS://127.0.0.1:{front}",
+                "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,PEERS:PLAINTEXT",
+                "inter.broker.listener.name": "PEERS",
+            }
         if self._racks:
             options["broker.rack"] = self._racks[member.number]
         address = self._server.address if self._server is not None else self._zookeeper
@@ -133,17 +158,19 @@ class Cluster:
 
     def stop(self, number: int | None = None) -> None:
         """Shut down in order, all or one; the data stays for another `start`."""
-        for member in self._chosen(number):
-            if member.running:
-                member.running = False
-                member.runner.stop()
+        with ExitStack() as ends:  # one that fails to stop leaves no other running
+            for member in reversed(self._chosen(number)):
+                if member.running:
+                    member.running = False
+                    ends.callback(member.runner.stop)
 
     def kill(self, number: int | None = None) -> None:
         """End brokers, all or one, as a crash would; the data stays for another `start`."""
-        for member in self._chosen(number):
-            if member.running:
-                member.running = False
-                member.runner.kill()
+        with ExitStack() as ends:
+            for member in reversed(self._chosen(number)):
+                if member.running:
+                    member.running = False
+                    ends.callback(member.runner.kill)
 
     def restart(self, number: int) -> None:
         """Start a broker again, after shutting it down if it runs."""
@@ -157,6 +184,29 @@ class Cluster:
     def resume(self, number: int) -> None:
         """Let a frozen broker go on, as if nothing had happened."""
         self._process_of(number).resume()
+
+    def partition(self, one: int, other: int, *, one_way: bool = False) -> None:
+        """Let nothing pass between two brokers, or only nothing from the one to the other.
+
+        Nobody is told, as on a real wire; ZooKeeper and clients still reach both.
+        """
+        wires = self._wires_of(one, other)
+        wires.cut(one, other)
+        if not one_way:
+            wires.cut(other, one)
+
+    def heal(self) -> None:
+        """Let everything pass again between all brokers."""
+        self._wires_of().heal()
+
+    def _wires_of(self, *numbers: int) -> Wires:
+        if self._wires is None:
+            raise InvalidValueError("only brokers with wires can be cut apart: use wired=True")
+        if len(set(numbers)) != len(numbers) or any(n not in range(self._count) for n in numbers):
+            raise InvalidValueError(
+                f"brokers {numbers}: want two of those from 0 to {self._count - 1}"
+            )
+        return self._wires
 
     def _process_of(self, number: int) -> ProcessRunner:
         from barnabas.testing.process import ProcessRunner
@@ -178,12 +228,24 @@ class Cluster:
             if self._home is not None:
                 self._home.close()
                 self._home = None
+            if self._wires is not None:
+                self._wires.close()
+                self._wires = None
             if self._server is not None:
                 self._server.close()
                 self._server = None
             if self._directory is not None:
                 shutil.rmtree(self._directory)
                 self._directory = None
+
+    def _lay_wires(self) -> None:
+        from barnabas.testing.wires import Wires
+        from barnabas.testing.zookeeper import free_port
+
+        self._wires = Wires().start()
+        for member in self._members:
+            own = free_port()
+            member.peers = own, self._wires.front(member.number, own)
 
     def _chosen(self, number: int | None) -> list[Member]:
         return self._members if number is None else [self._members[number]]

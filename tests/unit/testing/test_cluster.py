@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Mapping
 
 import pytest
@@ -13,6 +14,7 @@ from barnabas.client.errors import ConnectError
 from barnabas.client.switchboard import Switchboard
 from barnabas.model.errors import ConfigError, InvalidValueError
 from barnabas.testing import Cluster
+from barnabas.testing.cluster import Member
 
 
 def topics_of(bootstrap: str) -> list[str]:
@@ -150,3 +152,82 @@ def test_stopping_twice_is_stopping_once() -> None:
         "start PLAINTEXT://127.0.0.1:77 True",
         "stop",
     ]
+
+
+def test_a_broker_that_fails_to_stop_leaves_no_other_running() -> None:
+    ended: list[int] = []
+
+    class Runner:
+        def __init__(self, number: int) -> None:
+            self.number = number
+
+        def start(self, options: Mapping[str, str]) -> tuple[str, int]:
+            return "127.0.0.1", 77
+
+        def stop(self) -> None:
+            ended.append(self.number)
+            if self.number == 0:
+                raise TimeoutError("it does not stop")
+
+        kill = stop
+
+    for end in (Cluster.stop, Cluster.kill):
+        cluster = Cluster(brokers=3)
+        cluster._members = [Member(number, Runner(number)) for number in range(3)]
+        cluster.start()
+        with pytest.raises(TimeoutError):
+            end(cluster)
+        cluster.close()
+        assert ended == [0, 1, 2]
+        ended.clear()
+
+
+def in_sync(bootstrap: str, topic: str) -> list[int]:
+    async def ask() -> list[int]:
+        async with Switchboard(bootstrap) as board:
+            (view,) = await describe_topics(board, [topic])
+            return sorted(view.partitions[0].isr)
+
+    return asyncio.run(ask())
+
+
+def until_in_sync(bootstrap: str, topic: str, wanted: list[int]) -> None:
+    deadline = time.monotonic() + 60
+    while (found := in_sync(bootstrap, topic)) != wanted:
+        assert time.monotonic() < deadline, f"in sync are {found}, not {wanted}"
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("one_way", [False, True])
+def test_brokers_that_are_cut_apart_lose_each_other_and_nobody_else(one_way: bool) -> None:
+    """The follower falls out of sync, although both live; healed, it catches up."""
+    options = {"replica.lag.time.max.ms": "1000", "replica.fetch.wait.max.ms": "200"}
+    with Cluster(brokers=3, options=options, wired=True) as cluster:
+
+        async def create_on_two() -> None:
+            async with Switchboard(cluster.bootstrap) as board:
+                topic = NewTopic("t", replica_assignments={0: [1, 2]})
+                [created] = await create_topics(board, [topic])
+                assert created.error is None
+
+        asyncio.run(create_on_two())
+        assert in_sync(cluster.bootstrap, "t") == [1, 2]
+        cluster.partition(2, 1, one_way=one_way)  # what the follower asks does not arrive
+        producer = Producer({"bootstrap.servers": cluster.bootstrap, "acks": 1})
+        producer.produce("t", b"alone")
+        assert producer.flush(60) == 0
+        until_in_sync(cluster.bootstrap, "t", [1])
+        assert all(answers(address) for address in cluster.bootstrap.split(","))
+        cluster.heal()
+        until_in_sync(cluster.bootstrap, "t", [1, 2])
+
+
+def test_only_wired_brokers_are_cut_apart() -> None:
+    with pytest.raises(InvalidValueError, match="wired=True: one broker alone"):
+        Cluster(wired=True)
+    with pytest.raises(InvalidValueError, match="use wired=True"):
+        Cluster(brokers=2).partition(0, 1)
+    with Cluster(brokers=2, wired=True) as cluster:
+        for numbers in ((0, 2), (1, 1)):
+            with pytest.raises(InvalidValueError, match="want two of those from 0 to 1"):
+                cluster.partition(*numbers)

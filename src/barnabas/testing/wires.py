@@ -30,6 +30,11 @@ class Wires:
         self._links: set[asyncio.Task[None]] = set()
         self._servers: list[asyncio.Server] = []
 
+    def start(self) -> Wires:
+        """Begin to pass bytes."""
+        self._thread.start()
+        return self
+
     def front(self, target: int, port: int, source: int | None = None) -> int:
         """Open a front for a port; connections come from `source`, or say whose they are."""
         return asyncio.run_coroutine_threadsafe(
@@ -115,9 +120,15 @@ class Wires:
         while (source, target) in self._cut:
             await self._changed.wait()
 
+    def close(self) -> None:
+        """End every connection and the thread."""
+        asyncio.run_coroutine_threadsafe(self._end(), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
     def __enter__(self) -> Wires:
-        self._thread.start()
-        return self
+        return self.start()
 
     def __exit__(
         self,
@@ -125,10 +136,7 @@ class Wires:
         value: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        asyncio.run_coroutine_threadsafe(self._end(), self._loop).result()
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
+        self.close()
 
     async def _end(self) -> None:
         for server in self._servers:
