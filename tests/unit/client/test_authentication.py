@@ -9,12 +9,15 @@ from typing import Any
 import pytest
 from scramp import ScramMechanism
 
+from barnabas.client.addresses import Address
 from barnabas.client.errors import AuthenticationFailedError, ConnectionLostError
 from barnabas.client.switchboard import Switchboard
 from barnabas.config.clients.common import CommonOptions
 from barnabas.config.clients.options import parse_client_options
 from barnabas.model.errors import ConfigError
 from barnabas.model.request_errors import IllegalSaslStateError, UnsupportedSaslMechanismError
+from barnabas.simulation.network import DRIVER
+from barnabas.simulation.world import World
 from barnabas.testing.scripted_broker import ScriptedBroker
 from barnabas.wire.messages.api_versions import ApiVersionsRequest
 from barnabas.wire.messages.metadata import MetadataRequest, MetadataResponse
@@ -36,7 +39,8 @@ class Guarded(ScriptedBroker):
                 SaslHandshakeRequest: self._choose,
                 SaslAuthenticateRequest: self._step,
                 MetadataRequest: lambda request, version: MetadataResponse(cluster_id="inside"),
-            }
+            },
+            address=Address(DRIVER, 9092),
         )
         self._mechanism, self._steps = mechanism, steps
         self._left: list[Step] = []
@@ -100,7 +104,8 @@ def enter(
                     return await client(board, running)
                 return (await board.refresh()).cluster_id
 
-    return asyncio.run(conversation())
+    with World(seed=1) as world:
+        return world.run(conversation(), until=60)
 
 
 ALICE = {"sasl_plain_username": "alice", "sasl_plain_password": "secret"}

@@ -8,9 +8,12 @@ from typing import Any
 
 import pytest
 
+from barnabas.client.addresses import Address
 from barnabas.client.connection import Connection
 from barnabas.client.errors import ConnectionLostError, RequestTimeoutError, UnsupportedApiError
 from barnabas.model.errors import LocalProtocolError
+from barnabas.simulation.network import DRIVER
+from barnabas.simulation.world import World
 from barnabas.testing.scripted_broker import CLOSE, Closing, Script, ScriptedBroker
 from barnabas.wire.messages.describe_cluster import DescribeClusterRequest
 from barnabas.wire.messages.metadata import (
@@ -33,6 +36,9 @@ def ask(name: object) -> MetadataRequest:
 def asked_for(broker: ScriptedBroker) -> list[str]:
     """Return the names that the broker was asked for, in order."""
     return [request.message.topics[0].name for request in broker.asked(MetadataRequest)]  # type: ignore[attr-defined]
+
+
+HERE = Address(DRIVER, 9092)
 
 
 class Answers:
@@ -61,14 +67,15 @@ def talk(
     **options: Any,
 ) -> Any:
     async def conversation() -> Any:
-        async with ScriptedBroker(script) as broker:
+        async with ScriptedBroker(script, address=HERE) as broker:
             connection = await Connection.open(broker.address, client_id="test", **options)
             try:
                 return await client(connection, broker)
             finally:
                 connection.close()
 
-    return asyncio.run(conversation())
+    with World(seed=1) as world:
+        return world.run(conversation(), until=60)
 
 
 def test_answers_come_in_order_and_never_before_submit_returns() -> None:
