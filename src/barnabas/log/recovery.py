@@ -349,9 +349,13 @@ class Recovery:
         """Bring the producer state to an offset, from where it is or from a snapshot."""
         if self._producers_end == offset:
             return
-        self._work.batches += rebuild_producers(
-            self._files, self._directory, self._producers, self._segments, offset
-        )
+        try:
+            self._work.batches += rebuild_producers(
+                self._files, self._directory, self._producers, self._segments, offset
+            )
+        except CorruptRecordError as failure:
+            # What lies below the recovery point is not cut; readers are told when they come to it.
+            self._work.flaws.append(f"producers are known only in part: {failure}")
         self._producers_end = offset
 
     def _load_producers(self, end: int) -> None:

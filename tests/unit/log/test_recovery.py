@@ -10,7 +10,9 @@ from barnabas.log.directory import LogDirectory
 from barnabas.log.file_pool import FilePool
 from barnabas.log.producer_snapshot import snapshot_path
 from barnabas.log.segment import INDEX, TIME_INDEX, TRANSACTION_INDEX
+from barnabas.model.errors import CorruptRecordError
 from barnabas.model.ids import TopicPartition
+from barnabas.records.batch import read_headers
 from barnabas.records.builder import build_batch
 from barnabas.records.control import ControlType, build_control_batch
 from barnabas.simulation.disk import SimulatedDisk
@@ -161,6 +163,31 @@ def test_lost_snapshots_are_replaced_by_replay(open_log, batch, disk, damage):
             disk.write(path, damage)
     again = open_log(segment_bytes=400)
     assert [b.last_sequence for b in again.producers.get(7).batches] == [15, 16, 17, 18, 19]
+
+
+def test_a_damaged_batch_among_those_to_replay_keeps_no_log_from_opening(
+    open_log, batch, disk, caplog
+):
+    """Without a snapshot the producers of the batches behind it are not known: no more is lost."""
+    log = open_log(segment_bytes=400)
+    fill(log, batch, 12, producer_id=7, producer_epoch=0)
+    bases = [segment.base_offset for segment in log.segments]
+    log.close(NOW)
+    for name in disk.list(log.directory):
+        if name.endswith(".snapshot"):
+            disk.unlink(f"{log.directory}/{name}")
+    file = disk.open(f"{log.directory}/{bases[1]:020d}.log")
+    file.pwrite(b"\x07", 16)  # no magic of a batch
+    file.close()
+    again = open_log(segment_bytes=400)
+    assert (again.log_end_offset, len(again.segments)) == (12, len(bases))
+    assert again.producers.get(7).last_sequence == bases[1] - 1
+    assert "known only in part" in caplog.text
+    piece = again.read(bases[2], 1)
+    assert read_headers(piece.read())[0].base_offset == bases[2]
+    piece.release()
+    with pytest.raises(CorruptRecordError):
+        again.read(bases[1], 1)
 
 
 def test_a_clean_start_restores_the_window_of_one_batch(open_log, batch):
