@@ -138,17 +138,12 @@ class AIOKafkaProducer:
         if headers is not None and not isinstance(headers, list | tuple):
             headers = list(headers)
         arguments: Arguments = (topic, value, key, headers, partition, timestamp_ms)
-        preparation = core.preparation
-        if not preparation.trivial:
-            arguments = preparation.intercept(arguments)
-            if preparation.asks_partitioner and not core.accumulator.partition_count(arguments[0]):
-                await core.topics.know(arguments[0], self._options.max_block_ms)
-            arguments = preparation.serialize(arguments)
-        taken = core.accumulator.append(*arguments)
-        if not isinstance(taken, RecordFuture):
-            taken = await self._append_later(core, taken, arguments)
-        if not preparation.trivial:
-            preparation.follow(taken)
+        if not core.preparation.trivial:
+            taken = await self._prepare_and_append(core, arguments)
+        else:
+            taken = core.accumulator.append(*arguments)
+            if not isinstance(taken, RecordFuture):
+                taken = await self._append_later(core, taken, arguments)
         assert self._loop is not None
         outcome: asyncio.Future[RecordMetadata] = taken.resolve(self._loop.create_future())
         return outcome
@@ -336,6 +331,23 @@ class AIOKafkaProducer:
         if transacting is None:
             raise IllegalOperation("transactions need the option transactional_id")
         return transacting
+
+    async def _prepare_and_append(self, core: ProducerCore, arguments: Arguments) -> RecordFuture:
+        """Queue a record that is intercepted, serialized or partitioned by code of the user's."""
+        preparation = core.preparation
+        arguments = preparation.intercept(arguments)
+        try:
+            if preparation.asks_partitioner and not core.accumulator.partition_count(arguments[0]):
+                await core.topics.know(arguments[0], self._options.max_block_ms)
+            arguments = preparation.serialize(arguments)
+            taken = core.accumulator.append(*arguments)
+            if not isinstance(taken, RecordFuture):
+                taken = await self._append_later(core, taken, arguments)
+        except Exception as failure:
+            preparation.refused(failure)
+            raise
+        preparation.follow(taken)
+        return taken
 
     async def _append_later(
         self, core: ProducerCore, refusal: int, arguments: Arguments

@@ -19,6 +19,7 @@ from barnabas.errors import (
     IllegalOperation,
     IllegalStateError,
     KafkaTimeoutError,
+    MessageSizeTooLargeError,
     NoBrokersAvailable,
     ProducerClosed,
     TransactionAbortedError,
@@ -42,7 +43,7 @@ def topic() -> str:
 
 
 def run(cluster: Cluster, topic: str, scenario: Scenario) -> None:
-    asyncio.run(asyncio.wait_for(scenario(cluster.bootstrap, topic), 30))
+    asyncio.run(asyncio.wait_for(scenario(cluster.bootstrap, topic), 60))
 
 
 def read(cluster: Cluster, topic: str, count: int, **options: Any) -> list[bytes]:
@@ -50,7 +51,7 @@ def read(cluster: Cluster, topic: str, count: int, **options: Any) -> list[bytes
     partitions = consumer.list_topics(topic, 10).topics[topic].partitions
     consumer.assign([Place(topic, number, 0) for number in partitions])
     found: list[bytes] = []
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while len(found) < count and time.monotonic() < deadline:
         found += [record.value() for record in consumer.consume(count - len(found), 0.2)]
     consumer.close()
@@ -147,6 +148,34 @@ def test_many_are_awaited_and_serialized(cluster: Cluster, topic: str) -> None:
 
     run(cluster, topic, scenario)
     assert sorted(read(cluster, topic, 10)) == sorted(b"%d" % n for n in [*range(9), 1])
+
+
+def test_interceptors_hear_of_every_record(cluster: Cluster, topic: str) -> None:
+    """Also of one that could not be serialized, or is too large."""
+    heard: list[Any] = []
+
+    class Ears:
+        def on_send(self, record: Any) -> None:
+            heard.append(record.value)
+
+        def on_acknowledgement(self, metadata: Any, failure: Any) -> None:
+            heard.append(type(failure) if metadata is None else metadata.offset)
+
+    async def scenario(bootstrap: str, topic: str) -> None:
+        async with AIOKafkaProducer(
+            bootstrap_servers=bootstrap,
+            interceptors=[Ears()],
+            value_serializer=str.encode,
+            max_request_size=100_000,
+        ) as producer:
+            await producer.send_and_wait(topic, "one", partition=0)
+            with pytest.raises(TypeError):
+                await producer.send(topic, b"no text", partition=0)
+            with pytest.raises(MessageSizeTooLargeError):
+                await producer.send(topic, "x" * 200_000, partition=0)
+
+    run(cluster, topic, scenario)
+    assert heard == ["one", 0, b"no text", TypeError, "x" * 200_000, MessageSizeTooLargeError]
 
 
 def test_cancelling_the_future_does_not_stop_the_record(cluster: Cluster, topic: str) -> None:
