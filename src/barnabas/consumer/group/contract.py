@@ -134,9 +134,6 @@ class Membership(Protocol):
     def topics_followed(self) -> Iterable[str] | None:
         """Return the topics whose metadata the membership needs, beside the user's; None: all."""
 
-    async def leave(self, reason: str) -> None:
-        """Give everything back (callbacks run) and leave the group: the user unsubscribes."""
-
     async def ensure_active(self, timeout_ms: float) -> bool:
         """Do what the group waits for: run callbacks, (re)join, take the assignment.
 

@@ -381,13 +381,6 @@ class GroupMember(ABC):
 
     # -- the end
 
-    async def leave(self, reason: str) -> None:
-        """Give everything back and leave the group."""
-        async with self._active:
-            await self._give_back(commit=True, limit_ms=REVOKE_COMMIT_MS)
-            await self._bounded(self._forget_group(reason), LEAVE_MS)
-            self._callbacks.raise_failure()
-
     async def close(
         self, *, commit: bool = True, leave: bool = True, timeout_ms: float | None = None
     ) -> None:

@@ -78,9 +78,6 @@ class NoMembership:
         """Return nothing beside the user's topics; all topics for a pattern."""
         return None if self._subscription.mode is Mode.PATTERN else ()
 
-    async def leave(self, reason: str) -> None:
-        """There is nothing to leave."""
-
     async def ensure_active(self, timeout_ms: float) -> bool:
         """Have all partitions of the topics; False as long as none of the topics is known."""
         if not self.needs_attention:

@@ -133,7 +133,9 @@ def test_a_broker_of_the_0_10_era_is_enough() -> None:
         assert set(group.subscription.assigned) == {T0, T1}
         await asyncio.sleep(0.35)
         assert len(group.sent(HeartbeatRequest)) == 3
-        await member.leave("enough")
+        group.subscription.unsubscribe()
+        member.subscription_changed()
+        await asyncio.sleep(0.1)
         assert [each.member_id for each in group.sent(LeaveGroupRequest)] == [MEMBER]
 
     play(scenario, versions=versions)
