@@ -105,11 +105,11 @@ async def test_ten_thousand_nodes_load_in_milliseconds(tmp_path: Path):
     await one.multi([Create("/n"), *(Create(f"/n/{i}", b"x" * 100) for i in range(10_000))])
     await one.close()
     two = EmbeddedCoordination(EmbeddedStore(path))
-    began = time.perf_counter()
+    began = time.process_time()  # of all threads: others' use of the machine does not count
     await two.start()
-    took_ms = (time.perf_counter() - began) * 1000
+    took_ms = (time.process_time() - began) * 1000
     assert (await two.exists("/n")).num_children == 10_000
-    # About 40 ms on a slow core; the bound only catches a change of kind, on a loaded machine too.
+    # About 40 ms on a slow core; the bound only catches a change of kind.
     assert took_ms < 1000
     await two.close()
 
