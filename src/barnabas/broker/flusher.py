@@ -36,6 +36,7 @@ class Flusher:
         self._on_failed = on_failed
         self._wanted: dict[Partition, int | None] = {}  # up to which offset; None: the log's end
         self._round: asyncio.Task[None] | None = None
+        self._abandoned = False
 
     def request(self, partition: Partition) -> None:
         """Have a partition flushed to its end in the next round."""
@@ -52,11 +53,12 @@ class Flusher:
         self._wanted.pop(partition, None)
 
     def _begin(self) -> None:
-        if self._round is None:
+        if self._round is None and not self._abandoned:
             self._round = asyncio.get_running_loop().create_task(self._run())
 
     async def abandon(self) -> None:
-        """Break off the present round; what is being flushed ends first."""
+        """Break off the present round, and begin no other; what is being flushed ends first."""
+        self._abandoned = True
         if self._round is not None:
             self._round.cancel()
             await asyncio.gather(self._round, return_exceptions=True)

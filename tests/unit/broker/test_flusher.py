@@ -237,6 +237,10 @@ def test_abandoned_rounds_end(make: Callable[..., Partition]) -> None:
             await ending
             assert partition.log.recovery_point == 1
             assert [segment.file.pins for segment in partition.log.segments] == [0]
+            append(partition)  # by a client that is not disconnected yet
+            flusher.request(partition)
+            await flusher.drain()
+            assert partition.log.recovery_point == 1
         partition.log.release()
 
     asyncio.run(story())
