@@ -12,6 +12,7 @@ import logging
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, cast
 
+from barnabas.broker.down_conversion import read_converted
 from barnabas.broker.fetch_sessions import LOOK_MS, Fetching, FetchItem
 from barnabas.broker.new_leader import MISLED, leader_of, places_of
 from barnabas.broker.read_replica import RACK_AWARE, preferred_replica
@@ -24,8 +25,6 @@ from barnabas.model.errors import (
     StorageError,
 )
 from barnabas.model.ids import Uuid
-from barnabas.records.batch import read_headers
-from barnabas.records.legacy import down_convert
 from barnabas.replication.follower import Follower
 from barnabas.replication.partition import READ_COMMITTED, Partition
 from barnabas.security.authorizer import CLUSTER_NAME, Operation, ResourceType
@@ -47,6 +46,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("barnabas.fetch")
 
+FIRST_TIMED_VERSION = 2
+FIRST_BOUNDED_VERSION = 3
 FIRST_UNCONVERTED_VERSION = 4
 FIRST_FOLLOWER_READ_VERSION = 11
 FIRST_ZSTD_VERSION = 10
@@ -386,7 +387,10 @@ class _Fetch(DelayedOperation):
         if version < FIRST_ZSTD_VERSION and log.options.compression_type == "zstd":
             raise RequestError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
         if version < FIRST_UNCONVERTED_VERSION:
-            result.records = self._converted(partition, offset, end, limit, at_least_one)
+            # Before v3 every partition was bounded for itself: there each gives at least a batch.
+            at_least_one = at_least_one or version < FIRST_BOUNDED_VERSION
+            magic = 0 if version < FIRST_TIMED_VERSION else 1
+            result.records = read_converted(log, offset, end, limit, magic, at_least_one)
             return
         piece = log.read(offset, limit, max_offset=end, at_least_one=at_least_one)
         # The codec takes whatever has a length; the connection sends it from its file.
@@ -406,37 +410,6 @@ class _Fetch(DelayedOperation):
         finally:
             if result.records is not as_it_is:
                 piece.release()
-
-    def _converted(
-        self, partition: Partition, offset: int, end: int, limit: int, at_least_one: bool
-    ) -> bytes:
-        """Read in an old format; batches with nothing for old readers are passed over.
-
-        v0-v2 bound every partition for itself: there each one returns at least a batch.
-        """
-        log = partition.log
-        if not log.options.message_downconversion_enable:
-            raise RequestError(ErrorCode.UNSUPPORTED_VERSION)
-        magic = 0 if self._request.version < 2 else 1
-        at_least_one = at_least_one or self._request.version < 3
-        position = offset
-        while position < end:
-            piece = log.read(position, limit, max_offset=end, at_least_one=at_least_one)
-            try:
-                data = piece.read()
-            finally:
-                piece.release()
-            headers = read_headers(data)
-            if not headers:
-                break
-            try:
-                messages = down_convert(data, magic, from_offset=offset)
-            except CorruptRecordError as corrupt:
-                raise RequestError(corrupt.code, str(corrupt)) from corrupt
-            if messages:
-                return messages
-            position = headers[-1].last_offset + 1
-        return b""
 
     def _partition(self, item: FetchItem) -> Partition:
         broker = self._broker

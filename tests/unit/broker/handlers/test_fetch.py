@@ -213,6 +213,19 @@ def test_old_formats(wire: Wire, topic: str, version: int, magic: int, codec: st
     assert [(m.offset, m.value) for m in messages] == [(1, b"b"), (2, b"c")]
 
 
+@pytest.mark.parametrize("version", range(4))
+def test_old_formats_can_be_forbidden(
+    wire: Wire, new_name: Callable[[], str], version: int
+) -> None:
+    """message.downconversion.enable=false: old readers are told, new ones are served."""
+    create_topic(wire, name := new_name(), configs={"message.downconversion.enable": "false"})
+    assert fetch(wire, name, version=version).error_code == 0, "there is nothing to convert"
+    assert produce(wire, name, batch_of(["x"])).error_code == 0
+    refused = fetch(wire, name, version=version)
+    assert (refused.error_code, refused.records) == (ErrorCode.UNSUPPORTED_VERSION, b"")
+    assert values_of(fetch(wire, name, version=4)) == [b"x"]
+
+
 def test_zstd_is_not_sent_to_old_versions(wire: Wire, new_name: Callable[[], str]) -> None:
     """A topic whose codec is zstd tells consumers that cannot know it."""
     create_topic(wire, name := new_name(), configs={"compression.type": "zstd"})

@@ -1,0 +1,35 @@
+"""Reading for clients that know the old message formats alone."""
+
+from __future__ import annotations
+
+from barnabas.log.partition_log import PartitionLog
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import RequestError
+from barnabas.records.batch import read_headers
+from barnabas.records.legacy import down_convert
+
+
+def read_converted(
+    log: PartitionLog, offset: int, end: int, limit: int, magic: int, at_least_one: bool
+) -> bytes:
+    """Read from an offset in an old format; batches with nothing for old readers are passed over.
+
+    Raise UNSUPPORTED_VERSION where `message.downconversion.enable` forbids it.
+    """
+    if not log.options.message_downconversion_enable:
+        raise RequestError(ErrorCode.UNSUPPORTED_VERSION)
+    position = offset
+    while position < end:
+        piece = log.read(position, limit, max_offset=end, at_least_one=at_least_one)
+        try:
+            data = piece.read()
+        finally:
+            piece.release()
+        headers = read_headers(data)
+        if not headers:
+            break
+        messages = down_convert(data, magic, from_offset=offset)
+        if messages:
+            return messages
+        position = headers[-1].last_offset + 1
+    return b""
