@@ -365,7 +365,7 @@ class ConsumerCore:
     def _commit_before_change(self) -> None:
         consumed = self.subscription.all_consumed()
         if self.options.group_id is not None and self.options.enable_auto_commit and consumed:
-            self.membership.commit_soon(consumed)
+            self.membership.commit_parting(consumed)
 
     async def commit(
         self,

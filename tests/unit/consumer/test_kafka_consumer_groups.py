@@ -184,6 +184,20 @@ def test_a_fork_is_refused(consumer: Callable[..., KafkaConsumer], topic: Topic)
     assert read(reader, 4) == [1, 2, 3, 4]
 
 
+def test_what_was_read_is_committed_when_the_consumer_unsubscribes(
+    consumer: Callable[..., KafkaConsumer], topic: Topic
+) -> None:
+    partition = TopicPartition(topic(records=5), 0)
+    reader = consumer(partition.topic, group_id="g-parting", auto_commit_interval_ms=100_000)
+    assert read(reader, 5) == [0, 1, 2, 3, 4]
+    reader.unsubscribe()
+    deadline = time.monotonic() + 60
+    while reader.committed(partition) is None and time.monotonic() < deadline:
+        pass
+    assert reader.committed(partition) == 5
+    assert reader.health()["group"]["commits_failed"] == 0
+
+
 def test_control_c(consumer: Callable[..., KafkaConsumer], topic: Topic) -> None:
     """Ctrl-C ends a poll that waits, at once, and the consumer can be used again."""
     reader = consumer(topic())

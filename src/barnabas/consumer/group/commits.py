@@ -67,6 +67,8 @@ class _Commit:
     offsets: Offsets
     deadline: float
     done: asyncio.Future[None]
+    sender: Identity | None
+    """In whose name; None: of whoever the member is when it is sent."""
 
 
 class Commits:
@@ -109,10 +111,15 @@ class Commits:
         if self._subscription.interceptors:
             await self._invoke(self._subscription.interceptors.on_commit, offsets)
 
-    def commit_soon(self, offsets: Offsets, callback: CommitCallback | None = None) -> None:
+    def commit_soon(
+        self,
+        offsets: Offsets,
+        callback: CommitCallback | None = None,
+        sender: Identity | None = None,
+    ) -> None:
         """Commit; the callback is run by `run_callbacks`."""
         callback = callback or self._settings.commit_callback
-        done = self._enqueue(dict(offsets), self._settings.default_timeout_ms)
+        done = self._enqueue(dict(offsets), self._settings.default_timeout_ms, sender)
 
         def note(done: asyncio.Future[None]) -> None:
             failure = None if done.cancelled() else done.exception()
@@ -230,10 +237,12 @@ class Commits:
 
     # -- inside
 
-    def _enqueue(self, offsets: Offsets, timeout_ms: float) -> asyncio.Future[None]:
+    def _enqueue(
+        self, offsets: Offsets, timeout_ms: float, sender: Identity | None = None
+    ) -> asyncio.Future[None]:
         _check(offsets)
         loop = asyncio.get_running_loop()
-        commit = _Commit(offsets, loop.time() + timeout_ms / 1000, loop.create_future())
+        commit = _Commit(offsets, loop.time() + timeout_ms / 1000, loop.create_future(), sender)
         # Where nobody awaits the commit, nobody looks at its failure but our own callbacks.
         commit.done.add_done_callback(lambda done: done.cancelled() or done.exception())
         self._queue.append(commit)
@@ -259,10 +268,11 @@ class Commits:
 
     async def _send(self, batch: list[_Commit]) -> None:
         """Send commits as one; if that fails, each by itself, so that none hears of another's."""
-        if len(batch) > 1:
+        sender = batch[0].sender
+        if len(batch) > 1 and all(commit.sender == sender for commit in batch):
             together = {place: wanted for each in batch for place, wanted in each.offsets.items()}
             try:
-                await self._send_one(together, min(commit.deadline for commit in batch))
+                await self._send_one(together, min(commit.deadline for commit in batch), sender)
             except BarnabasError:
                 pass  # whose fault it was shows below
             else:
@@ -271,7 +281,7 @@ class Commits:
                 return
         for commit in batch:
             try:
-                await self._send_one(commit.offsets, commit.deadline)
+                await self._send_one(commit.offsets, commit.deadline, commit.sender)
             except BarnabasError as failure:
                 self._end(commit, failure)
             else:
@@ -287,11 +297,11 @@ class Commits:
             self.failed_count += 1
             commit.done.set_exception(failure)
 
-    async def _send_one(self, offsets: Offsets, deadline: float) -> None:
+    async def _send_one(self, offsets: Offsets, deadline: float, given: Identity | None) -> None:
         left = dict(offsets)
 
         async def ask(connection: Connection) -> bool | None:
-            sender = self._committer.identity()
+            sender = given or self._committer.identity()
             version = _version(connection, OffsetCommitRequest, sender)
             request = commit_request(sender, left, version)
             errors = commit_errors(await connection.send(request, version=version))
@@ -299,7 +309,8 @@ class Commits:
                 del left[place]
             return None if self._needs_retry(COMMIT, errors.values(), sender, errors) else True
 
-        self._committer.identity()  # refuses before the coordinator is looked for
+        if given is None:
+            self._committer.identity()  # refuses before the coordinator is looked for
         await self._persist(ask, deadline, f"committing offsets {_shown(offsets)}")
 
     def _needs_retry(

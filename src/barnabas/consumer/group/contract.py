@@ -152,6 +152,9 @@ class Membership(Protocol):
     def commit_soon(self, offsets: Offsets, callback: CommitCallback | None = None) -> None:
         """Commit without waiting, in the order of calls; `callback` is run in a later poll."""
 
+    def commit_parting(self, offsets: Offsets) -> None:
+        """Commit without waiting before the user gives all partitions up, and the group with it."""
+
     async def committed(
         self, partitions: Iterable[TopicPartition], timeout_ms: float | None = None
     ) -> dict[TopicPartition, OffsetAndMetadata]:

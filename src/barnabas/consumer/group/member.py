@@ -197,7 +197,7 @@ class GroupMember(ABC):
         """Look at the subscription in the next poll; without one, leave in the background."""
         self._metadata_is_new = True
         if not self._subscription.by_group and not self._member.is_out:
-            farewell = self._bounded(self._forget_group("the consumer unsubscribed"), LEAVE_MS)
+            farewell = self._depart(self._forget_group("the consumer unsubscribed"))
             self._farewell = asyncio.get_running_loop().create_task(farewell, name="leaving")
         self._around.wake()
 
@@ -340,6 +340,11 @@ class GroupMember(ABC):
         """Commit in the background."""
         self._commits.commit_soon(offsets, callback)
 
+    def commit_parting(self, offsets: Offsets) -> None:
+        """Commit in the background, in the name that this member still has."""
+        if self._member.may_commit or not self._subscription.by_group:
+            self._commits.commit_soon(offsets, sender=self.identity())
+
     async def committed(
         self, partitions: Iterable[TopicPartition], timeout_ms: float | None = None
     ) -> dict[TopicPartition, OffsetAndMetadata]:
@@ -411,6 +416,15 @@ class GroupMember(ABC):
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             await self._commits.close()
+
+    async def _depart(self, farewell: Coroutine[Any, Any, None]) -> None:
+        """Leave when what was committed on parting is through: a group takes it from members."""
+        try:
+            await self._bounded(self._commits.settle(), LEAVE_MS)
+        except BaseException:
+            farewell.close()
+            raise
+        await self._bounded(farewell, LEAVE_MS)
 
     async def _bounded(self, work: Coroutine[Any, Any, None], limit_ms: float) -> None:
         """Do something on the way out, for a while; what fails is logged, the group notices."""

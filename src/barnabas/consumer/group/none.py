@@ -126,6 +126,9 @@ class NoMembership:
         """Refuse: there is no group to commit for."""
         _refuse("commit")
 
+    def commit_parting(self, offsets: Offsets) -> None:
+        """Nothing is committed."""
+
     async def committed(
         self, partitions: Iterable[TopicPartition], timeout_ms: float | None = None
     ) -> dict[TopicPartition, OffsetAndMetadata]:

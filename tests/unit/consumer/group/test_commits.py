@@ -21,6 +21,7 @@ from barnabas.testing.scripted_broker import CLOSE
 from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from barnabas.wire.messages.join_group import JoinGroupRequest
+from barnabas.wire.messages.leave_group import LeaveGroupRequest
 from barnabas.wire.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitResponse,
@@ -256,6 +257,30 @@ def test_a_commit_that_is_wrong_does_not_spoil_others_that_went_with_it() -> Non
         await member.ensure_active(0)
         assert failures[0] is None
         assert isinstance(failures[1], OffsetMetadataTooLargeError)
+
+    play(scenario)
+
+
+def test_a_commit_on_parting_is_in_the_name_of_the_member_that_goes() -> None:
+    """It reaches the group before the member leaves, also when it has to be repeated."""
+
+    async def scenario(group: ScriptedGroup, member: Any) -> None:
+        await member.ensure_active(5000)
+        group.answers[OffsetCommitRequest] = [
+            group.refuse_commit(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        ]
+        member.commit_soon({T1: at(3)})
+        member.commit_parting({T0: at(5)})
+        group.subscription.unsubscribe()
+        member.subscription_changed()
+        await asyncio.sleep(1)
+        kinds = [OffsetCommitRequest, LeaveGroupRequest]
+        assert group.broker is not None
+        heard = [each.message for each in group.broker.requests if type(each.message) in kinds]
+        assert [type(each) for each in heard][-2:] == kinds
+        last = heard[-2]
+        assert (last.generation_id_or_member_epoch, last.member_id) == (1, MEMBER)  # type: ignore[attr-defined]
+        assert committed(group)[-1] == {0: 5}
 
     play(scenario)
 
