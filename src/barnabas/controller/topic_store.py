@@ -173,6 +173,7 @@ class TopicStore:
         assignment: Mapping[int, Sequence[int]],
     ) -> dict[int, tuple[int, ...]]:
         brokers = sorted(self._cluster.brokers)
+        factor = len(node.replicas[0])
         if assignment:
             if len(assignment) != count - present:
                 raise RequestError(
@@ -180,12 +181,18 @@ class TopicStore:
                     f"{len(assignment)} assignments for {count - present} new partitions",
                 )
             check_assignment(assignment, brokers, present)
+            given = len(next(iter(assignment.values())))
+            if given != factor:
+                raise RequestError(
+                    ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                    f"new partitions with {given} replicas; those that there are have {factor}",
+                )
             return {number: tuple(replicas) for number, replicas in assignment.items()}
+        check_counts(count, factor, len(brokers))
         first = node.replicas[0][0]
         start = brokers.index(first) if first in brokers else 0
-        width = min(len(node.replicas[0]), len(brokers))
         racks = _racks(self._cluster.brokers)
-        return assign_replicas(racks, range(present, count), width, start=start, shift=start)
+        return assign_replicas(racks, range(present, count), factor, start=start, shift=start)
 
     async def is_gone(self, name: str) -> bool:
         """Tell whether there is no such topic, or its deletion was asked for."""

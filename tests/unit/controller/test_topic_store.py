@@ -219,6 +219,21 @@ def test_extension() -> None:
     asyncio.run(story())
 
 
+def test_new_partitions_have_no_fewer_replicas_than_the_old_ones() -> None:
+    """While a broker is away they wait, instead of being less safe than the topic promises."""
+
+    async def story() -> None:
+        desk = await Desk.open()
+        await desk.store.create([NewTopic("t", 1, 3)])
+        del desk.cluster.brokers[2]
+        with pytest.raises(RequestError, match="3 is larger than the 2 live brokers") as refusal:
+            await desk.store.extend("t", 2, {}, dry_run=False)
+        assert refusal.value.code is ErrorCode.INVALID_REPLICATION_FACTOR
+        assert len((await desk.assignment("t")).replicas) == 1
+
+    asyncio.run(story())
+
+
 @pytest.mark.parametrize(
     ("topic", "count", "assignment", "code"),
     [
@@ -228,6 +243,7 @@ def test_extension() -> None:
         ("t", 4, {2: [1]}, ErrorCode.INVALID_REPLICA_ASSIGNMENT),
         ("t", 3, {2: [9]}, ErrorCode.INVALID_REPLICA_ASSIGNMENT),
         ("t", 3, {5: [1]}, ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        ("t", 3, {2: [1, 2]}, ErrorCode.INVALID_REPLICA_ASSIGNMENT),
         ("nowhere", 3, {}, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
         ("../ids", 3, {}, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
         ("moving", 2, {}, ErrorCode.REASSIGNMENT_IN_PROGRESS),
