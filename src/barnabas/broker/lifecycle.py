@@ -284,7 +284,7 @@ class Lifecycle:
         await broker.transactions.markers.stop()
         broker.alarm.stop()
         broker.log_failures.stop()
-        broker.relocations.abandon()
+        await broker.relocations.stop()
         await broker.cleaning.stop()
         await broker.housekeeping.abandon()
         await broker.flusher.abandon()

@@ -93,14 +93,10 @@ class Relocations:
         for key in [key for key, move in self.under_way.items() if move.target_path == path]:
             self.cancel(key)
 
-    def abandon(self) -> None:
-        """Give up all moves without waiting, as a crash would."""
-        for key in list(self.under_way):
-            self.cancel(key)
-
     async def stop(self) -> None:
         """Give up all moves and wait until nothing of them runs."""
-        self.abandon()
+        for key in list(self.under_way):
+            self.cancel(key)
         while self._tasks:
             await asyncio.wait(self._tasks)
 

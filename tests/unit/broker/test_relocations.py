@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from tests.unit.broker.serving import (
     wait_for,
 )
 
+from barnabas.log.files import DiskFiles
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.ids import TopicPartition
 from barnabas.records.batch import iterate, read_headers
@@ -154,6 +156,38 @@ def test_a_slow_move_is_shown_and_can_be_taken_back(serving: Serving, tmp_path: 
     assert f"{source}/t-0" in only_directories(tmp_path)
     serving.start()
     wait_for(lambda: only_directories(tmp_path) == [f"{source}/t-0"], "the copy is removed")
+
+
+def test_killed_in_the_middle(tmp_path: Path) -> None:
+    """The thread that copies ends before the kill does; the next start removes what it made."""
+
+    class Slow(DiskFiles):
+        begun, gate = threading.Event(), threading.Event()
+
+        def flush_file(self, path: str) -> bool:
+            if "-future" in path:
+                self.begun.set()
+                assert self.gate.wait(60)
+            return super().flush_file(path)
+
+    disk = Slow()
+    options = {"log.dirs": f"{tmp_path / 'a'},{tmp_path / 'b'}", "log.flush.interval.messages": 1}
+    with Serving(tmp_path, options, files=disk) as serving:
+        with serving.connect() as wire:
+            create_topic(wire, "t")
+            assert produce(wire, "t", batch_of(["kept"]), acks=-1).error_code == 0
+        source = where(serving)
+        target = "b" if source == "a" else "a"
+        assert move(serving, tmp_path / target) == 0
+        assert disk.begun.wait(60)
+        serving.broker.loop.call_soon_threadsafe(
+            serving.broker.loop.call_later, 0.01, disk.gate.set
+        )
+        serving.kill()
+        assert disk.gate.is_set()
+        serving.start()
+        wait_for(lambda: only_directories(tmp_path) == [f"{source}/t-0"], "the copy is removed")
+        assert read_values(serving, 1) == [b"kept"]
 
 
 def test_refusals(serving: Serving, tmp_path: Path) -> None:
