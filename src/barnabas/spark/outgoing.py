@@ -49,6 +49,8 @@ class Outgoing:
 
     def parts(self, batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
         """Yield the rows of a batch, topic by topic."""
+        if "headers" in self._columns:
+            _check_headers(batch.column("headers"))
         if self._topic is not None:
             yield self._topic, batch.select(self._columns)
             return
@@ -62,6 +64,15 @@ class Outgoing:
         for name in names:
             part = batch if len(names) == 1 else batch.filter(pc.equal(topics, name))
             yield name, part.select(self._columns)
+
+
+def _check_headers(headers: Any) -> None:
+    pairs = headers.flatten()
+    if pairs.null_count or pairs.field("key").null_count:
+        raise InvalidValueError(
+            "a header of a row is null, or its key is: a header must have a key; its value may be "
+            "null, and so may all headers of a row"
+        )
 
 
 def _checks() -> dict[str, Any]:

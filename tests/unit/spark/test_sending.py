@@ -147,6 +147,28 @@ def test_a_row_without_a_topic_is_named() -> None:
 
 
 @pytest.mark.parametrize(
+    ("headers", "right"),
+    [
+        ([{"key": "h", "value": None}], True),
+        ([], True),
+        (None, True),
+        ([{"key": None, "value": b"x"}], False),
+        ([None], False),
+    ],
+)
+def test_a_header_must_have_a_key(headers: Any, right: bool) -> None:
+    kind = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+    batch = pa.RecordBatch.from_pydict({"value": ["1"], "headers": pa.array([headers], kind)})
+    outgoing = Outgoing(batch.schema, "t")
+    if right:
+        [(_, part)] = outgoing.parts(batch)
+        assert part.num_rows == 1
+        return
+    with pytest.raises(InvalidValueError, match="a header must have a key"):
+        list(outgoing.parts(batch))
+
+
+@pytest.mark.parametrize(
     ("columns", "message"),
     [
         ({"key": pa.string()}, "needs a column value; the rows have key"),
