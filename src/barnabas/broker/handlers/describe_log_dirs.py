@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from barnabas.model.error_codes import ErrorCode
-from barnabas.model.errors import RequestError
+from barnabas.model.errors import RequestError, StorageError
 from barnabas.security.authorizer import CLUSTER_NAME, Operation, ResourceType
 from barnabas.wire.messages.describe_log_dirs import (
     DescribeLogDirsPartition,
@@ -19,6 +20,8 @@ from barnabas.wire.messages.describe_log_dirs import (
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
     from barnabas.broker.request import Request
+
+logger = logging.getLogger("barnabas.log_dirs")
 
 
 def handle(broker: Broker, request: Request[DescribeLogDirsRequest]) -> DescribeLogDirsResponse:
@@ -49,6 +52,11 @@ def refuse(
 def _directory(
     broker: Broker, path: str, wanted: set[tuple[str, int]] | None
 ) -> DescribeLogDirsResult:
+    try:
+        total_bytes, usable_bytes = broker.logs.space(path)
+    except StorageError as failure:
+        logger.error("cannot describe %s: %s", path, failure)
+        return DescribeLogDirsResult(log_dir=path, error_code=ErrorCode.KAFKA_STORAGE_ERROR)
     topics: dict[str, list[DescribeLogDirsPartition]] = defaultdict(list)
     for key, partition in broker.partitions.items():
         if wanted is not None and key not in wanted:
@@ -73,7 +81,6 @@ def _directory(
                     is_future_key=True,
                 )
             )
-    total_bytes, usable_bytes = broker.logs.space(path)
     return DescribeLogDirsResult(
         log_dir=path,
         topics=[DescribeLogDirsTopic(name=name, partitions=topics[name]) for name in topics],

@@ -18,7 +18,9 @@ from tests.unit.broker.serving import (
     values_of,
 )
 
+from barnabas.log.files import DiskFiles
 from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import StorageError
 from barnabas.records.builder import build_batch
 from barnabas.wire.messages.delete_records import (
     DeleteRecordsPartition,
@@ -139,23 +141,23 @@ def test_errors(wire: Wire, topic: str) -> None:
     assert [each.error_code for each in response.topics[0].partitions] == [0, 42]
 
 
-def test_a_damaged_batch_is_told_of_its_partition_alone(serving: Serving, wire: Wire) -> None:
+def test_a_damaged_batch_is_told_of_its_partition_alone(tmp_path: Path) -> None:
     """The others of the same request are answered."""
-    for name in ("damaged", "whole"):
-        create_topic(wire, name)
-        assert produce(wire, name, batch_of(["a" * 100], codec="gzip")).error_code == 0
-    log = serving.broker.partitions["damaged", 0].log
-    file = Path(log.segments[-1].path(".log"))
-    data = file.read_bytes()
-    file.write_bytes(data[:61] + bytes(len(data) - 61))
-    wanted = ListOffsetsPartition(partition_index=0, timestamp=TIMESTAMP)
-    request = ListOffsetsRequest(
-        replica_id=-1,
-        topics=[ListOffsetsTopic(name=name, partitions=[wanted]) for name in ("damaged", "whole")],
-    )
-    damaged, whole = (topic.partitions[0] for topic in wire.ask(request, 9).topics)
-    assert (damaged.error_code, damaged.offset) == (ErrorCode.CORRUPT_MESSAGE, -1)
-    assert (whole.error_code, whole.offset) == (0, 0)
+    names = ("damaged", "whole")
+    with Serving(tmp_path) as serving, serving.connect() as wire:
+        for name in names:
+            create_topic(wire, name)
+            assert produce(wire, name, batch_of(["a" * 100], codec="gzip")).error_code == 0
+        file = Path(serving.broker.partitions["damaged", 0].log.segments[-1].path(".log"))
+        data = file.read_bytes()
+        file.write_bytes(data[:61] + bytes(len(data) - 61))
+        wanted = ListOffsetsPartition(partition_index=0, timestamp=TIMESTAMP)
+        topics = [ListOffsetsTopic(name=name, partitions=[wanted]) for name in names]
+        answer = wire.ask(ListOffsetsRequest(replica_id=-1, topics=topics), 9)
+        damaged, whole = (topic.partitions[0] for topic in answer.topics)
+        assert (damaged.error_code, damaged.offset) == (ErrorCode.CORRUPT_MESSAGE, -1)
+        assert (whole.error_code, whole.offset) == (0, 0)
+        serving.lines.clear()  # the log may have looked for the mistake in its indexes, and told
 
 
 def cut(wire: Wire, topic: str, offset: int, partition: int = 0) -> tuple[int, int]:
@@ -235,6 +237,25 @@ def test_log_dirs(serving: Serving, wire: Wire, topic: str) -> None:
     assert [(each.name, len(each.partitions)) for each in some.topics] == [(topic, 1)]
     (none,) = wire.ask(DescribeLogDirsRequest(topics=[]), 1).results
     assert none.topics == []
+
+
+def test_a_directory_that_cannot_be_described_is_told_among_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    good, bad = str(tmp_path / "good"), str(tmp_path / "bad")
+    space = DiskFiles.space
+
+    def fails(files: DiskFiles, path: str) -> tuple[int, int]:
+        if path == bad:
+            raise StorageError(f"cannot look at {path}")
+        return space(files, path)
+
+    with Serving(tmp_path, {"log.dirs": f"{good},{bad}"}) as serving, serving.connect() as wire:
+        monkeypatch.setattr(DiskFiles, "space", fails)
+        results = wire.ask(DescribeLogDirsRequest(topics=None), 4).results
+        codes = {result.log_dir: result.error_code for result in results}
+        assert codes == {good: 0, bad: ErrorCode.KAFKA_STORAGE_ERROR}
+        serving.expect_line(f"cannot describe {bad}")
 
 
 def test_cluster(serving: Serving, wire: Wire) -> None:
