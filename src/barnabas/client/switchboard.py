@@ -31,7 +31,7 @@ from barnabas.client.opening import Login
 from barnabas.client.retry import Backoff, Verdict, verdict
 from barnabas.client.traffic import Traffic, client_metrics
 from barnabas.model.error_codes import ErrorCode
-from barnabas.model.errors import BarnabasError, RequestError
+from barnabas.model.errors import BarnabasError, ConfigError, RequestError
 from barnabas.model.ids import TopicPartition
 from barnabas.model.request_errors import request_error
 from barnabas.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
@@ -79,6 +79,8 @@ class Switchboard:
         """Prepare to reach a cluster as the options of a client say."""
         from barnabas.client.security import login_of, socket_options_of, tls_of
 
+        if not options.bootstrap_servers:
+            raise ConfigError("bootstrap.servers is empty: name at least one broker (host:port)")
         random = random or random_module.Random()
         return cls(
             [parse_address(server) for server in options.bootstrap_servers],

@@ -302,12 +302,22 @@ class ConsumerCore:
                 return state.position
             left_ms = deadline_ms - self.now_ms()
             if left_ms <= 0:
-                failure = self._positions.failure
                 raise KafkaTimeoutError(
                     f"{partition} has no position after {timeout_ms:g} ms"
-                    + (f": {failure}" if failure is not None else "")
+                    + self._why_no_position(partition)
                 )
             await self.wait(min(left_ms, 1000))
+
+    def _why_no_position(self, partition: TopicPartition) -> str:
+        failure = self._positions.failure
+        if failure is not None:
+            return f": {failure}"
+        known = self.board.cluster.partitions_for(partition.topic)
+        if known is None:
+            return f": no topic {partition.topic!r} is known"
+        if partition.partition not in known:
+            return f": topic {partition.topic!r} has {len(known)} partitions"
+        return ""
 
     def seek(self, partition: TopicPartition, offset: int, leader_epoch: int = -1) -> None:
         """Go on from an offset."""

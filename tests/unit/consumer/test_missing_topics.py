@@ -9,8 +9,9 @@ import pytest
 from tests.unit.consumer.scripted import Scripted, simulate
 
 from barnabas.aio import AIOKafkaConsumer
-from barnabas.errors import TopicAuthorizationFailedError
+from barnabas.errors import KafkaTimeoutError, TopicAuthorizationFailedError
 from barnabas.model.error_codes import ErrorCode
+from barnabas.model.ids import TopicPartition
 
 QUICK: dict[str, Any] = {"auto_offset_reset": "earliest", "retry_backoff_ms": 5}
 
@@ -47,4 +48,23 @@ def test_a_topic_that_the_client_may_not_see_is_told() -> None:
                     await consumer.getone()
 
     with pytest.raises(TopicAuthorizationFailedError, match="topic 't'"):
+        simulate(story())
+
+
+@pytest.mark.parametrize(
+    ("place", "why"),
+    [
+        (TopicPartition("t", 9), "topic 't' has 1 partitions"),
+        (TopicPartition("u", 0), "no topic 'u' is known"),
+    ],
+)
+def test_a_position_in_a_partition_that_is_not_there(place: TopicPartition, why: str) -> None:
+    async def story() -> None:
+        async with Scripted() as brokers:
+            consumer = AIOKafkaConsumer(bootstrap_servers=brokers.bootstrap, **QUICK)
+            consumer.assign([place])
+            async with consumer:
+                await consumer._core.position(place, 500)
+
+    with pytest.raises(KafkaTimeoutError, match=f"has no position after 500 ms: {why}"):
         simulate(story())

@@ -223,6 +223,8 @@ class ProducerOptions(CommonOptions):
         asked_for = self.transactional_id is not None or (
             "enable.idempotence" in self.given and self.enable_idempotence
         )
+        if self.transactional_id == "":
+            raise ConfigError("transactional.id is empty: transactions need a name")
         if self.transactional_id is not None and not self.enable_idempotence:
             raise ConfigError("transactional.id needs enable.idempotence=true")
         if not self.enable_idempotence:

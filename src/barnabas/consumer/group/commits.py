@@ -224,13 +224,15 @@ class Commits:
             return {}
         limit_ms = self._settings.default_timeout_ms if timeout_ms is None else timeout_ms
 
-        async def ask(connection: Connection) -> dict[TopicPartition, OffsetAndMetadata] | None:
+        async def ask(
+            connection: Connection,
+        ) -> dict[TopicPartition, OffsetAndMetadata] | ErrorCode:
             reader = self._committer.reader()
             version = _version(connection, OffsetFetchRequest, reader)
             request = fetch_request(reader, wanted, self._settings.require_stable, version)
             answer = fetched(await connection.send(request, version=version), version)
             errors = [answer.error, *answer.errors.values()]
-            return None if self._needs_retry(FETCH, errors, reader) else dict(answer.offsets)
+            return self._passing(FETCH, errors, reader) or dict(answer.offsets)
 
         what = f"reading committed offsets of group {self._settings.group_id!r}"
         return await self._persist(ask, asyncio.get_running_loop().time() + limit_ms / 1000, what)
@@ -300,33 +302,33 @@ class Commits:
     async def _send_one(self, offsets: Offsets, deadline: float, given: Identity | None) -> None:
         left = dict(offsets)
 
-        async def ask(connection: Connection) -> bool | None:
+        async def ask(connection: Connection) -> bool | ErrorCode:
             sender = given or self._committer.identity()
             version = _version(connection, OffsetCommitRequest, sender)
             request = commit_request(sender, left, version)
             errors = commit_errors(await connection.send(request, version=version))
             for place in [place for place in left if place not in errors]:
                 del left[place]
-            return None if self._needs_retry(COMMIT, errors.values(), sender, errors) else True
+            return self._passing(COMMIT, errors.values(), sender, errors) or True
 
         if given is None:
             self._committer.identity()  # refuses before the coordinator is looked for
         await self._persist(ask, deadline, f"committing offsets {_shown(offsets)}")
 
-    def _needs_retry(
+    def _passing(
         self,
         table: Table,
         errors: Iterable[ErrorCode],
         sender: Identity,
         places: dict[TopicPartition, ErrorCode] | None = None,
-    ) -> bool:
-        """Tell whether the same is to be asked again; raise what no retry mends."""
-        needs_retry = False
+    ) -> ErrorCode | None:
+        """Return why the same is to be asked again, if so; raise what no retry mends."""
+        passing = None
         for code in dict.fromkeys(errors):
             cure = remedy(table, code)
             if cure is Remedy.NONE:
                 continue
-            needs_retry = True
+            passing = code
             if cure is Remedy.FIND:
                 self._coordinator.lost(f"it answered {code.name}")
             elif cure in (Remedy.REJOIN, Remedy.RESET, Remedy.FORGET):
@@ -336,7 +338,7 @@ class Commits:
             elif cure is Remedy.FAIL:
                 self._committer.refused(code, sender)
                 raise self._failure(code, places or {})
-        return needs_retry
+        return passing
 
     def _failure(self, code: ErrorCode, places: dict[TopicPartition, ErrorCode]) -> RequestError:
         concerned = sorted(str(place) for place, each in places.items() if each is code)
@@ -349,7 +351,7 @@ class Commits:
 
     async def _persist(
         self,
-        ask: Callable[[Connection], Awaitable[Result | None]],
+        ask: Callable[[Connection], Awaitable[Result | ErrorCode]],
         deadline: float,
         what: str,
     ) -> Result:
@@ -358,14 +360,15 @@ class Commits:
         began_s = loop.time()
         failures = 0
         last: BarnabasError | None = None
+        why: str | None = None
         try:
             async with asyncio.timeout_at(deadline):
                 while True:
                     try:
                         result = await ask(await self._coordinator.connection())
-                        if result is not None:
+                        if not isinstance(result, ErrorCode):
                             return result
-                        last = None
+                        last, why = None, f"{result.name} ({result.meaning})"
                     except NetworkError as failure:
                         self._coordinator.lost(str(failure))
                         last = failure
@@ -376,7 +379,8 @@ class Commits:
                     failures += 1
                     await asyncio.sleep(self._backoff.delay_ms(failures) / 1000)
         except TimeoutError:
-            why = last or self._coordinator.lost_because or "the coordinator was not ready"
+            lost = self._coordinator.lost_because
+            why = str(last or why or lost or "the coordinator was not ready")
             elapsed_ms = (loop.time() - began_s) * 1000
             raise KafkaTimeoutError(f"{what}: not done after {elapsed_ms:.0f} ms: {why}") from last
 

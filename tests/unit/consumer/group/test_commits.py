@@ -130,6 +130,17 @@ def test_only_what_failed_is_committed_again() -> None:
     play(scenario)
 
 
+def test_a_commit_that_is_refused_until_its_time_is_up_says_why() -> None:
+    async def scenario(group: ScriptedGroup, member: Any) -> None:
+        await member.ensure_active(5000)
+        refused = group.refuse_commit(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        group.answers[OffsetCommitRequest] = [refused] * 100
+        with pytest.raises(KafkaTimeoutError, match=r"t-0: 5: not .* UNKNOWN_TOPIC_OR_PARTITION"):
+            await member.commit({T0: at(5)}, 700)
+
+    play(scenario)
+
+
 def test_a_commit_that_finds_no_coordinator_ends_in_time() -> None:
     """The error says what was waited for."""
 
