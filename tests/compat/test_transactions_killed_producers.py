@@ -96,7 +96,7 @@ def test_the_sum_stays_zero(quick_bootstrap: str, name: str, producers: Producer
             break
         time.sleep(0.05)
     end = time.monotonic() + SECONDS
-    while time.monotonic() < end or producers.kills < SECONDS:
+    while time.monotonic() < end or producers.kills < SECONDS:  # one a second, or more
         time.sleep(producers.wait())
         producers.kill_one()
     producers.stop()
@@ -123,4 +123,3 @@ def test_the_sum_stays_zero(quick_bootstrap: str, name: str, producers: Producer
     assert committed <= set(found), "a commit was acknowledged and is lost"
     assert not aborted & set(found), "an abort was acknowledged and is seen"
     assert aborted
-    assert producers.kills >= SECONDS
