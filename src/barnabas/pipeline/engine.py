@@ -38,8 +38,8 @@ _ASK_S, _END_S = 4.0, 4.0
 
 DEFAULTS = {
     "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
-    "spark.sql.artifact.isolation.enabled": "true",
-    "spark.sql.artifact.isolation.alwaysApplyClassloader": "true",
+    # One session has nobody to be kept apart from; Spark would start its Python processes twice.
+    "spark.sql.artifact.isolation.enabled": "false",
     "spark.connect.grpc.binding.address": "127.0.0.1",
     "spark.connect.grpc.binding.port": "0",
     "spark.sql.connect.serverStacktrace.enabled": "false",
