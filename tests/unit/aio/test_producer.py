@@ -256,8 +256,8 @@ def test_rows_that_always_come_too_late_for_memory(cluster: Cluster, topic: str)
     """Room that others take again and again does not make a call wait beyond its time."""
 
     async def scenario(bootstrap: str, topic: str) -> None:
-        async with AIOKafkaProducer(bootstrap_servers=bootstrap, max_block_ms=50) as producer:
-            await producer.partitions_for(topic)
+        async with AIOKafkaProducer(bootstrap_servers=bootstrap, max_block_ms=1000) as producer:
+            await producer._running().topics.know(topic, 60_000)
             asked = 0
 
             def refuse(row: int, segments: list[Any]) -> tuple[int, int]:
@@ -265,7 +265,7 @@ def test_rows_that_always_come_too_late_for_memory(cluster: Cluster, topic: str)
                 asked += 1
                 return 0, Refusal.MEMORY
 
-            with pytest.raises(KafkaTimeoutError, match=r"max\.block\.ms=50"):
+            with pytest.raises(KafkaTimeoutError, match=r"max\.block\.ms=1000"):
                 await producer._append_rows(topic, refuse, [])
             assert asked > 1
 
@@ -277,8 +277,8 @@ def test_memory_that_is_taken_for_too_long(cluster: Cluster, topic: str) -> None
         async with AIOKafkaProducer(
             bootstrap_servers=bootstrap, batch_size=1000, buffer_memory=1000, max_block_ms=1000
         ) as producer:
-            await producer.partitions_for(topic)
             core = producer._running()
+            await core.topics.know(topic, 60_000)
             ready = core.switchboard.ready
             core.switchboard.ready = lambda *_, **__: None  # type: ignore[method-assign]
             await producer.send(topic, b"x" * 800)
