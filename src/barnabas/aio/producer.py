@@ -138,12 +138,12 @@ class AIOKafkaProducer:
         if headers is not None and not isinstance(headers, list | tuple):
             headers = list(headers)
         arguments: Arguments = (topic, value, key, headers, partition, timestamp_ms)
-        if not core.preparation.trivial:
-            taken = await self._prepare_and_append(core, arguments)
-        else:
+        if core.preparation.trivial:
             taken = core.accumulator.append(*arguments)
             if not isinstance(taken, RecordFuture):
                 taken = await self._append_later(core, taken, arguments)
+        else:
+            taken = await self._prepare_and_append(core, arguments)
         assert self._loop is not None
         outcome: asyncio.Future[RecordMetadata] = taken.resolve(self._loop.create_future())
         return outcome
