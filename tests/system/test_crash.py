@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -190,10 +193,25 @@ def test_terminated_under_load(tmp_path: Path) -> None:
     assert "was not closed cleanly" not in log
 
 
+START = (sys.executable, "-m", "barnabas.cli", "start", "--id", "0")
+
+
 def run_start(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Run `barnabas start` until it ends by itself."""
-    command = [sys.executable, "-m", "barnabas.cli", "start", "--id", "0", *arguments]
+    command = [*START, *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+@contextmanager
+def started(*arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """Run `barnabas start` until somebody stops it."""
+    command = [*START, *arguments]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def test_two_brokers_on_one_directory(tmp_path: Path) -> None:
@@ -215,8 +233,11 @@ def test_two_brokers_on_one_directory(tmp_path: Path) -> None:
 
 
 def test_port_in_use(tmp_path: Path) -> None:
-    """A taken port is told in one line that names it; the directory is free again afterwards."""
+    """A taken port is told in one line that names it; the directory is as it was, and free."""
     data = tmp_path / "data"
+    runner = ProcessRunner()
+    runner.start(options(data))
+    runner.stop()
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -225,9 +246,40 @@ def test_port_in_use(tmp_path: Path) -> None:
     assert refused.returncode == 1
     (line,) = refused.stderr.splitlines()
     assert str(port) in line
-    runner = ProcessRunner()
+    assert (data / CLEAN_SHUTDOWN).exists()
     runner.start(options(data))
     runner.stop()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_signals_during_a_start(tmp_path: Path, number: signal.Signals) -> None:
+    """A broker that waits for a ZooKeeper that says nothing can be stopped, and says so."""
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        silent.settimeout(60)
+        zookeeper = f"127.0.0.1:{silent.getsockname()[1]}"
+        words = ("--data-dir", str(tmp_path), "--listen", "127.0.0.1:0", "--zookeeper", zookeeper)
+        with started(*words) as process:
+            connection, _ = silent.accept()
+            process.send_signal(number)
+            out, err = process.communicate(timeout=60)
+            connection.close()
+    assert (process.returncode, out) == (0, "Barnabas was stopped before it was ready\n")
+    assert "Traceback" not in err
+
+
+def test_a_stop_that_cannot_mark_its_directory(tmp_path: Path) -> None:
+    """Whoever reads the exit code or the last line is not told that all went well."""
+    data = tmp_path / "data"
+    with started("--data-dir", str(data), "--listen", "127.0.0.1:0") as process:
+        assert process.stdout is not None
+        assert " is ready on " in process.stdout.readline()
+        shutil.rmtree(data)
+        process.terminate()
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (1, "")
+    assert f"not closed cleanly: {data} " in err.splitlines()[-1]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

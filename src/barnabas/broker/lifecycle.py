@@ -1,6 +1,6 @@
 """The life of a broker: its parts in the order in which they are made, start and end.
 
-It joins its cluster, loads its logs, binds its listeners, and only then enters the cluster: from
+It joins its cluster, binds its listeners, loads its logs, and only then enters the cluster: from
 that moment the controller may speak to it. Clients are served once it has.
 
 There are three ends. `stop` finishes what is under way and leaves nothing to recover. `kill` ends
@@ -189,6 +189,9 @@ class Lifecycle:
         for name, values in (await broker.config_store.get_all("brokers")).items():
             broker.configs.set_dynamic(name, values)
         topics = await broker.config_store.get_all("topics")
+        # A taken port is known before the logs are opened, which then need no recovery.
+        self._network = broker.network = Network(broker)
+        await broker.network.bind()
         # A topic may have thousands of partitions.
         options_of = cache(lambda topic: broker.configs.topic_options(topics.get(topic, {})))
         await broker.logs.load(
@@ -197,8 +200,6 @@ class Lifecycle:
 
     async def _serve(self) -> None:
         broker = self._broker
-        self._network = broker.network = Network(broker)
-        await broker.network.bind()
         await self._enter_cluster()
         if broker.controller.term is None:
             await broker.network.accept()  # so that the controller can tell

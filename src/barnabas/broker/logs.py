@@ -56,6 +56,8 @@ class Logs:
         pool = FilePool(files)
         self.offline: dict[str, str] = {}
         """Directories that failed, and why."""
+        self.unclosed: list[str] = []
+        """Directories that a clean stop could not mark as closed."""
         self.on_failure: Callable[[str, StorageError], None] | None = None
         """Told of a directory in which something was refused, once the broker runs."""
         self._removals: set[asyncio.TimerHandle] = set()
@@ -317,6 +319,7 @@ class Logs:
             except StorageError as failure:
                 # Without its marker the next start checks it; the others close as they should.
                 logger.error("%s could not be closed cleanly: %s", directory.path, failure)
+                self.unclosed.append(directory.path)
                 directory.abandon()
         if self._removing:
             await asyncio.wait(self._removing)

@@ -9,6 +9,7 @@ import gc
 import logging
 import signal
 import sys
+from collections.abc import Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -124,10 +125,12 @@ async def _serve(options: BrokerOptions) -> None:
 
     loop = asyncio.get_running_loop()
     stopped = asyncio.Event()
-    broker = Broker(options)
-    await broker.start()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
+    broker = Broker(options)
+    if not await _unless(stopped, broker.start()):
+        print("Barnabas was stopped before it was ready", flush=True)
+        return
     # What exists now lives as long as the broker: the collector need not look at it again.
     gc.collect()
     gc.freeze()
@@ -144,7 +147,25 @@ async def _serve(options: BrokerOptions) -> None:
     await broker.stop()
     if broker.lost.is_set():
         raise StorageError(f"the broker stopped: {broker.lost_reason}")
+    if broker.logs.unclosed:
+        paths = ", ".join(broker.logs.unclosed)
+        raise StorageError(f"not closed cleanly: {paths} (the next start checks the logs there)")
     print("Barnabas stopped cleanly", flush=True)
+
+
+async def _unless(stopped: asyncio.Event, start: Coroutine[object, object, None]) -> bool:
+    """Start, or undo what the start had come to when somebody stops it; tell whether it is done."""
+    loop = asyncio.get_running_loop()
+    starting, waiting = loop.create_task(start), loop.create_task(stopped.wait())
+    await asyncio.wait([starting, waiting], return_when=asyncio.FIRST_COMPLETED)
+    waiting.cancel()
+    if not starting.done():
+        starting.cancel()
+        await asyncio.wait([starting])
+    if starting.cancelled():
+        return False
+    starting.result()
+    return True
 
 
 def _keep_buffers() -> None:

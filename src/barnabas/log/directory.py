@@ -86,9 +86,6 @@ class LogDirectory:
         _make_durable_dirs(files, self.path)
         self._lock = files.lock(self._at(LOCK))
         self.clean = files.exists(self._at(CLEAN_SHUTDOWN))
-        if self.clean:
-            files.unlink(self._at(CLEAN_SHUTDOWN))
-            files.flush_dir(self.path)
         self._recovery_points = self._read_checkpoint(RECOVERY_POINTS)
         self._log_starts = self._read_checkpoint(LOG_STARTS)
         self._cleaned = self._read_checkpoint(CLEANED)
@@ -139,7 +136,13 @@ class LogDirectory:
         random: Callable[[], float] = lambda: 0.0,
         each: Each = map,
     ) -> dict[TopicPartition, PartitionLog]:
-        """Open every log, recovering them after a crash; `each` may be an executor's map."""
+        """Open every log, recovering them after a crash; `each` may be an executor's map.
+
+        The marker goes now, and not before: a start that is given up earlier has changed nothing.
+        """
+        if self.clean:
+            self._files.unlink(self._at(CLEAN_SHUTDOWN))
+            self._files.flush_dir(self.path)
 
         def load(partition: TopicPartition) -> PartitionLog:
             options = options_of(partition.topic)

@@ -69,6 +69,15 @@ def test_a_clean_stop_is_remembered_once(start, options, batch, disk):
     assert not start().clean
 
 
+def test_a_start_that_is_given_up_before_it_loads_costs_no_recovery(start, pool):
+    first = start()
+    first.close(NOW)
+    given_up = LogDirectory(pool, first.path)
+    assert given_up.clean
+    given_up.abandon()
+    assert start().clean
+
+
 def test_after_a_crash_recovery_starts_at_the_checkpoint(start, options, batch, disk):
     directory = start()
     log = directory.open_log(T0, options(segment_bytes=300), NOW)
