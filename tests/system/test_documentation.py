@@ -313,7 +313,7 @@ def test_mirroring(broker: RunningBroker, terminal: Terminal, tmp_path: Path) ->
 
 def test_testing_with_a_broker(tmp_path: Path) -> None:
     """The page's tests are run as those of another project, its programs as they stand."""
-    fixtures, breaking, plain, restarting = blocks("test-with-barnabas.md", "python")
+    fixtures, breaking, plain, restarting, cutting = blocks("test-with-barnabas.md", "python")
     (options,) = blocks("test-with-barnabas.md", "text")
     given = """
 from barnabas import KafkaConsumer, KafkaProducer
@@ -344,3 +344,4 @@ def check_all(bootstrap):
     exec(given, names)
     exec(plain, names)
     exec(restarting, names)
+    exec(cutting, names)
