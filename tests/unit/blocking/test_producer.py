@@ -326,7 +326,7 @@ def test_memory_that_is_taken_for_too_long(cluster: Cluster, topic: str) -> None
         linger_ms=20_000,
         max_block_ms=1000,
     ) as producer:
-        producer.partitions_for(topic)
+        producer._await_topic(topic, 60_000)
         stopped = producer._core.switchboard.ready
         producer._core.switchboard.ready = lambda *_, **__: None  # type: ignore[method-assign]
         producer.send_many(topic, [b"x" * 900] * 2, partition=0)
