@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -62,8 +63,10 @@ class Listener:
                 server.close()
                 server = await self._listen(port)
         except OSError as failure:
+            # The loop's own text names the address once more.
+            why = os.strerror(failure.errno) if failure.errno else failure
             raise ConfigError(
-                f"cannot listen on {self.endpoint}: {failure.strerror or failure}; "
+                f"cannot listen on {self.endpoint}: {why}; "
                 "choose another port with --listen HOST:PORT"
             ) from failure
         self._server = server

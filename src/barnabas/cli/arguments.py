@@ -16,7 +16,9 @@ BOOTSTRAP = "127.0.0.1:9092"
 def add_connection(parser: argparse.ArgumentParser) -> None:
     """Add the options of every command that talks to a cluster."""
     parser.add_argument(
+        "--bootstrap-server",  # as Kafka's own commands call it
         "--bootstrap",
+        dest="bootstrap",
         metavar="HOST:PORT[,...]",
         default=os.environ.get("BARNABAS_BOOTSTRAP") or BOOTSTRAP,
         help=f"brokers to ask first (default: $BARNABAS_BOOTSTRAP or {BOOTSTRAP})",

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from barnabas.cli.arguments import add_connection, count, index
-from barnabas.cli.output import print_json
+from barnabas.cli.output import counted, print_json
 from barnabas.cli.partitions import existing_partitions, offsets_at
 from barnabas.cli.position import Beginning, End, parse_position
 from barnabas.cli.progress_line import ProgressLine
@@ -145,7 +145,7 @@ async def _write(
         )
     else:
         line.tell(
-            f"{export.records:,} records in {len(output.files)} files, "
+            f"{export.records:,} records in {counted(len(output.files), 'file')}, "
             f"{export.records / took_s:,.0f}/s"
         )
 

@@ -409,5 +409,6 @@ def _code(error: BarnabasError) -> str | None:
 
 def _complain(action: str, name: str, error: BarnabasError) -> int:
     code = f" ({error.code.name})" if isinstance(error, RequestError) else ""
-    print(f"barnabas groups {action}: {name}: {error}{code}", file=sys.stderr)
+    text = str(error).removeprefix(f"{name}: ")  # a group's own failure begins with its name
+    print(f"barnabas groups {action}: {name}: {text}{code}", file=sys.stderr)
     return 1

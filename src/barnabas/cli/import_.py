@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from barnabas.cli.arguments import add_connection, count
-from barnabas.cli.output import print_json
+from barnabas.cli.output import counted, print_json
 from barnabas.cli.partitions import existing_partitions
 from barnabas.cli.progress_line import ProgressLine
 from barnabas.cli.session import run
@@ -104,7 +104,8 @@ async def _send(
     if arguments.json:
         print_json({"records": work.records, "files": len(files), "seconds": round(took_s, 3)})
     else:
-        line.tell(f"{work.records:,} records of {len(files)} files, {work.records / took_s:,.0f}/s")
+        read = f"{work.records:,} records of {counted(len(files), 'file')}"
+        line.tell(f"{read}, {work.records / took_s:,.0f}/s")
 
 
 def _total(files: list[tuple[Path, Format]]) -> int | None:

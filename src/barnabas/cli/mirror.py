@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from barnabas.cli.arguments import count, seconds
-from barnabas.cli.output import print_json, print_table
+from barnabas.cli.output import counted, print_json, print_table
 from barnabas.cli.progress_line import ProgressLine
 from barnabas.cli.session import NO_BROKER, on_loop
 from barnabas.cli.spark_master import LOCAL, spark_master
@@ -338,7 +338,7 @@ async def _reported(
 def _text(report: Report) -> str:
     lag = "?" if report.lag is None else f"{report.lag:,}"
     text = (
-        f"{report.records:,} records of {report.topics} topics, "
+        f"{report.records:,} records of {counted(report.topics, 'topic')}, "
         f"{report.records_per_second:,.0f}/s, lag {lag}"
     )
     if report.skipped:

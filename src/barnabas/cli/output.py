@@ -66,6 +66,11 @@ def _print_rich(
     Console().print(table)
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun, which gets an s where there is not just one."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
 def size_text(size_bytes: int | None) -> str | None:
     """Return a size in the unit that leaves one to four digits."""
     if size_bytes is None:

@@ -51,7 +51,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(metavar="ACTION", required=True)
     init = _action(actions, "init", "write a small project that works", _init, INIT_EXAMPLES)
     init.add_argument(
+        "--bootstrap-server",  # as Kafka's own commands call it
         "--bootstrap",
+        dest="bootstrap",
         metavar="HOST:PORT[,...]",
         default=os.environ.get("BARNABAS_BOOTSTRAP") or BOOTSTRAP,
         help=f"brokers of the topics (default: $BARNABAS_BOOTSTRAP or {BOOTSTRAP})",

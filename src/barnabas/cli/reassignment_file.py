@@ -102,6 +102,8 @@ def write_plan(path: Path, replicas: Mapping[TopicPartition, Sequence[int]]) -> 
 def _entries(path: Path, name: str) -> list[dict[str, Any]]:
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as failure:
+        raise InvalidValueError(f"{path} cannot be read: {failure.strerror}") from failure
     except ValueError as failure:
         raise InvalidValueError(f"{path} does not hold JSON: {failure}") from failure
     entries = document.get(name) if isinstance(document, dict) else None

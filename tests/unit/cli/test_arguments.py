@@ -6,7 +6,15 @@ import argparse
 
 import pytest
 
-from barnabas.cli.arguments import assignment, count, escaped, index, seconds, separator
+from barnabas.cli.arguments import (
+    add_connection,
+    assignment,
+    count,
+    escaped,
+    index,
+    seconds,
+    separator,
+)
 
 
 def test_escapes_become_bytes() -> None:
@@ -47,3 +55,10 @@ def test_a_separator_cannot_be_empty() -> None:
     assert separator(r"\t") == b"\t"
     with pytest.raises(argparse.ArgumentTypeError, match="empty"):
         separator("")
+
+
+@pytest.mark.parametrize("spelling", ["--bootstrap", "--bootstrap-server"])
+def test_the_cluster_is_named_as_in_kafkas_commands(spelling: str) -> None:
+    parser = argparse.ArgumentParser()
+    add_connection(parser)
+    assert parser.parse_args([spelling, "a:1,b:2"]).bootstrap == "a:1,b:2"

@@ -201,6 +201,8 @@ def test_groups_are_deleted(barnabas: Any, wire: Wire, name: str) -> None:
     assert barnabas("groups", "delete", name) == (0, f"deleted group {name}\n", "")
     code, _, err = barnabas("groups", "delete", name)
     assert code == 1
+    assert err.startswith(f"barnabas groups delete: {name}: ")
+    assert err.count(name) == 1
     assert err.endswith("(GROUP_ID_NOT_FOUND)\n")
     assert barnabas("groups", "delete", name, "--if-exists")[:2] == (
         0,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.cli.output import print_json, print_table, size_text
+from barnabas.cli.output import counted, print_json, print_table, size_text
 
 
 def test_a_piped_table_has_aligned_columns_and_no_decoration(
@@ -71,3 +71,12 @@ def test_rich_is_not_needed_for_a_pipe(tmp_path: Path) -> None:
     code += "; print('rich' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
     assert done.stdout == "a\n1\nFalse\n"
+
+
+def test_nouns_agree_with_their_numbers() -> None:
+    assert [counted(number, "file") for number in (0, 1, 2, 1_000)] == [
+        "0 files",
+        "1 file",
+        "2 files",
+        "1,000 files",
+    ]

@@ -94,7 +94,10 @@ def test_a_plan_that_is_fulfilled_starts_nothing(trio: Any, moved: str) -> None:
     Path("plan").write_text(json.dumps({"partitions": [entry]}))
     run = trio("reassign", "execute", "plan", "--throttle", "1000")
     assert run.code == 0
-    assert run.out == "nothing moves between brokers: every partition is on those that the plan wants\n"
+    assert (
+        run.out
+        == "nothing moves between brokers: every partition is on those that the plan wants\n"
+    )
     assert "throttled" not in trio("configs", "describe", "--broker", "0").out
     document = json.loads(trio("reassign", "execute", "plan", "--json").out)
     assert document == {"bytes_to_copy": 0, "moves": [], "brokers": []}

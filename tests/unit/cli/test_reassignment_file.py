@@ -94,3 +94,8 @@ def test_what_is_no_plan(tmp_path: Path, text: str, complaint: str) -> None:
 def test_a_topic_must_be_a_name(tmp_path: Path) -> None:
     with pytest.raises(InvalidValueError, match="names no topic"):
         read_topics(written(tmp_path, '{"topics":[{"topic":7}]}'))
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(InvalidValueError, match=r"/nowhere cannot be read: No such file"):
+        read_plan(tmp_path / "nowhere")
