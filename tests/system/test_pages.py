@@ -148,9 +148,11 @@ def test_the_programs_about_topics(
     (worker_code / "shop.py").write_text(code)
     _, frame = page.run(transformed)
     assert sorted({row["size"] for row in frame.collect()})[0] > 50
-    _, frame = page.run(read)
-    prices = [row["price"] for row in frame.where("country = 'it'").collect()]
-    assert sorted(prices) == sorted(1.5 + number // 6 % 9 for number in range(5, ORDERS, 6))
+    page.run(read)
+    italian = names["prices"].where("country = 'it'").collect()
+    assert sorted(row["price"] for row in italian) == sorted(
+        1.5 + number // 6 % 9 for number in range(5, ORDERS, 6)
+    )
     names["frame"] = spark.sql("SELECT cast(id AS STRING) AS value FROM range(5)")
     page.run(write)
     assert sorted(values(running.bootstrap, "copies")) == [b"0", b"1", b"2", b"3", b"4"]

@@ -80,9 +80,7 @@ class Project:
         root = self.directory.resolve()
         for name, value in {
             "NAME": self.name,
-            "QUOTED": json.dumps(
-                self.name
-            ),  # 2026 is no text in YAML
+            "QUOTED": json.dumps(self.name),  # 2026 is no text in YAML
             "STORAGE": json.dumps(f"file://{root / 'storage'}", ensure_ascii=False),
             "FILES": json.dumps(f"file://{root / 'files' / self.target}", ensure_ascii=False),
             "SERVERS": json.dumps(self.bootstrap),
