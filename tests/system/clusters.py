@@ -217,13 +217,15 @@ class WiredCluster:
                 )
 
     def _created(self, topic: NewTopic) -> bool:
+        # The client waits for the controller that it heard of last, and, where there was none, for
+        # nothing until its time is up: it does not look again by itself.
+        if metadata(self.admin).controller_id < 0:
+            return False
         try:
             self.admin.create_topics([topic])[topic.topic].result(DEADLINE_S)
         except KafkaException as failure:
-            # The client asks who knew the controller last, and does not look again by itself.
             if failure.args[0].code() != KafkaError.NOT_CONTROLLER:
                 raise
-            metadata(self.admin)
             return False
         return True
 

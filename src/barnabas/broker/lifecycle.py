@@ -118,7 +118,7 @@ class Lifecycle:
             self._make_parts()
             await self._load()
             await self._serve()
-        except BaseException:
+        except (Exception, asyncio.CancelledError):  # not what ends the loop itself
             if self._has_parts:
                 await self._halt()
             await self._abandon()

@@ -69,6 +69,7 @@ Answered: TypeAlias = Callable[[Any, Exception | None], None]
 
 # The first pause between attempts to connect, and the longest.
 _RECONNECT_S = (0.05, 1.0)
+_CUT_S = 0.05
 
 _EVENTS = {
     "CREATED": EventType.CREATED,
@@ -134,10 +135,11 @@ class Link:
         self._hear_state = hear_state
         self._hear_event = hear_event
         first_s, longest_s = _RECONNECT_S
+        self._handler = _LoopHandler(self._post, settings.tls)
         self._client = KazooClient(
             hosts=",".join(settings.servers),
             timeout=settings.session_timeout_ms / 1000,
-            handler=_LoopHandler(self._post, settings.tls),
+            handler=self._handler,
             connection_retry={"max_tries": -1, "delay": first_s, "max_delay": longest_s},
             auth_data=[("digest", settings.credentials)] if settings.credentials else None,
             use_ssl=settings.tls is not None,
@@ -155,7 +157,12 @@ class Link:
 
     async def stop(self) -> None:
         """Close the session if there is contact, and end kazoo's thread."""
-        await asyncio.to_thread(self._stop)
+        stopping = self._loop.run_in_executor(None, self._stop)
+        if not self._client.connected:
+            # Its thread may be waiting for a server that says nothing; there is nothing to close.
+            while not (await asyncio.wait([stopping], timeout=_CUT_S))[0]:
+                self._handler.cut()
+        await stopping
 
     def _stop(self) -> None:
         try:
@@ -313,6 +320,13 @@ class _LoopHandler:
         self.completion_queue = _LoopQueue(post)
         self._post = post
         self._tls = tls
+        self._socket: socket.socket | None = None
+
+    def cut(self) -> None:
+        """End the connection under kazoo's thread, as its server could."""
+        if self._socket is not None:
+            with suppress(OSError):  # it is closed already
+                self._socket.shutdown(socket.SHUT_RDWR)
 
     def start(self) -> None:
         """Have nothing to start: the loop runs."""
@@ -326,13 +340,14 @@ class _LoopHandler:
     def create_connection(self, address: Any, hostname: str, timeout: float, **_: Any) -> Any:
         """Connect, with TLS where that is wanted."""
         connected = kazoo_utils.create_tcp_connection(socket, address, timeout=timeout)
-        if self._tls is None:
-            return connected
-        try:
-            return self._tls.wrap_socket(connected, server_hostname=hostname)
-        except BaseException:
-            connected.close()
-            raise
+        if self._tls is not None:
+            try:
+                connected = self._tls.wrap_socket(connected, server_hostname=hostname)
+            except BaseException:
+                connected.close()
+                raise
+        self._socket = connected
+        return connected
 
     def create_socket_pair(self) -> Any:
         return kazoo_utils.create_socket_pair(socket)
