@@ -143,6 +143,12 @@ class TopicStore:
             raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"no topic {name!r}") from None
         node = nodes.TopicAssignment.decode(path, data)
         present = len(node.replicas)
+        if not present or sorted(node.replicas) != list(range(present)):
+            raise RequestError(
+                ErrorCode.INVALID_PARTITIONS,
+                f"{path} names partitions {sorted(node.replicas)}, which do not count from 0: "
+                "somebody has changed that node",
+            )
         if count <= present:
             raise RequestError(
                 ErrorCode.INVALID_PARTITIONS,

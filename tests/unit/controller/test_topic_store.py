@@ -234,6 +234,21 @@ def test_new_partitions_have_no_fewer_replicas_than_the_old_ones() -> None:
     asyncio.run(story())
 
 
+@pytest.mark.parametrize("numbers", [(), (1,), (0, 2)])
+def test_a_node_that_somebody_changed_gets_no_more_partitions(numbers: tuple[int, ...]) -> None:
+    async def story() -> None:
+        desk = await Desk.open()
+        ids = await desk.store.create([NewTopic("t", 1, 1)])
+        changed = nodes.TopicAssignment(ids["t"], dict.fromkeys(numbers, (0,)))
+        await desk.tree.set(nodes.topic_path("t"), changed.encode(), -1)
+        with pytest.raises(RequestError, match="do not count from 0") as refusal:
+            await desk.store.extend("t", 4, {}, dry_run=False)
+        assert refusal.value.code is ErrorCode.INVALID_PARTITIONS
+        assert await desk.assignment("t") == changed
+
+    asyncio.run(story())
+
+
 @pytest.mark.parametrize(
     ("topic", "count", "assignment", "code"),
     [
