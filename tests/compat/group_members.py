@@ -173,7 +173,7 @@ class Ledger:
 
     def check(self) -> None:
         """Hold that nothing forbidden happened."""
-        assert self.complaints == []
+        assert not self.complaints, "\n".join(self.complaints)
 
 
 def drive(

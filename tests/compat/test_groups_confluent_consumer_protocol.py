@@ -67,6 +67,7 @@ def test_members_share_a_topic_and_take_over_from_who_leaves(
     crowd: Crowd, name: str, count: int
 ) -> None:
     wanted = create(crowd.bootstrap, name, 8)
+    crowd.begin_at_zero(wanted)
     produce(crowd.bootstrap, wanted, 10)
     crowd.join([name], count, **CONSUMER)
     crowd.settle(wanted, f"{count} members share 8 partitions")
@@ -104,6 +105,7 @@ def test_a_group_is_described_and_changes_its_type_when_it_is_empty(
     crowd: Crowd, name: str
 ) -> None:
     wanted = create(crowd.bootstrap, name, 2)
+    crowd.begin_at_zero(wanted)
     produce(crowd.bootstrap, wanted, 3)
     crowd.join([name], 2, **CONSUMER)
     crowd.settle(wanted, "two members share")
@@ -133,6 +135,7 @@ def test_a_group_rolls_from_one_protocol_to_the_other_and_back(
 ) -> None:
     """Members are replaced one by one; the ledger sees that nothing is owned twice or lost."""
     wanted = create(crowd.bootstrap, name, 6)
+    crowd.begin_at_zero(wanted)
     classic = {"partition_assignment_strategy": strategy}
     admin = AdminClient({"bootstrap.servers": crowd.bootstrap})
     crowd.join([name], 3, **classic)

@@ -37,16 +37,21 @@ def test_a_terminal_gets_a_drawn_table_and_indented_json(monkeypatch: pytest.Mon
     assert on_terminal(monkeypatch, lambda: print_json({"a": 1})) == '{\n  "a": 1\n}\n'
 
 
+END = "<the end>"
+
+
 def on_terminal(monkeypatch: pytest.MonkeyPatch, show: object) -> str:
     """Run something with a pseudo-terminal as stdout and return what it showed."""
     outer, inner = os.openpty()
     with monkeypatch.context() as patch, open(inner, "w") as terminal:
         patch.setattr(sys, "stdout", terminal)
         show()  # type: ignore[operator]
-        terminal.flush()
-        shown = os.read(outer, 1 << 16).decode().replace("\r\n", "\n")
+        terminal.write(END)
+    shown = b""
+    while not shown.endswith(END.encode()):  # it may come in pieces
+        shown += os.read(outer, 1 << 16)
     os.close(outer)
-    return shown
+    return shown.decode().removesuffix(END).replace("\r\n", "\n")
 
 
 def test_piped_json_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:

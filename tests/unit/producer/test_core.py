@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from random import Random
 from typing import Any
 
 import pytest
@@ -195,18 +196,19 @@ class Stage:
     def run(
         self, scenario: Callable[[ProducerCore], Coroutine[Any, Any, None]], **options: Any
     ) -> None:
-        async def main() -> None:
+        async def main(random: Random) -> None:
             broker = ScriptedBroker(self.script(), self.versions, Address(DRIVER, 9092))
             async with broker as self.broker:
                 given = {"retry_backoff_ms": 1, "retry_backoff_max_ms": 1, **options}
                 parsed = parse_client_options(ProducerOptions, given)
-                board = Switchboard([self.broker.address], retry_backoff_ms=(1, 1))
+                board = Switchboard([self.broker.address], retry_backoff_ms=(1, 1), random=random)
                 core = ProducerCore(
                     parsed,
                     post=asyncio.get_running_loop().call_soon,
                     wait=_unexpected,
                     detour=_unexpected,
                     switchboard=board,
+                    random=random,
                 )
                 await core.start(5000)
                 await core.topics.know("t", 5000)
@@ -216,7 +218,7 @@ class Stage:
                     await core.close(0)
 
         with World(seed=7) as world:
-            world.run(main(), until=60)
+            world.run(main(world.random), until=60)
 
 
 def _unexpected(*arguments: object) -> None:
