@@ -68,17 +68,18 @@ bench: $(STAMP) deps  ## ours beside Apache Kafka and the other clients, ratios 
 interop: $(STAMP) deps  ## Apache Kafka's own tools, from Maven, against our broker
 	$(BIN)/python -m pytest -m interop tests/interop
 
+chaos: PYTEST := $(BIN)/python -m pytest --timeout 7200
 chaos: $(STAMP) deps  ## long seeded runs with crashes
-	BARNABAS_CHAOS_SEEDS=$${BARNABAS_CHAOS_SEEDS:-2000} $(BIN)/python -m pytest tests/simulation -n $(PYTEST_WORKERS)
-	$(BIN)/python -m pytest tests/unit -m hypothesis --hypothesis-profile=explore -n $(PYTEST_WORKERS)
+	BARNABAS_CHAOS_SEEDS=$${BARNABAS_CHAOS_SEEDS:-2000} $(PYTEST) tests/simulation -n $(PYTEST_WORKERS)
+	$(PYTEST) tests/unit -m hypothesis --hypothesis-profile=explore -n $(PYTEST_WORKERS)
 	BARNABAS_COMPACTION_HISTORIES=$${BARNABAS_COMPACTION_HISTORIES:-3000} \
-	  $(BIN)/python -m pytest tests/unit/log/test_compaction.py -k histories
+	  $(PYTEST) tests/unit/log/test_compaction.py -k histories
 	BARNABAS_CHAOS_SECONDS=$${BARNABAS_CHAOS_SECONDS:-60} \
-	  $(BIN)/python -m pytest tests/compat/test_transactions_killed_producers.py
+	  $(PYTEST) tests/compat/test_transactions_killed_producers.py
 	BARNABAS_CHAOS_SECONDS=$${BARNABAS_CHAOS_SECONDS:-300} \
-	  $(BIN)/python -m pytest tests/system/test_cluster_chaos.py -n0 -s
+	  $(PYTEST) tests/system/test_cluster_chaos.py -n0 -s
 	BARNABAS_CHAOS_KILLS=$${BARNABAS_CHAOS_KILLS:-24} \
-	  $(BIN)/python -m pytest tests/system/test_spark_killed.py tests/system/test_spark_sink_killed.py -n0 -s
+	  $(PYTEST) tests/system/test_spark_killed.py tests/system/test_spark_sink_killed.py -n0 -s
 
 docs: $(STAMP)  ## write the generated pages and files anew
 	$(BIN)/python tools/check_generated.py --write
