@@ -268,6 +268,7 @@ class Fetcher:
                 key = TopicPartition(name, data.partition_index)
                 partition = self._partitions.get(key)
                 if partition is None:
+                    self._session.end()
                     continue
                 log = partition.log
                 watermark = log.high_watermark
@@ -284,7 +285,11 @@ class Fetcher:
                     continue
                 if log.high_watermark != watermark and step.action is Action.NOTHING:
                     broker.wake_readers(key)  # consumers may read here, too
-                if step.action in (Action.RETRY, Action.WAIT):
+                if step.action is Action.DROPPED:
+                    # Its leader will not say again what it said, a watermark for one, unless it is
+                    # asked for everything.
+                    self._session.end()
+                elif step.action in (Action.RETRY, Action.WAIT):
                     refused.setdefault(step.code, []).append(key)
                 else:
                     self._act(key, step)

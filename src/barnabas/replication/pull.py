@@ -56,7 +56,8 @@ class Wanted(NamedTuple):
 class Action(Enum):
     """What an answer asks of the follower."""
 
-    NOTHING = "the answer was empty, or came too late to matter"
+    NOTHING = "the answer was empty"
+    DROPPED = "the answer came too late to matter, and its leader takes it for told"
     APPENDED = "records were appended"
     TRUNCATE = "the log must be cut back to an offset before the next fetch"
     RESTART = "the log must be emptied, and begin at an offset"
@@ -74,6 +75,7 @@ class Step(NamedTuple):
 
 
 _NOTHING = Step(Action.NOTHING)
+_DROPPED = Step(Action.DROPPED)
 _APPENDED = Step(Action.APPENDED)
 
 
@@ -181,12 +183,12 @@ class Pull:
         """
         followed = self._followed.get(key)
         if followed is None or followed.held or followed.wanted is None:
-            return _NOTHING
+            return _DROPPED
         self._touched[key] = None
         partition, wanted = followed.partition, followed.wanted
         log = partition.log
         if wanted.leader_epoch != partition.leader_epoch or wanted.offset != log.log_end_offset:
-            return _NOTHING
+            return _DROPPED
         if data.error_code:
             return self._failed(followed, ErrorCode.of(data.error_code), now_ms)
         followed.pause_ms = FIRST_PAUSE_MS

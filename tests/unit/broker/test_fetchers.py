@@ -79,3 +79,24 @@ def test_a_follower_that_has_flushed_tells_it_at_once(tmp_path: Path) -> None:
         await leader.stop()
 
     asyncio.run(story())
+
+
+def test_a_watermark_in_an_answer_that_comes_too_late_is_told_again(tmp_path: Path) -> None:
+    """A leader tells its session what has changed, and takes it for known."""
+
+    async def story() -> None:
+        leader, follower = await pair(tmp_path)
+        assert await produce(leader, "idle", "x") is ErrorCode.NONE
+        assert leader.partitions["idle", 0].log.high_watermark == 1
+        followed = follower.partitions["idle", 0]
+        follower.fetchers.follow([followed])  # the answer that this calls for is of older times
+
+        def has_heard() -> bool:
+            follower.fetchers.flushed(followed)  # ends the fetch that waits
+            return followed.log.high_watermark == 1
+
+        await until(has_heard, "the follower knows the watermark")
+        await follower.stop()
+        await leader.stop()
+
+    asyncio.run(story())

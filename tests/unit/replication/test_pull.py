@@ -267,10 +267,10 @@ def test_answers_of_older_times_change_nothing(make: Make) -> None:
     data = PartitionData(high_watermark=1, records=piece.read())
     piece.release()
     follower.assume(Role(0, 1, (0, 1), (0, 1), 1))
-    assert pull.take(KEY, data, 0, NOW).action is Action.NOTHING
+    assert pull.take(KEY, data, 0, NOW).action is Action.DROPPED
     assert follower.log.log_end_offset == 0
     pull.forget(KEY)
-    assert pull.take(KEY, data, 0, NOW).action is Action.NOTHING
+    assert pull.take(KEY, data, 0, NOW).action is Action.DROPPED
 
 
 def test_random_elections_and_crashes_never_part_two_replicas(make: Make) -> None:
