@@ -70,6 +70,8 @@ Answered: TypeAlias = Callable[[Any, Exception | None], None]
 # The first pause between attempts to connect, and the longest.
 _RECONNECT_S = (0.05, 1.0)
 _CUT_S = 0.05
+_PATIENCE_S = 5.0
+"""How long a server that takes a connection may say nothing: it may be one that is starting."""
 
 _EVENTS = {
     "CREATED": EventType.CREATED,
@@ -135,7 +137,7 @@ class Link:
         self._hear_state = hear_state
         self._hear_event = hear_event
         first_s, longest_s = _RECONNECT_S
-        self._handler = _LoopHandler(self._post, settings.tls)
+        self._handler = _LoopHandler(self._post, settings.tls, self._opened)
         self._client = KazooClient(
             hosts=",".join(settings.servers),
             timeout=settings.session_timeout_ms / 1000,
@@ -163,6 +165,15 @@ class Link:
             while not (await asyncio.wait([stopping], timeout=_CUT_S))[0]:
                 self._handler.cut()
         await stopping
+
+    def _opened(self, connected: socket.socket) -> None:
+        # kazoo gives one connection as long as the session lasts, which ends with it.
+        self._loop.call_later(_PATIENCE_S, self._lose_patience, connected)
+
+    def _lose_patience(self, connected: socket.socket) -> None:
+        if not self._client.connected and self._handler.uses(connected):
+            logger.info("ZooKeeper at %s says nothing: connecting again", self._settings)
+            self._handler.cut()
 
     def _stop(self) -> None:
         try:
@@ -316,11 +327,21 @@ class _LoopHandler:
     # kazoo calls back on its own thread, at once, when its handler is not running.
     running = True
 
-    def __init__(self, post: Callable[[Callable[[], object]], object], tls: Any) -> None:
+    def __init__(
+        self,
+        post: Callable[[Callable[[], object]], object],
+        tls: Any,
+        opened: Callable[[socket.socket], object],
+    ) -> None:
         self.completion_queue = _LoopQueue(post)
         self._post = post
         self._tls = tls
+        self._opened = opened
         self._socket: socket.socket | None = None
+
+    def uses(self, connected: socket.socket) -> bool:
+        """Tell whether this is the newest connection."""
+        return connected is self._socket
 
     def cut(self) -> None:
         """End the connection under kazoo's thread, as its server could."""
@@ -347,6 +368,7 @@ class _LoopHandler:
                 connected.close()
                 raise
         self._socket = connected
+        self._post(lambda: self._opened(connected))
         return connected
 
     def create_socket_pair(self) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import sys
 from collections.abc import Iterator
 from itertools import count
@@ -29,6 +30,7 @@ from barnabas.testing.zookeeper import ZooKeeperEnsemble, ZooKeeperServer, free_
 
 pytest.importorskip("kazoo", reason="pip install 'barnabas[zookeeper]'")
 
+from barnabas.coordination import zookeeper_link
 from barnabas.coordination.zookeeper import ZooKeeperCoordination
 from barnabas.coordination.zookeeper_settings import ZooKeeperSettings
 
@@ -229,6 +231,24 @@ async def test_a_paused_server_suspends_and_then_serves_on(server):
         stat = await one.exists("/live")
     assert stat.ephemeral_owner == one.session_id
     await one.close()
+
+
+async def test_a_server_that_says_nothing_is_tried_again(monkeypatch):
+    """One connection does not get the whole session: its server may be just starting."""
+    monkeypatch.setattr(zookeeper_link, "_PATIENCE_S", 0.1)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.settimeout(30)
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        session = ZooKeeperCoordination(settings(address, session_timeout_ms=60_000))
+        starting = asyncio.ensure_future(session.start())
+        for _ in range(2):
+            connection, _ = await asyncio.to_thread(silent.accept)
+            connection.settimeout(30)
+            while await asyncio.to_thread(connection.recv, 1024):
+                pass  # what it is asked, until it is given up
+            connection.close()
+        starting.cancel()
+        await asyncio.gather(starting, return_exceptions=True)
 
 
 async def test_a_session_closes_although_the_server_is_silent(server):
