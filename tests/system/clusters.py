@@ -234,15 +234,22 @@ class WiredCluster:
         found = metadata(admin, topic).topics[topic].partitions
         return bool(found) and all(each.leader >= 0 for each in found.values())
 
-    def controller(self) -> int:
-        """Return the broker that the tree names as the controller, or -1."""
+    def controller(self, *, in_office: bool = False) -> int:
+        """Return the broker that the tree names as the controller, or -1.
+
+        A node of a session that its broker has lost names it until that session ends; `in_office`
+        is only who holds it in the session in which it is registered.
+        """
         tree = KazooClient(self.zookeeper.address)
         tree.start(DEADLINE_S)
         try:
             if tree.exists("/controller") is None:
                 return -1
-            number: int = json.loads(tree.get("/controller")[0])["brokerid"]
-            return number
+            data, stat = tree.get("/controller")
+            number: int = json.loads(data)["brokerid"]
+            registered = tree.exists(f"/brokers/ids/{number}")
+            is_present = registered and registered.ephemeralOwner == stat.ephemeralOwner
+            return number if is_present or not in_office else -1
         finally:
             tree.stop()
             tree.close()

@@ -48,7 +48,8 @@ def a_leader(cluster: WiredCluster, topic: str) -> int:
 
 
 def the_controller(cluster: WiredCluster, topic: str) -> int:
-    return cluster.controller()
+    wait_for(lambda: cluster.controller(in_office=True) >= 0, "a controller")
+    return cluster.controller(in_office=True)
 
 
 @pytest.mark.parametrize("victim", [a_leader, the_controller])
@@ -131,7 +132,7 @@ def test_two_brokers_are_cut_from_each_other(cluster: WiredCluster, names: Itera
     with watched(cluster, topic) as load:
         leader = a_leader(cluster, topic)
         # A leader that is cut from the controller could not ask for other in-sync replicas.
-        controller = cluster.controller()
+        controller = the_controller(cluster, topic)
         follower = next(n for n in range(3) if n not in (leader, controller))
         cluster.wires.part([leader], [follower])
         load.more()
