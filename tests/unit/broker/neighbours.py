@@ -8,6 +8,7 @@ from pathlib import Path
 
 from barnabas.broker.broker import Broker
 from barnabas.config.broker import BrokerOptions
+from barnabas.controller.topic_store import NewTopic
 from barnabas.coordination.memory import MemoryCoordination, MemoryStore
 from barnabas.log.files import Files
 
@@ -26,6 +27,21 @@ def broker(
         **{name.replace("_", "."): value for name, value in options.items()},
     }
     return Broker(BrokerOptions.parse(given), coordination=MemoryCoordination(store), files=disk)
+
+
+async def alone_with_tree(folder: Path) -> tuple[Broker, MemoryCoordination]:
+    """Start a broker without neighbours; return it with a session of somebody else in its tree."""
+    store = MemoryStore()
+    alone, tree = broker(store, folder, 0), MemoryCoordination(store)
+    await alone.start()
+    await tree.start()
+    return alone, tree
+
+
+async def create(controller: Broker, topic: NewTopic) -> None:
+    """Create a topic, as a client's request does."""
+    (made,) = await controller.topics.create([topic], dry_run=False, timeout_ms=60_000)
+    assert not isinstance(made, Exception)
 
 
 async def until(holds: Callable[[], object], what: str) -> None:

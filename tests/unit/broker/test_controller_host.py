@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tests.unit.broker.neighbours import broker, until
+from tests.unit.broker.neighbours import alone_with_tree, broker, create, until
 
 from barnabas.broker import controller_host
 from barnabas.broker.broker import Broker
@@ -73,11 +73,7 @@ def test_who_cannot_run_for_office_tries_again(
     monkeypatch.setattr(controller_host, "RETRY_S", 0.01)
 
     async def story() -> None:
-        store = MemoryStore()
-        alone = broker(store, tmp_path, 0)
-        await alone.start()
-        tree = MemoryCoordination(store)
-        await tree.start()
+        alone, tree = await alone_with_tree(tmp_path)
         data, _ = await tree.get(nodes.CONTROLLER_EPOCH)
         await tree.set(nodes.CONTROLLER_EPOCH, b"many")
         await tree.delete(nodes.CONTROLLER)
@@ -94,15 +90,9 @@ def test_an_epoch_that_somebody_wrote_costs_a_term_and_not_the_office(tmp_path: 
     """The term cannot go on, and nobody else could run while the node names this broker."""
 
     async def story() -> None:
-        store = MemoryStore()
-        alone = broker(store, tmp_path, 0)
-        await alone.start()
-        tree = MemoryCoordination(store)
-        await tree.start()
+        alone, tree = await alone_with_tree(tmp_path)
         await tree.set(nodes.CONTROLLER_EPOCH, b"41")
-        topic = NewTopic("t", 1, 1)
-        (made,) = await alone.topics.create([topic], dry_run=False, timeout_ms=60_000)
-        assert not isinstance(made, Exception)
+        await create(alone, NewTopic("t", 1, 1))
         term = alone.controller.term
         assert term is not None
         assert term.epoch == 42
@@ -113,12 +103,8 @@ def test_an_epoch_that_somebody_wrote_costs_a_term_and_not_the_office(tmp_path: 
 
 def test_who_has_stopped_runs_for_no_office(tmp_path: Path) -> None:
     async def story() -> None:
-        store = MemoryStore()
-        alone = broker(store, tmp_path, 0)
-        await alone.start()
+        alone, tree = await alone_with_tree(tmp_path)
         await alone.controller.stop()
-        tree = MemoryCoordination(store)
-        await tree.start()
         await tree.delete(nodes.CONTROLLER)
         for _ in range(100):  # all that it could do about it takes a few turns of the loop
             await tree.exists(nodes.CONTROLLER)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from tests.unit.broker.neighbours import broker, until
+from tests.unit.broker.neighbours import broker, create, until
 from tests.unit.broker.serving import batch_of, produce_request
 
 from barnabas.broker.broker import Broker
@@ -30,15 +30,15 @@ async def pair(folder: Path) -> tuple[Broker, Broker]:
     await leader.start()
     await follower.start()
     await until(lambda: len(leader.cluster.brokers) == 2, "both know each other")
-    await create(leader, "idle")
+    await lead(leader, "idle")
     await until(lambda: len(leader.fetch_purgatory) == 1, "the follower's fetch waits")
     return leader, follower
 
 
-async def create(leader: Broker, name: str, **configs: str) -> None:
-    topic = NewTopic(name, 1, 2, {0: [0, 1]}, {"min.insync.replicas": "2", **configs})
-    (made,) = await leader.topics.create([topic], dry_run=False, timeout_ms=60_000)
-    assert not isinstance(made, Exception)
+async def lead(leader: Broker, name: str, **configs: str) -> None:
+    """Create a topic of which broker 0 has the lead."""
+    configs = {"min.insync.replicas": "2", **configs}
+    await create(leader, NewTopic(name, 1, 2, {0: [0, 1]}, configs))
     await until(lambda: leader.partitions[name, 0].is_leader, "it is led")
 
 
@@ -58,7 +58,7 @@ def test_a_partition_that_is_new_to_a_follower_is_fetched_at_once(tmp_path: Path
     async def story() -> None:
         leader, follower = await pair(tmp_path)
         for number in range(3):
-            await create(leader, f"new-{number}")
+            await lead(leader, f"new-{number}")
             assert await produce(leader, f"new-{number}", "x") is ErrorCode.NONE
         await follower.stop()
         await leader.stop()
@@ -71,7 +71,7 @@ def test_a_follower_that_has_flushed_tells_it_at_once(tmp_path: Path) -> None:
 
     async def story() -> None:
         leader, follower = await pair(tmp_path)
-        await create(leader, "kept", **{"flush.messages": "1"})
+        await lead(leader, "kept", **{"flush.messages": "1"})
         for number in range(5):
             assert await produce(leader, "kept", str(number)) is ErrorCode.NONE
         assert follower.partitions["kept", 0].log.recovery_point == 5

@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from tests.unit.broker.neighbours import broker, until
+from tests.unit.broker.neighbours import alone_with_tree, broker, create, until
 
 from barnabas.controller import nodes
 from barnabas.controller.topic_store import NewTopic
@@ -45,11 +45,7 @@ def test_configs_that_make_no_sense_cost_their_topic_alone(
     """It is not served by other options: those might delete what it was meant to keep."""
 
     async def story() -> None:
-        store = MemoryStore()
-        alone = broker(store, tmp_path, 0)
-        await alone.start()
-        tree = MemoryCoordination(store)
-        await tree.start()
+        alone, tree = await alone_with_tree(tmp_path)
         await tree.create(nodes.config_path("topics", "bad"), tampered)
         errors = await alone.replicas.take_roles(roles("bad", "good"))
         assert errors == {
@@ -77,9 +73,7 @@ def test_an_election_passes_over_configs_that_make_no_sense(
         await until(lambda: len(controller.cluster.brokers) == 2, "both know each other")
         allowed = {"unclean.leader.election.enable": "true"}
         for name in ("bad", "lost"):
-            topic = NewTopic(name, 1, 1, {0: [1]}, allowed)
-            (made,) = await controller.topics.create([topic], dry_run=False, timeout_ms=60_000)
-            assert not isinstance(made, Exception)
+            await create(controller, NewTopic(name, 1, 1, {0: [1]}, allowed))
         tree = MemoryCoordination(store)
         await tree.start()
         await tree.set(nodes.config_path("topics", "bad"), tampered)
