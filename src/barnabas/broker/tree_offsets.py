@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from barnabas.broker.tree_refusals import refused_as
 from barnabas.controller.nodes import consumer_offset_path
-from barnabas.coordination.contract import Coordination, NodeExists, NoNode
+from barnabas.coordination.contract import Coordination, NodeExists, NoNode, check_path
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import InvalidValueError, RequestError
 
@@ -19,13 +19,11 @@ class TreeOffsets:
 
     async def store(self, group: str, topic: str, partition: int, offset: int) -> None:
         """Remember an offset; raise INVALID_GROUP_ID if the group's name cannot be a node's."""
-        path = consumer_offset_path(group, topic, partition)
+        path = _path(group, topic, partition)
         data = str(offset).encode()
         with refused_as(ErrorCode.COORDINATOR_NOT_AVAILABLE):
             try:
                 await self._tree.set(path, data)
-            except InvalidValueError as failure:
-                raise RequestError(ErrorCode.INVALID_GROUP_ID, str(failure)) from failure
             except NoNode:
                 try:
                     await self._tree.create(path, data, make_parents=True)
@@ -33,10 +31,20 @@ class TreeOffsets:
                     await self._tree.set(path, data)
 
     async def fetch(self, group: str, topic: str, partition: int) -> int | None:
-        """Return the offset, or None where there is none."""
+        """Return the offset, or None where there is none; raises as `store` does."""
+        path = _path(group, topic, partition)
         with refused_as(ErrorCode.COORDINATOR_NOT_AVAILABLE):
             try:
-                data, _ = await self._tree.get(consumer_offset_path(group, topic, partition))
+                data, _ = await self._tree.get(path)
                 return int(data)
-            except (NoNode, InvalidValueError, ValueError):
+            except (NoNode, InvalidValueError, ValueError):  # no topic can have such a name, either
                 return None
+
+
+def _path(group: str, topic: str, partition: int) -> str:
+    try:
+        path = consumer_offset_path(group, topic, partition)
+        check_path(f"/consumers/{group}")
+    except InvalidValueError as failure:
+        raise RequestError(ErrorCode.INVALID_GROUP_ID, str(failure)) from failure
+    return path

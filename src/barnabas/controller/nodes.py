@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote_plus, unquote_plus
 
-from barnabas.model.errors import CorruptFileError
+from barnabas.model.errors import CorruptFileError, InvalidValueError
 from barnabas.model.ids import ZERO_UUID, Uuid, uuid_from_text, uuid_text
 
 CLUSTER_ID = "/cluster/id"
@@ -413,5 +413,10 @@ def _bracketed(host: str) -> str:
 
 
 def consumer_offset_path(group: str, topic: str, partition: int) -> str:
-    """Return where a group of the oldest kind keeps an offset."""
-    return f"/consumers/{sanitized(group)}/offsets/{topic}/{partition}"
+    """Return where a group of the oldest kind keeps an offset; the group's name is not encoded.
+
+    Raise InvalidValueError for a name with a slash: its nodes would stand among another group's.
+    """
+    if "/" in group:
+        raise InvalidValueError(f"group {group!r}: the name of a node cannot have a slash")
+    return f"/consumers/{group}/offsets/{topic}/{partition}"

@@ -32,6 +32,7 @@ nothing: the session is SUSPENDED, its calls wait for contact to come back, and 
 from __future__ import annotations
 
 import asyncio
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -291,13 +292,22 @@ class Coordination(ABC):
         return answers
 
 
+_REFUSED = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\uf8ff\ufff0-\U0010ffff]")
+"""Characters that ZooKeeper allows in no name; to Java those beyond 16 bits are two of them."""
+
+
 def check_path(path: str) -> str:
     """Return `path`; raise InvalidValueError unless it can name a node."""
     if path == "/":
         return path
     names = path.split("/")
-    if names[0] or len(names) < 2 or any(n in ("", ".", "..") for n in names[1:]) or "\0" in path:
+    if names[0] or len(names) < 2 or any(n in ("", ".", "..") for n in names[1:]):
         raise InvalidValueError(f"{path!r} is not the path of a node: want /name/name")
+    refused = _REFUSED.search(path)
+    if refused is not None:
+        raise InvalidValueError(
+            f"{path!r} is not the path of a node: ZooKeeper refuses the character {refused[0]!r}"
+        )
     return path
 
 

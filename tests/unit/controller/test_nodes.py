@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from barnabas.controller import nodes
-from barnabas.model.errors import CorruptFileError
+from barnabas.model.errors import CorruptFileError, InvalidValueError
 from barnabas.model.ids import ZERO_UUID, uuid_from_text
 
 TOPIC_ID = uuid_from_text("AAAAAAAAAAAAAAAAAAAAKg")
@@ -99,6 +99,9 @@ def test_paths() -> None:
         assert "/" not in nodes.sanitized(name)
         assert nodes.desanitized(path.rpartition("/")[2]) == name
     assert nodes.sanitized("a b*+~") == "a%20b%2A%2B~"
+    assert nodes.consumer_offset_path("a b", "t", 3) == "/consumers/a b/offsets/t/3"
+    with pytest.raises(InvalidValueError, match=r"group 'a/b': .* slash"):
+        nodes.consumer_offset_path("a/b", "t", 3)
 
 
 @pytest.mark.parametrize("data", [b"", b"x", b"[]", b"{}", b'{"partitions":7}', b'{"isr":1}'])

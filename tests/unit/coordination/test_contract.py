@@ -451,6 +451,21 @@ def test_paths_know_their_parents():
     assert Stat(1, 2, 3, 0, 4).num_children == 4
 
 
+@pytest.mark.parametrize(
+    "character", ["\0", "\x1f", "\x7f", "\x9f", "\ue000", "\uffff", "\U0001f600"]
+)
+async def test_names_have_no_character_that_zookeeper_refuses(service, character):
+    one = await service.connect()
+    path = f"/a{character}b"
+    for attempt in (one.create(path), one.set(path, b""), one.get(path), one.exists(path)):
+        with pytest.raises(InvalidValueError, match="ZooKeeper refuses the character"):
+            await attempt
+    for name in ("a b", "a%20b", "ü*+~", "\ufdd0"):
+        await one.create(f"/{name}")
+    assert await one.children("/") == sorted(["a b", "a%20b", "ü*+~", "\ufdd0"])
+    await one.close()
+
+
 async def test_many_nodes_are_read_at_once(service):
     one = await service.connect()
     paths = [f"/many/{number}" for number in range(1203)]
