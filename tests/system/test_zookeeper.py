@@ -208,6 +208,31 @@ def test_topics_and_records_outlive_the_broker_and_the_epoch_grows(
         assert client.get("/controller_epoch")[0] == b"2"
 
 
+def test_a_node_deletes_no_topic_where_that_is_switched_off(
+    tmp_path: Path, zookeeper: ZooKeeperServer, chroots: Iterator[str]
+) -> None:
+    """As with Apache Kafka the node is removed; one from before the start goes, too."""
+    chroot = next(chroots)
+    options = {"zookeeper.connect": zookeeper.address + chroot, "delete.topic.enable": "false"}
+    serving = Serving(tmp_path, options)
+    with tree_of(zookeeper, chroot) as client:
+        with serving:
+            wire = serving.connect()
+            create_topic(wire, "kept")
+            produce(wire, "kept", batch_of(["here"]))
+            client.create("/admin/delete_topics/kept")
+            wait_for(lambda: not client.get_children("/admin/delete_topics"), "the node is gone")
+            serving.expect_line("delete.topic.enable=false")
+            assert values_of(fetch(wire, "kept")) == [b"here"]
+        client.create("/admin/delete_topics/kept")
+        with serving:
+            wire = serving.connect()
+            wait_for(lambda: not client.get_children("/admin/delete_topics"), "the node is gone")
+            serving.expect_line("delete.topic.enable=false")
+            assert values_of(fetch(wire, "kept")) == [b"here"]
+            assert client.exists("/brokers/topics/kept/partitions/0/state")
+
+
 def test_ids_are_generated_and_clashes_are_refused(
     tmp_path: Path, zookeeper: ZooKeeperServer, chroots: Iterator[str]
 ) -> None:

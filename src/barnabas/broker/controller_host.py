@@ -218,6 +218,7 @@ class ControllerHost:
             post=queue.put_nowait,
             allow_unclean=self._allow_unclean,
             new_topic_id=lambda: new_uuid(self._random_bytes),
+            deletes_topics=broker.options.delete_topic_enable,
         )
         self._term = term
         self._channels = ControllerChannels(broker, term, queue.put_nowait)

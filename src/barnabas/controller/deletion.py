@@ -36,7 +36,10 @@ class Deletion:
         outbox: Outbox,
         partitions: Partitions,
         replicas: Replicas,
+        *,
+        enabled: bool,
     ) -> None:
+        self.enabled = enabled
         self._knowledge = knowledge
         self._tree = tree
         self._outbox = outbox
@@ -44,12 +47,19 @@ class Deletion:
         self._replicas = replicas
 
     async def enqueue(self, topics: Iterable[str]) -> None:
-        """Take topics whose deletion was asked for; unknown ones only lose their request."""
+        """Take topics whose deletion was asked for; unknown ones only lose their request.
+
+        So do all where topics are not deleted: their nodes may have been written by hand.
+        """
         for topic in topics:
-            if topic in self._knowledge.topics:
+            path = f"{nodes.DELETE_TOPICS}/{topic}"
+            if not self.enabled:
+                logger.warning("topic %s stays, %s goes: delete.topic.enable=false", topic, path)
+                await self._remove(path)
+            elif topic in self._knowledge.topics:
                 self._knowledge.deleting.add(topic)
             else:
-                await self._remove(f"{nodes.DELETE_TOPICS}/{topic}")
+                await self._remove(path)
         await self.resume()
 
     async def resume(self) -> None:

@@ -53,10 +53,12 @@ class Term:
         post: Callable[[Event], None],
         allow_unclean: Callable[[Collection[str]], Awaitable[Collection[str]]],
         new_topic_id: Callable[[], Uuid],
+        deletes_topics: bool,
     ) -> None:
         """Begin a term; `post` queues an event, which must run after the present one has ended.
 
         `allow_unclean` returns those of some topics that may lose records rather than wait.
+        `deletes_topics` is what delete.topic.enable says.
         """
         self.epoch = epoch
         self.knowledge = Knowledge()
@@ -82,7 +84,12 @@ class Term:
         self._partitions = Partitions(self.knowledge, guarded, self.outbox, epoch, allow_unclean)
         self._replicas = Replicas(self.knowledge, self.outbox, self._partitions)
         self._deletion = Deletion(
-            self.knowledge, guarded, self.outbox, self._partitions, self._replicas
+            self.knowledge,
+            guarded,
+            self.outbox,
+            self._partitions,
+            self._replicas,
+            enabled=deletes_topics,
         )
         self.reassignment = Reassignment(
             self.knowledge,
@@ -111,8 +118,9 @@ class Term:
         names = await self._tree.children(nodes.TOPICS, self._watches.on(self.topics_changed))
         await self._learn(names)
         # Before anybody is elected: what a deletion has half removed must not be made again.
-        going = await self._tree.children(nodes.DELETE_TOPICS)
-        knowledge.deleting.update(name for name in going if name in knowledge.topics)
+        if self._deletion.enabled:
+            going = await self._tree.children(nodes.DELETE_TOPICS)
+            knowledge.deleting.update(name for name in going if name in knowledge.topics)
         self.outbox.tell(knowledge.brokers)
         keys = list(knowledge.all_partitions)
         self._replicas.load(keys)

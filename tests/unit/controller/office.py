@@ -99,6 +99,7 @@ class Office:
         self.store = MemoryStore()
         self.brokers: dict[int, ToldBroker] = {}
         self.unclean: set[str] = set()
+        self.deletes_topics = True
         self.letters: list[Letter] = []
         self._ids = itertools.count(1)
         self._events: deque[Event] = deque()
@@ -144,6 +145,7 @@ class Office:
             post=lambda event: self._events.append(event) if self.epoch == epoch else None,
             allow_unclean=self._allow_unclean,
             new_topic_id=lambda: next(self._ids).to_bytes(16, "big"),
+            deletes_topics=self.deletes_topics,
         )
         await self.term.begin()
         self.deliver()

@@ -186,3 +186,40 @@ async def test_a_topic_that_goes_holds_back_no_shutdown() -> None:
     await office.die(2)
     await office.delete("t")
     assert await office.term.controlled_shutdown(0, -1) == []
+
+
+@runs
+async def test_where_topics_are_not_deleted_a_node_only_loses_its_request() -> None:
+    office = Office()
+    office.deletes_topics = False
+    await office.open(0, 1)
+    await office.create("t", (0, 1))
+    office.letters.clear()
+    await office.delete("t")
+    await office.delete("none")
+    assert await office.tree.children(nodes.DELETE_TOPICS) == []
+    assert await is_there(office, "t")
+    assert not office.letters, "nobody was told of anything"
+    assert office.brokers[0].leads() == {T0}
+    await office.check()
+    # More partitions, and another move of its leader, as of any topic.
+    await office.extend("t", (1, 0))
+    assert office.brokers[1].leads() == {TopicPartition("t", 1)}
+
+
+@runs
+async def test_a_successor_that_does_not_delete_topics_keeps_what_is_left() -> None:
+    office = await Office().open(0, 1)
+    await office.create("t", (0, 1))
+    await office.die(1)
+    await office.delete("t")
+    assert await office.tree.children(nodes.DELETE_TOPICS) == ["t"], "it waits for broker 1"
+    office.deletes_topics = False
+    await office.take_office()
+    assert await office.tree.children(nodes.DELETE_TOPICS) == []
+    back = await office.come(1)
+    assert await is_there(office, "t")
+    assert not back.deleted
+    assert not office.brokers[0].deleted
+    assert back.metadata[T0].leader == 0
+    await office.check()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,11 @@ from tests.unit.broker.serving import (
     fetch,
     metadata,
     produce,
+    values_of,
 )
 
+from barnabas.controller.nodes import DELETE_TOPICS
+from barnabas.coordination.contract import Coordination
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.ids import ZERO_UUID
 from barnabas.security.authorizer import Operation
@@ -269,6 +273,31 @@ class TestDeleteTopics:
             assert delete(wire, 2, name="t").error_code == ErrorCode.INVALID_REQUEST
             assert delete(wire, 3, name="t").error_code == ErrorCode.TOPIC_DELETION_DISABLED
             assert metadata(wire, "t").topics[0].error_code == 0
+
+    def test_disabled_in_the_tree_too(self, tmp_path: Path) -> None:
+        """A node that somebody writes is removed, with a line, and deletes nothing."""
+        node = f"{DELETE_TOPICS}/t"
+        with (
+            Serving(tmp_path, {"delete.topic.enable": "false"}) as kept,
+            kept.connect() as wire,
+        ):
+            create_topic(wire, "t")
+            produce(wire, "t", batch_of(["kept"]))
+            tree, loop = kept.broker.tree, kept.broker.loop
+            asyncio.run_coroutine_threadsafe(tree.create(node), loop).result(60)
+            kept.expect_line(f"topic t stays, {node} goes: delete.topic.enable=false")
+            gone = asyncio.run_coroutine_threadsafe(until_gone(tree, node), loop)
+            gone.result(60)
+            assert metadata(wire, "t").topics[0].error_code == 0
+            assert values_of(fetch(wire, "t")) == [b"kept"]
+            produce(wire, "t", batch_of(["and more"]))
+
+
+async def until_gone(tree: Coordination, path: str) -> None:
+    gone = asyncio.Event()
+    while await tree.exists(path, lambda _: gone.set()) is not None:
+        await gone.wait()
+        gone.clear()
 
 
 class MayNotDescribe:
