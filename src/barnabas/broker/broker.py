@@ -33,7 +33,7 @@ from barnabas.broker.fetchers import Fetchers
 from barnabas.broker.flusher import Flusher
 from barnabas.broker.forks import Forks
 from barnabas.broker.group_host import GroupHost
-from barnabas.broker.handlers import served_apis
+from barnabas.broker.handlers import CONTROLLER_KEYS, served_apis
 from barnabas.broker.handlers.delete_records import LIVE_BROKERS
 from barnabas.broker.housekeeping import Housekeeping
 from barnabas.broker.isr_keeper import IsrKeeper
@@ -48,6 +48,7 @@ from barnabas.broker.relocations import Relocations
 from barnabas.broker.replicas import Replicas
 from barnabas.broker.replication_quotas import ReplicationQuotas
 from barnabas.broker.retention import Retention
+from barnabas.broker.router import Served
 from barnabas.broker.session import Session
 from barnabas.broker.topics import Topics
 from barnabas.broker.transaction_host import TransactionHost
@@ -134,6 +135,12 @@ class Broker:
         self.alone = coordination is None and options.zookeeper_connect is None
         """Whether it has its tree for itself, and no other broker can come."""
         self.served = served_apis(alone=self.alone)
+        self.served_to_clients = self.served
+        """What is served where the controller is not heard: if it has a listener of its own."""
+        if options.endpoints.control_plane is not None:
+            self.served_to_clients = {
+                key: served for key, served in self.served.items() if key not in CONTROLLER_KEYS
+            }
         self._wall_clock = wall_clock
         self._life = Lifecycle(
             self, coordination, files, executor, random or Random(), random_bytes
@@ -149,6 +156,10 @@ class Broker:
     def now_ms(self) -> int:
         """Return the wall clock's time, which records and logs carry."""
         return int(self._wall_clock() * 1000)
+
+    def served_to(self, session: Session) -> Mapping[int, Served]:
+        """Return what is served on a connection, by API key."""
+        return self.served if session.privileged else self.served_to_clients
 
     def allows(
         self, session: Session, operation: Operation, resource: ResourceType, name: str
@@ -262,7 +273,8 @@ class Broker:
                     f"the controller, which is here, was not done within {timeout_ms} ms",
                 ) from None
         controller = self.cluster.controller_id
-        answer: Message = await self.peers.ask(controller, request, timeout_ms)
+        listener = self.options.endpoints.control_plane
+        answer: Message = await self.peers.ask(controller, request, timeout_ms, listener)
         return answer
 
     def check_controller(self) -> None:

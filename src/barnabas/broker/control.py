@@ -99,10 +99,13 @@ class Control:
         except TimeoutError:
             controller = self._broker.cluster.controller_id
             who = f"broker {controller}" if controller >= 0 else "nobody"
+            own = self._broker.options.endpoints
+            hint = f"can it reach the advertised listener {own.control_plane or own.inter_broker}?"
+            if own.control_plane is not None:
+                hint += " (a controller of Apache Kafka needs control.plane.listener.name, too)"
             raise ServiceUnavailable(
                 f"the cluster's controller ({who}) did not tell this broker of the cluster within "
-                f"{patience_ms} ms; can it reach the advertised listener "
-                f"{self._broker.options.endpoints.inter_broker}?"
+                f"{patience_ms} ms; {hint}"
             ) from None
 
     def _refusal(self, request: Request, session: Session | None) -> ErrorCode:

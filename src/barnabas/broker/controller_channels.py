@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 from barnabas.broker.tasks import spawn
 from barnabas.client.addresses import Address
 from barnabas.client.connection import Connection
+from barnabas.config.listeners import Listeners
+from barnabas.controller.cluster import BrokerView
 from barnabas.controller.outbox import Letter
 from barnabas.controller.term import Term
 from barnabas.controller.watches import Event
@@ -117,7 +119,7 @@ class ControllerChannels:
         if view is None:  # it is gone, and so is this line when the event that says so has ended
             raise RequestError(ErrorCode.BROKER_NOT_AVAILABLE, f"broker {broker_id} is gone")
         options = self._broker.options
-        listener = options.endpoints.inter_broker
+        listener = heard_on(view, options.endpoints)
         if listener not in view.endpoints:
             raise RequestError(
                 ErrorCode.LISTENER_NOT_FOUND, f"broker {broker_id} has no listener {listener}"
@@ -139,6 +141,19 @@ class ControllerChannels:
             stops = stop_errors(request, response)
             if stops:
                 self._post(lambda: term.stop_answered(broker_id, stops))
+
+
+def heard_on(view: BrokerView, own: Listeners) -> str:
+    """Return the listener on which a broker hears a controller that has these listeners itself.
+
+    Brokers of Apache Kafka do not tell which one that is, but hear their controller on any: one
+    that has a listener of the control plane's name is meant to use it so. One that was not given
+    it yet is spoken to on the brokers' own.
+    """
+    for name in (view.control_plane, own.control_plane):
+        if name is not None and name in view.endpoints:
+            return name
+    return own.inter_broker
 
 
 def role_errors(

@@ -38,7 +38,7 @@ class Listener:
         dispatcher: Dispatcher,
         now_ms: Callable[[], int],
         *,
-        privileged: bool = False,
+        privileged: bool = True,
     ) -> None:
         self.endpoint = endpoint
         self.name = endpoint.name

@@ -52,6 +52,7 @@ class Membership:
             {each.name: each.protocol.name for each in told},
             options.broker_rack,
             now_ms,
+            options.endpoints.control_plane,
         )
         self.view = BrokerView(
             self.broker_id,
@@ -59,6 +60,7 @@ class Membership:
             options.broker_rack,
             await self._registration.register(self.broker_id, registration),
             {each.name: PROTOCOLS[each.protocol.name] for each in told},
+            options.endpoints.control_plane,
         )
         return self.view
 

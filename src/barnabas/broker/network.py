@@ -1,8 +1,8 @@
 """A broker's side of the network: its listeners, what they may take, who answers.
 
-Requests of clients and those of the control plane are answered by routers of their own, so that a
-flood of the first cannot hold up the second. Addresses are taken before the broker is known to
-anybody, and connections are accepted when it can answer.
+Where there is a control plane, its requests are answered by a router of their own, and those of
+clients pass a turnstile, so that a flood of the second cannot hold up the first. Addresses are
+taken before the broker is known to anybody, and connections are accepted when it can answer.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from barnabas.broker.connection_limits import UNBOUNDED, ConnectionLimits
 from barnabas.broker.listener import Listener, SocketOptions
 from barnabas.broker.request_metrics import RequestMetrics
 from barnabas.broker.router import Router
+from barnabas.broker.turnstile import Turnstile
 from barnabas.config.broker import BrokerOptions, listener_prefix
 from barnabas.config.broker.network import parse_connection_overrides
 from barnabas.config.listeners import Endpoint
@@ -31,9 +32,12 @@ class Network:
         self._limits_of: dict[str, ConnectionLimits] = {}
         metrics = RequestMetrics(broker.metrics, broker.served)
         data_plane, control_plane = (
-            Router(broker, broker.served, metrics, options.queued_max_requests) for _ in range(2)
+            Router(broker, served, metrics, options.queued_max_requests)
+            for served in (broker.served_to_clients, broker.served)
         )
         self.routers = [data_plane, control_plane]
+        self.turnstile = Turnstile(data_plane, lambda: control_plane.under_way > 0)
+        apart = options.endpoints.control_plane is not None
         self._listeners: list[Listener] = []
         self._accepting = False
         for endpoint in options.endpoints.bind:
@@ -41,7 +45,7 @@ class Network:
                 raise ConfigError(
                     f"listeners={endpoint}: {endpoint.protocol.name} is not served; use PLAINTEXT"
                 )
-            privileged = endpoint.name == options.endpoints.control_plane
+            in_control = endpoint.name == options.endpoints.control_plane
             limits = self._limits_of[endpoint.name] = ConnectionLimits(
                 UNBOUNDED, within=self._limits, prefix=listener_prefix(endpoint.name)
             )
@@ -50,9 +54,9 @@ class Network:
                     endpoint,
                     _socket_options(options),
                     limits,
-                    control_plane if privileged else data_plane,
+                    control_plane if in_control else self.turnstile if apart else data_plane,
                     broker.alarm.now_ms,
-                    privileged=privileged,
+                    privileged=in_control or not apart,
                 )
             )
         self.configure(options)
@@ -107,6 +111,7 @@ class Network:
         """Take no more requests, and wait for those under way, for at most a time per plane."""
         for listener in self._listeners:
             listener.mute()
+        self.turnstile.release()
         for router in self.routers:
             await router.drain(timeout_s)
 

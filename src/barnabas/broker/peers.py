@@ -23,9 +23,14 @@ class Peers:
         self._connections: dict[Address, Connection] = {}
         self._locks: dict[Address, asyncio.Lock] = {}
 
-    async def ask(self, broker_id: int, request: Message, timeout_ms: int) -> Any:
-        """Send a request to another broker; raises when it is not known or does not answer."""
-        address = self.address_of(broker_id)
+    async def ask(
+        self, broker_id: int, request: Message, timeout_ms: int, listener: str | None = None
+    ) -> Any:
+        """Send a request to another broker, if possible on the given one of its listeners.
+
+        Raises when the broker is not known or does not answer.
+        """
+        address = self.address_of(broker_id, listener)
         async with self._locks.setdefault(address, asyncio.Lock()):
             connection = self._connections.get(address)
             if connection is None or connection.closed:
@@ -39,11 +44,15 @@ class Peers:
                 )
         return await connection.send(request, timeout_ms=timeout_ms)
 
-    def address_of(self, broker_id: int) -> Address:
+    def address_of(self, broker_id: int, listener: str | None = None) -> Address:
         """Return where brokers reach a broker; raises when it is not alive."""
         broker = self._broker
         view = broker.cluster.brokers.get(broker_id)
-        endpoint = view.endpoints.get(broker.options.endpoints.inter_broker) if view else None
+        endpoint = None
+        if view is not None:
+            endpoint = view.endpoints.get(broker.options.endpoints.inter_broker)
+            if listener is not None:
+                endpoint = view.endpoints.get(listener, endpoint)
         if endpoint is None:
             raise RequestError(
                 ErrorCode.BROKER_NOT_AVAILABLE, f"broker {broker_id} is not known now"

@@ -213,11 +213,13 @@ class Router:
             )
             connection.answer(response_frame(response, 0, header.correlation_id))
             return
-        range_text = (
-            f"{served.first_version} to {served.last_version} are served"
-            if served
-            else "not served here"
-        )
+        if served is not None:
+            range_text = f"{served.first_version} to {served.last_version} are served"
+        elif header.api_key in self._broker.served:
+            control_plane = self._broker.options.endpoints.control_plane
+            range_text = f"served on {control_plane} alone (control.plane.listener.name)"
+        else:
+            range_text = "not served here"
         connection.close(
             f"API key {header.api_key} version {header.api_version} is not supported: {range_text}"
         )

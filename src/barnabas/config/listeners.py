@@ -106,15 +106,18 @@ def parse_listeners(
             )
     inter_broker = _inter_broker(told, inter_broker_name, inter_broker_protocol)
     control_plane = control_plane_name.upper() if control_plane_name else None
-    if control_plane is not None and control_plane not in names:
-        raise ConfigError(
-            f"control.plane.listener.name={control_plane_name}: not among listeners ({listeners})"
-        )
-    if control_plane is not None and control_plane == inter_broker:
-        raise ConfigError(
-            f"control.plane.listener.name={control_plane_name}: brokers use this listener; "
-            "it must be one of its own"
-        )
+    if control_plane is not None:
+        wrong = None
+        if control_plane not in protocols:
+            wrong = f"listener.security.protocol.map has no protocol for it ({protocol_map})"
+        elif control_plane not in names:
+            wrong = f"not among listeners ({listeners})"
+        elif all(endpoint.name != control_plane for endpoint in told):
+            wrong = f"not among advertised.listeners ({advertised}), where the controller looks"
+        elif control_plane == inter_broker:
+            wrong = "brokers use this listener among themselves; it must be one of its own"
+        if wrong is not None:
+            raise ConfigError(f"control.plane.listener.name={control_plane_name}: {wrong}")
     return Listeners(bind, told, inter_broker, control_plane)
 
 

@@ -49,6 +49,8 @@ class BrokerView:
     epoch: int = -1
     protocols: Mapping[str, int] = field(default_factory=dict)
     """The number of each listener's security protocol, as brokers tell each other."""
+    control_plane: str | None = None
+    """The listener on which alone it hears its controller, as far as its registration tells."""
 
 
 class ClusterView:

@@ -195,6 +195,8 @@ class BrokerRegistration:
     protocols: Mapping[str, str]
     rack: str | None
     timestamp_ms: int
+    control_plane: str | None = None
+    """The listener on which alone this broker hears its controller; only our brokers tell it."""
 
     def encode(self) -> bytes:
         """Return the node's bytes (version 5)."""
@@ -220,6 +222,8 @@ class BrokerRegistration:
             "version": 5,
             "timestamp": str(self.timestamp_ms),
         }
+        if self.control_plane is not None:
+            value["control_plane_listener"] = self.control_plane
         return compact(value)
 
     @classmethod
@@ -235,11 +239,13 @@ class BrokerRegistration:
                 name: name for name, _, _ in endpoints
             }
             rack = value.get("rack")
+            control_plane = value.get("control_plane_listener")
             return cls(
                 endpoints,
                 {str(name): str(protocol) for name, protocol in protocols.items()},
                 None if rack is None else str(rack),
                 int(value.get("timestamp", -1)),
+                control_plane if any(name == control_plane for name, _, _ in endpoints) else None,
             )
         except (KeyError, TypeError, ValueError, AttributeError) as failure:
             raise CorruptFileError(f"node {path} is no broker: {data[:80]!r}") from failure

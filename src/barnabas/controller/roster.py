@@ -67,4 +67,5 @@ def _view(broker_id: int, registration: nodes.BrokerRegistration, epoch: int) ->
         registration.rack,
         epoch,
         {name: PROTOCOLS.get(text, 0) for name, text in registration.protocols.items()},
+        registration.control_plane,
     )

@@ -364,11 +364,6 @@ class TestListeners:
             assert serving.broker.endpoints[1].name == "CONTROL"
             assert data.ask(ApiVersionsRequest(), 0).error_code == 0
             assert control.ask(ApiVersionsRequest(), 0).error_code == 0
-            privileged = [
-                [each.session.privileged for each in listener.connections]
-                for listener in serving.broker.network._listeners
-            ]
-            assert privileged == [[False], [True]]
             routers = serving.broker.network.routers
             assert routers[0] is not routers[1]
             # The data plane's one slot is taken: only the control plane gets an answer.

@@ -142,5 +142,11 @@ def test_the_control_plane_has_a_listener_of_its_own() -> None:
     assert named.control_plane == "SSL"
     with pytest.raises(ConfigError, match="one of its own"):
         parse_listeners(both, None, MAP, inter_broker_name="IN", control_plane_name="IN")
-    with pytest.raises(ConfigError, match="not among listeners"):
+    with pytest.raises(ConfigError, match=r"name=OUT: not among listeners \(IN://:1,SSL://:2\)"):
         parse_listeners(both, None, MAP, inter_broker_name="IN", control_plane_name="OUT")
+    with pytest.raises(ConfigError, match=r"name=none: listener\.security\.protocol\.map has no"):
+        parse_listeners(both, None, MAP, inter_broker_name="IN", control_plane_name="none")
+    with pytest.raises(
+        ConfigError, match=r"name=SSL: not among advertised\.listeners \(IN://h:1\)"
+    ):
+        parse_listeners(both, "IN://h:1", MAP, inter_broker_name="IN", control_plane_name="SSL")

@@ -70,6 +70,17 @@ def test_registrations() -> None:
     )
 
 
+def test_a_registration_tells_of_the_control_plane_if_there_is_one() -> None:
+    """By a field of our own, which Apache Kafka passes over."""
+    both = [("IN", "h", 9092), ("CONTROL", "h", 9093)]
+    protocols = {"IN": "PLAINTEXT", "CONTROL": "PLAINTEXT"}
+    apart = nodes.BrokerRegistration(both, protocols, None, 0, "CONTROL")
+    assert apart.encode().endswith(b',"timestamp":"0","control_plane_listener":"CONTROL"}')
+    assert nodes.BrokerRegistration.decode("/b", apart.encode()) == apart
+    unlisted = apart.encode().replace(b'"CONTROL"}', b'"OTHER"}')
+    assert nodes.BrokerRegistration.decode("/b", unlisted).control_plane is None
+
+
 def test_small_nodes() -> None:
     """The cluster's id, the controller, configs, notices and producer ids."""
     cluster_id = b'{"version":"1","id":"AAAAAAAAAAAAAAAAAAAAKg"}'

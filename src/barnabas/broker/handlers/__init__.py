@@ -70,6 +70,12 @@ def _served(name: str, module: ModuleType) -> Served:
     return Served(api, versions.first, versions.last, module.handle, module.refuse)
 
 
+CONTROLLER_KEYS = frozenset(
+    API_BY_NAME[name].key for name in ("LeaderAndIsr", "StopReplica", "UpdateMetadata")
+)
+"""What the controller tells; where there is a control plane, only there."""
+
+
 def served_apis(*, alone: bool = True) -> dict[int, Served]:
     """Return what a broker serves, by API key.
 

@@ -38,7 +38,7 @@ def handle(broker: Broker, request: Request[ApiVersionsRequest]) -> ApiVersionsR
                 min_version=served.first_version,
                 max_version=served.last_version,
             )
-            for served in broker.served.values()
+            for served in broker.served_to(request.session).values()
         ]
     )
 

@@ -56,7 +56,7 @@ class NetworkOptions(Section):
         "control.plane.listener.name",
         "string",
         default=None,
-        doc="Listener that only the controller uses, with a queue of its own.",
+        doc="Listener on which alone the controller is heard, ahead of all other requests.",
     )
     early_start_listeners: str | None = option(
         "early.start.listeners",
