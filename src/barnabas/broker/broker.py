@@ -20,6 +20,7 @@ from concurrent.futures import Executor
 from functools import cache
 from random import Random
 
+from barnabas.broker.address_changes import AddressChanges
 from barnabas.broker.alarm import Alarm
 from barnabas.broker.cleaning import Cleaning
 from barnabas.broker.cluster_session import ClusterSession
@@ -115,6 +116,7 @@ class Broker:
     housekeeping: Housekeeping
     cluster_session: ClusterSession
     network: Network
+    address_changes: AddressChanges
 
     def __init__(
         self,
@@ -336,7 +338,10 @@ class Broker:
         elif entity_type == "brokers" and self.configs.set_dynamic(name, configs):
             self._configure(topic=None)
             self.cleaning.start()
+            self._life.use_threads(self.options.num_io_threads)
+            self.fetchers.resize()
             self.network.configure(self.options)
+            self.address_changes.look()
         if UNCLEAN_ELECTIONS in configs:
             self.controller.unclean_election_allowed()
 

@@ -64,6 +64,7 @@ class Connection(asyncio.BufferedProtocol):
         self._write_paused = False
         self._read_paused = False
         self._muted = False
+        self._leaving = ""
         self._closed = True
         self._zero_copy: ZeroCopySend | None = None
         self._answers: list[bytes | bytearray] = []  # of this turn, not yet with the transport
@@ -186,6 +187,13 @@ class Connection(asyncio.BufferedProtocol):
         """Hand out no more requests: the broker stops, and answers those that it has begun."""
         self._muted = True
 
+    def leave(self, reason: str) -> None:
+        """Close once the request in handling, if any, is answered."""
+        self.mute()
+        self._leaving = reason
+        if self.is_idle:
+            self.close(reason, level=logging.INFO)
+
     def close(self, reason: str, *, level: int = logging.WARNING) -> None:
         """Close the connection, after what was written has left; one log line says why."""
         if self._closed:
@@ -236,7 +244,9 @@ class Connection(asyncio.BufferedProtocol):
 
     def _finish(self) -> None:
         self._in_handling = False
-        if not self._advancing:
+        if self._leaving:
+            self.close(self._leaving, level=logging.INFO)
+        elif not self._advancing:
             self._advance()
 
     def _next_frame(self) -> memoryview | None:

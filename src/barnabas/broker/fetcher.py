@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import logging
 import socket
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterable
 from typing import TYPE_CHECKING, Any
 
 from barnabas.broker.replication_quotas import follows_throttled
@@ -88,6 +88,11 @@ class Fetcher:
     def is_busy(self) -> bool:
         """Return whether there is anything to follow."""
         return len(self._pull) > 0
+
+    @property
+    def partitions(self) -> Iterable[Partition]:
+        """Return what is followed."""
+        return self._partitions.values()
 
     def follow(self, partition: Partition) -> None:
         """Begin with a partition."""

@@ -37,6 +37,22 @@ class Fetchers:
             if partition.leader >= 0:
                 self._fetcher(partition).follow(partition)
 
+    def resize(self) -> None:
+        """Spread partitions anew: num.replica.fetchers may have changed."""
+        if self._stopped:
+            return
+        self.follow(
+            [
+                partition
+                for place, fetcher in self._fetchers.items()
+                for partition in fetcher.partitions
+                if self._place(partition) != place
+            ]
+        )
+        count = self._broker.options.num_replica_fetchers
+        for place in [each for each in self._fetchers if each[1] >= count]:
+            self._fetchers.pop(place).end()
+
     def forget(self, keys: Iterable[TopicPartition]) -> None:
         """Copy partitions no more."""
         for key in keys:
@@ -66,10 +82,14 @@ class Fetchers:
             fetcher.end()
         await asyncio.gather(*(each.task for each in fetchers), return_exceptions=True)
 
-    def _fetcher(self, partition: Partition) -> Fetcher:
+    def _place(self, partition: Partition) -> tuple[int, int]:
+        """Return which fetcher of which broker copies a partition."""
         count = self._broker.options.num_replica_fetchers
         number = crc32(partition.topic_partition.topic.encode()) + partition.topic_partition[1]
-        place = (partition.leader, number % count)
+        return partition.leader, number % count
+
+    def _fetcher(self, partition: Partition) -> Fetcher:
+        place = self._place(partition)
         fetcher = self._fetchers.get(place)
         if fetcher is None:
             fetcher = self._fetchers[place] = Fetcher(self._broker, partition.leader)

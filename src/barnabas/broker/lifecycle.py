@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor
 from functools import cache
 from random import Random
 from typing import TYPE_CHECKING
 
+from barnabas.broker.address_changes import AddressChanges
 from barnabas.broker.adoption import adopt
 from barnabas.broker.alarm import Alarm
 from barnabas.broker.cleaning import Cleaning
@@ -32,6 +33,7 @@ from barnabas.broker.flusher import Flusher
 from barnabas.broker.forks import Forks
 from barnabas.broker.group_host import GroupHost
 from barnabas.broker.housekeeping import Housekeeping
+from barnabas.broker.io_threads import IoThreads
 from barnabas.broker.isr_keeper import IsrKeeper
 from barnabas.broker.log_failures import LogFailures
 from barnabas.broker.logs import Logs
@@ -91,7 +93,7 @@ class Lifecycle:
         broker = self._broker
         options = broker.static_options
         if self._own_executor:
-            self._executor = ThreadPoolExecutor(options.num_io_threads, "barnabas-io")
+            self._executor = IoThreads(options.num_io_threads)
         self._files = self._files or DiskFiles()
         broker.lost = asyncio.Event()
         broker.lost_reason = ""
@@ -188,9 +190,11 @@ class Lifecycle:
         await broker.config_notices.skip()  # what changes while logs are loaded is heard of later
         for name, values in (await broker.config_store.get_all("brokers")).items():
             broker.configs.set_dynamic(name, values)
+        self.use_threads(broker.options.num_io_threads)
         topics = await broker.config_store.get_all("topics")
         # A taken port is known before the logs are opened, which then need no recovery.
         self._network = broker.network = Network(broker)
+        broker.address_changes = AddressChanges(broker)
         await broker.network.bind()
         # A topic may have thousands of partitions.
         options_of = cache(lambda topic: broker.configs.topic_options(topics.get(topic, {})))
@@ -221,10 +225,16 @@ class Lifecycle:
         broker = self._broker
         await broker.controller.resign()
         broker.cluster.brokers[broker.broker_id] = await broker.membership.register(
-            broker.options, broker.network.ports, broker.now_ms()
+            *broker.network.reached_at, broker.now_ms()
         )
         await broker.config_notices.start()
         await broker.controller.start()
+        broker.address_changes.look()  # they may have changed while nobody could be told
+
+    def use_threads(self, count: int) -> None:
+        """Have so many threads do what would stall the loop, if they are this broker's own."""
+        if isinstance(self._executor, IoThreads):
+            self._executor.resize(count)
 
     # the ends
 
@@ -236,6 +246,7 @@ class Lifecycle:
         await hand_over(broker)
         self._running = False
         broker.cluster_session.stop()
+        await broker.address_changes.stop()
         await broker.isr_keeper.stop()
         await broker.fetchers.stop()
         await broker.controller.retire()
@@ -275,6 +286,8 @@ class Lifecycle:
         """End every loop where it is."""
         broker = self._broker
         broker.cluster_session.stop()
+        if self._network is not None:
+            await broker.address_changes.stop()
         await broker.isr_keeper.stop()
         await broker.fetchers.stop()
         await broker.controller.stop()
@@ -300,5 +313,5 @@ class Lifecycle:
         self._shut_executor()
 
     def _shut_executor(self) -> None:
-        if self._own_executor and isinstance(self._executor, ThreadPoolExecutor):
+        if self._own_executor and self._executor is not None:
             self._executor.shutdown(wait=False)

@@ -40,6 +40,8 @@ class Listener:
         *,
         privileged: bool = True,
     ) -> None:
+        self.asked = endpoint
+        """What the options say; `endpoint` has the real port, once bound."""
         self.endpoint = endpoint
         self.name = endpoint.name
         self.frame_bytes_max = options.frame_bytes_max
@@ -95,6 +97,12 @@ class Listener:
         """Take no more requests; those in handling go on."""
         for connection in self.connections:
             connection.mute()
+
+    def retire(self) -> None:
+        """Take no more connections, and let those that are open end what they have asked for."""
+        self.stop_accepting()
+        for connection in list(self.connections):
+            connection.leave("its listener is gone: the option listeners was changed")
 
     async def close(self) -> None:
         """Close every connection and wait until they are gone."""

@@ -11,6 +11,7 @@ from concurrent.futures import Executor
 from barnabas.broker.logs import Logs
 from barnabas.broker.registration import Registration
 from barnabas.config.broker import BrokerOptions
+from barnabas.config.listeners import Listeners
 from barnabas.controller import nodes
 from barnabas.controller.cluster import BrokerView
 from barnabas.controller.roster import PROTOCOLS
@@ -42,25 +43,51 @@ class Membership:
         )
 
     async def register(
-        self, options: BrokerOptions, ports: Mapping[str, int], now_ms: int
+        self, listeners: Listeners, ports: Mapping[str, int], now_ms: int
     ) -> BrokerView:
         """Tell the cluster where this broker listens: a new life of it begins."""
-        told = options.endpoints.advertise(ports, self._registration.default_host())
-        dialled = options.advertised_listeners is None
-        registration = nodes.BrokerRegistration(
+        node = self._node(listeners, ports, now_ms)
+        epoch = await self._registration.register(self.broker_id, node)
+        return self._registered(listeners, ports, node, epoch)
+
+    async def announce(
+        self, listeners: Listeners, ports: Mapping[str, int], now_ms: int
+    ) -> BrokerView:
+        """Tell the cluster where this broker listens from now on, in the same life."""
+        node = self._node(listeners, ports, now_ms)
+        await self._registration.update(self.broker_id, node)
+        return self._registered(listeners, ports, node, self.view.epoch)
+
+    def _node(
+        self, listeners: Listeners, ports: Mapping[str, int], now_ms: int
+    ) -> nodes.BrokerRegistration:
+        told = listeners.advertise(ports, self._registration.default_host())
+        return nodes.BrokerRegistration(
             [(each.name, each.host, each.port) for each in told],
             {each.name: each.protocol.name for each in told},
-            options.broker_rack,
+            self._options.broker_rack,
             now_ms,
-            options.endpoints.control_plane,
+            listeners.control_plane,
         )
+
+    def _registered(
+        self,
+        listeners: Listeners,
+        ports: Mapping[str, int],
+        node: nodes.BrokerRegistration,
+        epoch: int,
+    ) -> BrokerView:
+        self.told = listeners, ports
         self.view = BrokerView(
             self.broker_id,
-            {each.name: (None if dialled else each.host, each.port) for each in told},
-            options.broker_rack,
-            await self._registration.register(self.broker_id, registration),
-            {each.name: PROTOCOLS[each.protocol.name] for each in told},
-            options.endpoints.control_plane,
+            {
+                name: (None if listeners.dialled else host, port)
+                for name, host, port in node.endpoints
+            },
+            node.rack,
+            epoch,
+            {name: PROTOCOLS[protocol] for name, protocol in node.protocols.items()},
+            node.control_plane,
         )
         return self.view
 

@@ -7,8 +7,10 @@ taken before the broker is known to anybody, and connections are accepted when i
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
+from barnabas.broker.connection import Dispatcher
 from barnabas.broker.connection_limits import UNBOUNDED, ConnectionLimits
 from barnabas.broker.listener import Listener, SocketOptions
 from barnabas.broker.request_metrics import RequestMetrics
@@ -16,11 +18,14 @@ from barnabas.broker.router import Router
 from barnabas.broker.turnstile import Turnstile
 from barnabas.config.broker import BrokerOptions, listener_prefix
 from barnabas.config.broker.network import parse_connection_overrides
-from barnabas.config.listeners import Endpoint
+from barnabas.config.listeners import Endpoint, Listeners, check_served
 from barnabas.model.errors import ConfigError
 
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
+
+
+logger = logging.getLogger("barnabas.listener")
 
 
 class Network:
@@ -28,6 +33,9 @@ class Network:
 
     def __init__(self, broker: Broker) -> None:
         options = broker.options
+        check_served(options.endpoints)
+        self.listeners = options.endpoints
+        """What `listeners` and `advertised.listeners` said when they were last acted upon."""
         self._limits = ConnectionLimits(UNBOUNDED)
         self._limits_of: dict[str, ConnectionLimits] = {}
         metrics = RequestMetrics(broker.metrics, broker.served)
@@ -37,29 +45,30 @@ class Network:
         )
         self.routers = [data_plane, control_plane]
         self.turnstile = Turnstile(data_plane, lambda: control_plane.under_way > 0)
-        apart = options.endpoints.control_plane is not None
-        self._listeners: list[Listener] = []
+        self._now_ms = broker.alarm.now_ms
+        self._listeners = [self._listener(each, options) for each in options.endpoints.bind]
+        self._retired: list[Listener] = []
         self._accepting = False
-        for endpoint in options.endpoints.bind:
-            if endpoint.protocol.uses_tls or endpoint.protocol.uses_sasl:
-                raise ConfigError(
-                    f"listeners={endpoint}: {endpoint.protocol.name} is not served; use PLAINTEXT"
-                )
-            in_control = endpoint.name == options.endpoints.control_plane
-            limits = self._limits_of[endpoint.name] = ConnectionLimits(
-                UNBOUNDED, within=self._limits, prefix=listener_prefix(endpoint.name)
-            )
-            self._listeners.append(
-                Listener(
-                    endpoint,
-                    _socket_options(options),
-                    limits,
-                    control_plane if in_control else self.turnstile if apart else data_plane,
-                    broker.alarm.now_ms,
-                    privileged=in_control or not apart,
-                )
-            )
         self.configure(options)
+
+    def _listener(self, endpoint: Endpoint, options: BrokerOptions) -> Listener:
+        control_plane = self.listeners.control_plane
+        data, control = self.routers
+        limits = self._limits_of.setdefault(
+            endpoint.name,
+            ConnectionLimits(UNBOUNDED, within=self._limits, prefix=listener_prefix(endpoint.name)),
+        )
+        dispatcher: Dispatcher = data
+        if control_plane is not None:
+            dispatcher = control if endpoint.name == control_plane else self.turnstile
+        return Listener(
+            endpoint,
+            _socket_options(options),
+            limits,
+            dispatcher,
+            self._now_ms,
+            privileged=control_plane in (None, endpoint.name),
+        )
 
     @property
     def endpoints(self) -> list[Endpoint]:
@@ -70,6 +79,11 @@ class Network:
     def ports(self) -> dict[str, int]:
         """Return the port of each listener, by its name."""
         return {listener.name: listener.endpoint.port for listener in self._listeners}
+
+    @property
+    def reached_at(self) -> tuple[Listeners, dict[str, int]]:
+        """Return the listeners as they act, and their ports: what the cluster is to know."""
+        return self.listeners, self.ports
 
     async def bind(self) -> None:
         """Take the addresses."""
@@ -82,6 +96,49 @@ class Network:
             self._accepting = True
             for listener in self._listeners:
                 await listener.accept()
+
+    async def relisten(self, options: BrokerOptions) -> None:
+        """Open the listeners that are new or elsewhere now, then close those that are not wanted.
+
+        Raise ConfigError, with all as they were, if an address cannot be taken.
+        """
+        wanted = options.endpoints.bind
+        present = {listener.asked: listener for listener in self._listeners}
+        going = [listener for listener in self._listeners if listener.asked not in wanted]
+        coming = [self._listener(each, options) for each in wanted if each not in present]
+        ports = {listener.asked.port for listener in coming} - {0}
+        # One of the same port, on other interfaces, is in the way of its successor.
+        released = [listener for listener in going if listener.endpoint.port in ports]
+        for listener in released:
+            listener.stop_accepting()
+        opened: list[Listener] = []
+        try:
+            for listener in coming:
+                await listener.bind()
+                opened.append(listener)
+        except ConfigError:
+            for listener in opened:
+                listener.stop_accepting()
+            for listener in released:
+                await listener.bind()
+                if self._accepting:
+                    await listener.accept()
+            raise
+        if self._accepting:
+            for listener in coming:
+                await listener.accept()
+        self.listeners = options.endpoints
+        found = present | {listener.asked: listener for listener in coming}
+        self._listeners = [found[endpoint] for endpoint in wanted]
+        for listener in going:
+            logger.info("listener %s is closed", listener.endpoint)
+            listener.retire()
+        for listener in coming:
+            logger.info("listener %s is open", listener.endpoint)
+        self._retired += going
+        names = {endpoint.name for endpoint in wanted}
+        self._limits_of = {name: each for name, each in self._limits_of.items() if name in names}
+        self.configure(options)
 
     def configure(self, options: BrokerOptions) -> None:
         """Let changed options act on connections to come."""
@@ -101,6 +158,10 @@ class Network:
         """Close idle connections and take back large buffers."""
         for listener in self._listeners:
             listener.sweep()
+        for listener in self._retired:
+            listener.retire()  # somebody may have been let in at the last moment
+            listener.sweep()
+        self._retired = [listener for listener in self._retired if listener.connections]
 
     def stop_accepting(self) -> None:
         """Take no more connections; those that are open go on."""
@@ -109,7 +170,7 @@ class Network:
 
     async def drain(self, timeout_s: float) -> None:
         """Take no more requests, and wait for those under way, for at most a time per plane."""
-        for listener in self._listeners:
+        for listener in self._listeners + self._retired:
             listener.mute()
         self.turnstile.release()
         for router in self.routers:
@@ -117,7 +178,7 @@ class Network:
 
     async def close(self) -> None:
         """Close every connection."""
-        for listener in self._listeners:
+        for listener in self._listeners + self._retired:
             await listener.close()
 
 

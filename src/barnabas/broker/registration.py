@@ -97,6 +97,14 @@ class Registration:
             raise NoNode(path, f"the registration {path} is gone again")
         return stat.czxid
 
+    async def update(self, broker_id: int, registration: nodes.BrokerRegistration) -> None:
+        """Write this broker's node anew; raise NoNode where this session has none."""
+        path = nodes.broker_path(broker_id)
+        stat = await self._tree.exists(path)
+        if stat is None or stat.ephemeral_owner != self._tree.session_id:
+            raise NoNode(path, f"the registration {path} is not of this session")
+        await self._tree.set(path, registration.encode(), stat.version)
+
     async def wait_until_gone(self, path: str) -> bool:
         """Wait for a node of an older session to go; False if it outlives every such session."""
         gone = asyncio.Event()

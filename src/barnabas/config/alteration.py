@@ -13,6 +13,7 @@ from enum import IntEnum
 from typing import NamedTuple, TypeVar
 
 from barnabas.config.broker import BrokerOptions
+from barnabas.config.listeners import check_change
 from barnabas.config.option import Kind, Option, Section, suggest
 from barnabas.config.sources import BrokerSources
 from barnabas.config.topic import TopicOptions, validate_overrides
@@ -20,16 +21,6 @@ from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import ConfigError, RequestError
 
 Checked = TypeVar("Checked")
-
-AT_START = frozenset(
-    {
-        "listeners",
-        "advertised.listeners",
-        "listener.security.protocol.map",
-        "num.io.threads",
-    }
-)
-"""What Kafka's brokers change while they run; here it is read when a broker starts."""
 
 
 class Operation(IntEnum):
@@ -73,8 +64,8 @@ def replace_broker(sources: BrokerSources, values: Mapping[str, str | None]) -> 
     for name in present:
         if _broker_option(name).dynamic == "no":
             raise _invalid(f"{name}: cannot be changed while the broker runs")
-    _refuse_what_acts_at_start(present, sources.broker)
-    _checked(lambda: sources.with_broker(present))
+    changed = _checked(lambda: sources.with_broker(present)).options
+    _checked(lambda: check_change(sources.options.endpoints, changed.endpoints))
     return present
 
 
@@ -92,19 +83,8 @@ def replace_cluster(sources: BrokerSources, values: Mapping[str, str | None]) ->
             raise _invalid(f"{name}: cannot be changed while brokers run")
         if option.dynamic == "broker" or name != option.name:
             raise _invalid(f"{name}: can be changed for single brokers only")
-    _refuse_what_acts_at_start(present, sources.cluster)
     _checked(lambda: sources.with_cluster(present))
     return present
-
-
-def _refuse_what_acts_at_start(values: Mapping[str, str], present: Mapping[str, str]) -> None:
-    """Refuse a change that would have no effect; what another release has set may stay."""
-    for name, value in values.items():
-        if name in AT_START and present.get(name) != value:
-            raise _invalid(
-                f"{name}={value}: cannot be changed while the broker runs; "
-                "set it in the broker's file and start the broker again"
-            )
 
 
 def _changed(

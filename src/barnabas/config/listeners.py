@@ -61,6 +61,8 @@ class Listeners(NamedTuple):
     advertised: tuple[Endpoint, ...]
     inter_broker: str
     control_plane: str | None
+    dialled: bool
+    """Whether nothing is advertised, so that each client is told the address that it dialled."""
 
     def advertise(self, ports: Mapping[str, int], default_host: str) -> tuple[Endpoint, ...]:
         """Return what clients are told, once the listeners are bound.
@@ -118,7 +120,29 @@ def parse_listeners(
             wrong = "brokers use this listener among themselves; it must be one of its own"
         if wrong is not None:
             raise ConfigError(f"control.plane.listener.name={control_plane_name}: {wrong}")
-    return Listeners(bind, told, inter_broker, control_plane)
+    return Listeners(bind, told, inter_broker, control_plane, advertised is None)
+
+
+def check_served(listeners: Listeners) -> None:
+    """Raise ConfigError for a listener whose security protocol is not spoken here."""
+    for endpoint in listeners.bind:
+        if endpoint.protocol.uses_tls or endpoint.protocol.uses_sasl:
+            raise ConfigError(
+                f"listeners={endpoint}: {endpoint.protocol.name} is not served; use PLAINTEXT"
+            )
+
+
+def check_change(before: Listeners, after: Listeners) -> None:
+    """Raise ConfigError unless a broker that runs can go over to other listeners."""
+    check_served(after)
+    protocols = {endpoint.name: endpoint.protocol for endpoint in before.bind}
+    for endpoint in after.bind:
+        present = protocols.get(endpoint.name, endpoint.protocol)
+        if endpoint.protocol is not present:
+            raise ConfigError(
+                f"listener.security.protocol.map={endpoint.name}:{endpoint.protocol.name}: the "
+                f"listener is open as {present.name}; add one of another name instead"
+            )
 
 
 def parse_protocol_map(text: str) -> dict[str, SecurityProtocol]:

@@ -131,24 +131,56 @@ def test_what_belongs_to_one_broker_cannot_be_set_for_the_cluster(name: str) -> 
         replace_cluster(BrokerSources({}), {name: "5"})
 
 
-@pytest.mark.parametrize(
-    ("replace", "layer"), [(replace_broker, "broker"), (replace_cluster, "cluster")]
+@pytest.mark.parametrize("replace", [replace_broker, replace_cluster])
+def test_threads_are_changed_for_one_broker_or_all(replace: Any) -> None:
+    assert replace(BrokerSources({}), {"num.io.threads": "16"}) == {"num.io.threads": "16"}
+    with pytest.raises(RequestError, match=r"num\.io\.threads=0: must be at least 1"):
+        replace(BrokerSources({}), {"num.io.threads": "0"})
+
+
+IN = BrokerSources(
+    {
+        "listeners": "IN://:9092",
+        "listener.security.protocol.map": "IN:PLAINTEXT,OUT:PLAINTEXT,S:SSL",
+        "inter.broker.listener.name": "IN",
+    }
 )
-def test_what_acts_at_the_start_is_refused_unless_it_is_there_already(
-    replace: Any, layer: str
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"listeners": "IN://:9092,OUT://:9093"},
+        {"listeners": "IN://127.0.0.1:9095"},
+        {"advertised.listeners": "IN://outside.example:1"},
+        {
+            "listeners": "IN://:1,NEW://:2",
+            "listener.security.protocol.map": "IN:PLAINTEXT,NEW:PLAINTEXT",
+        },
+    ],
+)
+def test_listeners_are_changed_for_one_broker(values: dict[str, str | None]) -> None:
+    assert replace_broker(IN, values) == values
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"listeners": "OUT://:9093"}, r"inter\.broker\.listener\.name=IN: no advertised listener"),
+        ({"listeners": "IN://:1,S://:2"}, r"listeners=S://:2: SSL is not served; use PLAINTEXT"),
+        ({"listeners": "IN://:1,NONE://:2"}, r"listener\.security\.protocol\.map has no protocol"),
+        ({"listeners": "IN://:1,OUT://:1"}, r"listeners=OUT://:1: the port is taken by IN://:1"),
+        ({"advertised.listeners": "IN://0.0.0.0:1"}, r"clients cannot connect to 0\.0\.0\.0"),
+        ({"advertised.listeners": "OUT://h:1"}, r"OUT is not among listeners"),
+        (
+            {"listener.security.protocol.map": "IN:SASL_PLAINTEXT"},
+            r"SASL_PLAINTEXT is not served",
+        ),
+    ],
+)
+def test_listeners_that_a_broker_cannot_go_over_to_are_refused(
+    values: dict[str, str | None], message: str
 ) -> None:
-    """A change without effect must not look like one; a value that another release set may stay."""
-    change = {"num.io.threads": "16"}
-    with pytest.raises(
-        RequestError, match=r"num\.io\.threads=16: .*start the broker again"
-    ) as caught:
-        replace(BrokerSources({}), change)
+    with pytest.raises(RequestError, match=message) as caught:
+        replace_broker(IN, values)
     assert caught.value.code is ErrorCode.INVALID_CONFIG
-    present = BrokerSources({}, **{layer: change})
-    changed = {**change, "log.retention.ms": "5"}
-    assert replace(present, changed) == changed
-
-
-def test_addresses_are_not_changed_while_a_broker_runs() -> None:
-    with pytest.raises(RequestError, match=r"listeners=PLAINTEXT://:1: cannot be changed while"):
-        replace_broker(BrokerSources({}), {"listeners": "PLAINTEXT://:1"})

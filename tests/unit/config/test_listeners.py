@@ -7,6 +7,7 @@ import pytest
 from barnabas.config.listeners import (
     Endpoint,
     SecurityProtocol,
+    check_change,
     parse_endpoints,
     parse_listeners,
     parse_protocol_map,
@@ -150,3 +151,17 @@ def test_the_control_plane_has_a_listener_of_its_own() -> None:
         ConfigError, match=r"name=SSL: not among advertised\.listeners \(IN://h:1\)"
     ):
         parse_listeners(both, "IN://h:1", MAP, inter_broker_name="IN", control_plane_name="SSL")
+
+
+def test_an_open_listener_keeps_its_protocol() -> None:
+    before, after = (
+        parse_listeners("IN://:1", None, f"IN:{protocol}", inter_broker_name="IN")
+        for protocol in ("SSL", "PLAINTEXT")
+    )
+    check_change(after, after)
+    with pytest.raises(
+        ConfigError, match=r"map=IN:PLAINTEXT: the listener is open as SSL; add one"
+    ):
+        check_change(before, after)
+    with pytest.raises(ConfigError, match=r"listeners=IN://:1: SSL is not served"):
+        check_change(after, before)

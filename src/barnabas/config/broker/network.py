@@ -23,21 +23,21 @@ class NetworkOptions(Section):
         "string",
         default="PLAINTEXT://:9092",
         dynamic="broker",
-        doc="Addresses to listen on, as NAME://host:port, separated by commas; read at start.",
+        doc="Addresses to listen on, as NAME://host:port, separated by commas.",
     )
     advertised_listeners: str | None = option(
         "advertised.listeners",
         "string",
         default=None,
         dynamic="broker",
-        doc="Addresses that clients are told, by default the one that each dialled; read at start.",
+        doc="Addresses that clients are told, by default the one that each dialled.",
     )
     listener_security_protocol_map: str = option(
         "listener.security.protocol.map",
         "string",
         default="SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT",
         dynamic="broker",
-        doc="Security protocol of each listener name, as NAME:PROTOCOL; read at start.",
+        doc="Security protocol of each listener name, as NAME:PROTOCOL.",
     )
     inter_broker_listener_name: str | None = option(
         "inter.broker.listener.name",
@@ -80,7 +80,7 @@ class NetworkOptions(Section):
         default=8,
         at_least=1,
         dynamic="cluster",
-        doc="Threads for work that would stall the event loop, such as flushes; read at start.",
+        doc="Threads for work that would stall the event loop, such as flushes.",
     )
     background_threads: int = option(
         "background.threads",
