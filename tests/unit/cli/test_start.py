@@ -10,6 +10,7 @@ import pytest
 from barnabas.cli.main import COMMANDS, parser
 from barnabas.cli.start import _options
 from barnabas.config.broker import BrokerOptions
+from barnabas.config.sources import BrokerSources, Source, Synonym
 from barnabas.model.errors import ConfigError
 
 START = next(command for command in COMMANDS if command.name == "start")
@@ -63,6 +64,29 @@ def test_flags_win_over_the_file(options: Any) -> None:
     given = options(*flags, "--set", "num.partitions=3", "--set", "broker.id=8", file=file)
     assert (given.broker_id, given.num_partitions, given.zookeeper_connect) == (8, 3, "zk:2/kafka")
     assert [str(each) for each in given.endpoints.bind] == ["PLAINTEXT://[::1]:0"]
+
+
+@pytest.mark.parametrize(
+    ("file", "flags"),
+    [
+        ("advertised.listeners=PLAINTEXT://h:1", ()),
+        (None, ("--set", "advertised.listeners=PLAINTEXT://h:1")),
+        ("advertised.listeners=PLAINTEXT://x:9", ("--set", "advertised.listeners=PLAINTEXT://h:1")),
+    ],
+)
+def test_what_is_advertised_comes_from_the_file_or_the_flags(
+    options: Any, file: str | None, flags: tuple[str, ...]
+) -> None:
+    """DescribeConfigs calls both STATIC_BROKER_CONFIG, also beside a value set at run time."""
+    sources = BrokerSources(options(*flags, file=file).given)
+    name = "advertised.listeners"
+    given = Synonym(name, "PLAINTEXT://h:1", Source.STATIC_BROKER)
+    (found,) = sources.describe([name])
+    assert (found.value, found.source, found.synonyms) == (given.value, given.source, (given,))
+    dynamic = Synonym(name, "PLAINTEXT://d:2", Source.DYNAMIC_BROKER)
+    (found,) = sources.with_broker({name: "PLAINTEXT://d:2"}).describe([name])
+    assert (found.value, found.source) == (dynamic.value, dynamic.source)
+    assert found.synonyms == (dynamic, given)
 
 
 def test_files_that_cannot_be_read(options: Any, tmp_path: Path) -> None:

@@ -220,6 +220,18 @@ def test_broker_configs(tmp_path_factory: pytest.TempPathFactory) -> None:
             assert produce(again, "t", batch_of([bytes(500)])).error_code == 10
 
 
+def test_what_is_advertised_is_told_as_the_brokers_own(tmp_path: Path) -> None:
+    """Given at the start it is static, changed while the broker runs it is dynamic."""
+    name, given = "advertised.listeners", "PLAINTEXT://127.0.0.1:1"
+    with Serving(tmp_path, {name: given}) as serving, serving.connect() as wire:
+        assert value_of(wire, BROKER, "0", name) == (given, STATIC)
+        other = "PLAINTEXT://127.0.0.1:2"
+        assert change(wire, BROKER, "0", (name, SET, other)).error_code == 0
+        assert value_of(wire, BROKER, "0", name) == (other, DYNAMIC_BROKER)
+        assert change(wire, BROKER, "0", (name, DELETE, None)).error_code == 0
+        assert value_of(wire, BROKER, "0", name) == (given, STATIC)
+
+
 def test_secrets_are_not_told(tmp_path_factory: pytest.TempPathFactory) -> None:
     """A sensitive value is never in an answer, nor in its synonyms."""
     options = {"ssl.keystore.password": "hunter2"}
