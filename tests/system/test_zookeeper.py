@@ -13,7 +13,13 @@ from typing import NamedTuple
 
 import pytest
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewTopic,
+)
 from tests.unit.broker.serving import (
     Serving,
     batch_of,
@@ -231,6 +237,48 @@ def test_a_node_deletes_no_topic_where_that_is_switched_off(
             serving.expect_line("delete.topic.enable=false")
             assert values_of(fetch(wire, "kept")) == [b"here"]
             assert client.exists("/brokers/topics/kept/partitions/0/state")
+
+
+def test_a_broker_that_moves_tells_it_in_the_same_life(
+    tmp_path: Path, zookeeper: ZooKeeperServer, chroots: Iterator[str]
+) -> None:
+    """Its node is written anew, not made anew, and a new session tells the same."""
+    chroot = next(chroots)
+    with WireCutter(zookeeper.port) as network, tree_of(zookeeper, chroot) as client:
+        options = {
+            "zookeeper.connect": network.address + chroot,
+            "zookeeper.session.timeout.ms": "4000",
+            "zookeeper.connection.timeout.ms": "60000",
+        }
+        with Serving(tmp_path, options) as serving:
+
+            def told() -> str:
+                data, _ = client.get("/brokers/ids/0")
+                (endpoint,) = json.loads(data)["endpoints"]
+                return str(endpoint)
+
+            before = dump(client, "/brokers/ids/0")["/brokers/ids/0"]
+            admin = AdminClient({"bootstrap.servers": "{}:{}".format(*serving.address)})
+            there = "PLAINTEXT://127.0.0.1:1"
+            entry = ConfigEntry(
+                "advertised.listeners",
+                there,
+                incremental_operation=AlterConfigOpType.SET,
+            )
+            resource = ConfigResource(ConfigResource.Type.BROKER, "0", incremental_configs=[entry])
+            (changed,) = admin.incremental_alter_configs([resource]).values()
+            changed.result(60)
+            wait_for(lambda: told() == there, "the tree tells it")
+            after = dump(client, "/brokers/ids/0")["/brokers/ids/0"]
+            assert (after.czxid, after.ephemeral) == (before.czxid, True)
+            assert serving.broker.broker_epoch == before.czxid
+            network.cut()
+            wait_for(lambda: client.exists("/brokers/ids/0") is None, "the session has expired")
+            network.restore()
+            wait_for(lambda: client.exists("/brokers/ids/0"), "the broker is back")
+            assert told() == there
+            wait_for(lambda: serving.broker.controller.term is not None, "it is in office")
+            serving.expect_line("is expired")
 
 
 def test_ids_are_generated_and_clashes_are_refused(

@@ -1,8 +1,8 @@
-"""Listeners that change while the broker runs: sockets first, then what the cluster is told.
+"""Listeners that change while the broker runs: first the sockets, then the registration.
 
-Options come, one after the other, by requests and notices; one task at a time lets the newest
-act. A listener that cannot be opened leaves all as they were, and the broker registered as it is
-reached. What could not be told is told again, or by the registration of the next session.
+Changed options arrive by requests and notices; a single task applies the newest ones. If a
+listener cannot be opened, sockets and registration stay as they were. An update of the
+registration that fails is retried, or made by the registration of the next session.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ RETRY_S = 0.5
 
 
 class AddressChanges:
-    """Brings a broker's sockets and its registration to what its options say."""
+    """Applies a broker's changed options to its sockets and its registration."""
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
@@ -32,13 +32,13 @@ class AddressChanges:
         self._task: asyncio.Task[None] | None = None
 
     def look(self) -> None:
-        """See whether there is something to do: options or the registration may have changed."""
+        """Apply what has changed, if anything; repeating the call is a no-op."""
         if self._task is None and self._is_due():
             self._task = spawn(self._act(), "the change of listeners")
             self._task.add_done_callback(self._done)
 
     async def stop(self) -> None:
-        """Change nothing more."""
+        """Apply no further changes."""
         task = self._task
         if task is not None:
             task.remove_done_callback(self._done)
@@ -64,14 +64,16 @@ class AddressChanges:
             try:
                 await broker.network.relisten(broker.options)
             except ConfigError as failure:
-                logger.error("listeners stay as they are: %s", failure)
+                logger.error("listeners unchanged: %s", failure)
         while not self._is_told():
             try:
                 broker.cluster.brokers[broker.broker_id] = await broker.membership.announce(
                     *broker.network.reached_at, broker.now_ms()
                 )
             except SessionExpired:
-                return  # the next registration tells of it
+                return  # the next session registers with the new ones
             except BarnabasError as failure:
-                logger.warning("the cluster does not know the broker's listeners yet: %s", failure)
+                logger.warning(
+                    "registration still has the old listeners, retry in %s s: %s", RETRY_S, failure
+                )
                 await asyncio.sleep(RETRY_S)

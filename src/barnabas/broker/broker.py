@@ -138,7 +138,7 @@ class Broker:
         """Whether it has its tree for itself, and no other broker can come."""
         self.served = served_apis(alone=self.alone)
         self.served_to_clients = self.served
-        """What is served where the controller is not heard: if it has a listener of its own."""
+        """What is served outside of the control plane, where there is one."""
         if options.endpoints.control_plane is not None:
             self.served_to_clients = {
                 key: served for key, served in self.served.items() if key not in CONTROLLER_KEYS

@@ -144,11 +144,11 @@ class ControllerChannels:
 
 
 def heard_on(view: BrokerView, own: Listeners) -> str:
-    """Return the listener on which a broker hears a controller that has these listeners itself.
+    """Return the listener of a broker that the controller dials; `own` are the controller's.
 
-    Brokers of Apache Kafka do not tell which one that is, but hear their controller on any: one
-    that has a listener of the control plane's name is meant to use it so. One that was not given
-    it yet is spoken to on the brokers' own.
+    Registrations of Apache Kafka do not name a control plane, but its brokers accept controller
+    requests on any listener: if one has the name of our own control plane, it is meant for that.
+    A broker without any is dialled on the inter-broker listener.
     """
     for name in (view.control_plane, own.control_plane):
         if name is not None and name in view.endpoints:

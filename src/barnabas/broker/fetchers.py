@@ -38,7 +38,7 @@ class Fetchers:
                 self._fetcher(partition).follow(partition)
 
     def resize(self) -> None:
-        """Spread partitions anew: num.replica.fetchers may have changed."""
+        """Spread partitions again: num.replica.fetchers may have changed."""
         if self._stopped:
             return
         self.follow(

@@ -1,4 +1,4 @@
-"""The threads of `num.io.threads`: work that would stall the loop, on as many as are wanted now."""
+"""The threads of `num.io.threads`, for work that would stall the event loop."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class IoThreads(Executor):
         self._lock = Lock()  # work comes from threads, too
 
     def submit(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Have work done, in the order in which it comes."""
+        """Queue work."""
         with self._lock:
             return self._pool.submit(work, *args, **kwargs)
 
     def resize(self, count: int) -> None:
-        """Use so many threads for what comes; the former ones end what they have, and then end."""
+        """Use another number of threads from now on; the former ones finish their work and end."""
         if count != self.count:
             with self._lock:
                 former, self._pool, self.count = self._pool, _pool(count), count

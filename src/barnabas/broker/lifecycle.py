@@ -229,10 +229,10 @@ class Lifecycle:
         )
         await broker.config_notices.start()
         await broker.controller.start()
-        broker.address_changes.look()  # they may have changed while nobody could be told
+        broker.address_changes.look()  # listeners may have changed without a session
 
     def use_threads(self, count: int) -> None:
-        """Have so many threads do what would stall the loop, if they are this broker's own."""
+        """Resize the pool of I/O threads, unless it belongs to the caller."""
         if isinstance(self._executor, IoThreads):
             self._executor.resize(count)
 

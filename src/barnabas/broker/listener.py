@@ -41,7 +41,7 @@ class Listener:
         privileged: bool = True,
     ) -> None:
         self.asked = endpoint
-        """What the options say; `endpoint` has the real port, once bound."""
+        """As configured; `endpoint` has the real port once bound."""
         self.endpoint = endpoint
         self.name = endpoint.name
         self.frame_bytes_max = options.frame_bytes_max
@@ -99,7 +99,7 @@ class Listener:
             connection.mute()
 
     def retire(self) -> None:
-        """Take no more connections, and let those that are open end what they have asked for."""
+        """Take no more connections, and close those that are open once they are answered."""
         self.stop_accepting()
         for connection in list(self.connections):
             connection.leave("its listener is gone: the option listeners was changed")

@@ -53,7 +53,7 @@ class Membership:
     async def announce(
         self, listeners: Listeners, ports: Mapping[str, int], now_ms: int
     ) -> BrokerView:
-        """Tell the cluster where this broker listens from now on, in the same life."""
+        """Update the registration: the broker listens elsewhere, in the same life."""
         node = self._node(listeners, ports, now_ms)
         await self._registration.update(self.broker_id, node)
         return self._registered(listeners, ports, node, self.view.epoch)

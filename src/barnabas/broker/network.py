@@ -1,12 +1,13 @@
 """A broker's side of the network: its listeners, what they may take, who answers.
 
-Where there is a control plane, its requests are answered by a router of their own, and those of
-clients pass a turnstile, so that a flood of the second cannot hold up the first. Addresses are
-taken before the broker is known to anybody, and connections are accepted when it can answer.
+Where there is a control plane, it has a router of its own, and requests of clients pass a
+turnstile, so that a flood of them cannot delay the controller. Addresses are taken before the
+broker is known to anybody, and connections are accepted when it can answer.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import TYPE_CHECKING
 
@@ -35,7 +36,7 @@ class Network:
         options = broker.options
         check_served(options.endpoints)
         self.listeners = options.endpoints
-        """What `listeners` and `advertised.listeners` said when they were last acted upon."""
+        """What is bound and advertised now; the options may be ahead of it for a moment."""
         self._limits = ConnectionLimits(UNBOUNDED)
         self._limits_of: dict[str, ConnectionLimits] = {}
         metrics = RequestMetrics(broker.metrics, broker.served)
@@ -82,7 +83,7 @@ class Network:
 
     @property
     def reached_at(self) -> tuple[Listeners, dict[str, int]]:
-        """Return the listeners as they act, and their ports: what the cluster is to know."""
+        """Return the listeners that act now, and their ports: what the registration must say."""
         return self.listeners, self.ports
 
     async def bind(self) -> None:
@@ -98,16 +99,16 @@ class Network:
                 await listener.accept()
 
     async def relisten(self, options: BrokerOptions) -> None:
-        """Open the listeners that are new or elsewhere now, then close those that are not wanted.
+        """Open the listeners that are new or have moved, then close those that are gone.
 
-        Raise ConfigError, with all as they were, if an address cannot be taken.
+        Raise ConfigError, with all listeners as they were, if an address cannot be taken.
         """
         wanted = options.endpoints.bind
         present = {listener.asked: listener for listener in self._listeners}
         going = [listener for listener in self._listeners if listener.asked not in wanted]
         coming = [self._listener(each, options) for each in wanted if each not in present]
         ports = {listener.asked.port for listener in coming} - {0}
-        # One of the same port, on other interfaces, is in the way of its successor.
+        # A listener that only changes its interfaces must free the port for its successor.
         released = [listener for listener in going if listener.endpoint.port in ports]
         for listener in released:
             listener.stop_accepting()
@@ -116,7 +117,7 @@ class Network:
             for listener in coming:
                 await listener.bind()
                 opened.append(listener)
-        except ConfigError:
+        except (ConfigError, asyncio.CancelledError):
             for listener in opened:
                 listener.stop_accepting()
             for listener in released:
@@ -131,10 +132,10 @@ class Network:
         found = present | {listener.asked: listener for listener in coming}
         self._listeners = [found[endpoint] for endpoint in wanted]
         for listener in going:
-            logger.info("listener %s is closed", listener.endpoint)
+            logger.info("listener %s closed", listener.endpoint)
             listener.retire()
         for listener in coming:
-            logger.info("listener %s is open", listener.endpoint)
+            logger.info("listener %s opened", listener.endpoint)
         self._retired += going
         names = {endpoint.name for endpoint in wanted}
         self._limits_of = {name: each for name, each in self._limits_of.items() if name in names}
@@ -159,7 +160,7 @@ class Network:
         for listener in self._listeners:
             listener.sweep()
         for listener in self._retired:
-            listener.retire()  # somebody may have been let in at the last moment
+            listener.retire()  # a last connection may have been accepted meanwhile
             listener.sweep()
         self._retired = [listener for listener in self._retired if listener.connections]
 

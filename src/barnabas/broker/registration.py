@@ -98,7 +98,7 @@ class Registration:
         return stat.czxid
 
     async def update(self, broker_id: int, registration: nodes.BrokerRegistration) -> None:
-        """Write this broker's node anew; raise NoNode where this session has none."""
+        """Overwrite this broker's node; raise NoNode if this session has none."""
         path = nodes.broker_path(broker_id)
         stat = await self._tree.exists(path)
         if stat is None or stat.ephemeral_owner != self._tree.session_id:

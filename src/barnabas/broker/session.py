@@ -20,6 +20,6 @@ class Session:
     number: int = 0
     """Which connection of its listener it is, in the order in which they were accepted."""
     privileged: bool = False
-    """Whether the controller is heard here: on the control plane, or everywhere without one."""
+    """Whether controller requests are served: on the control plane, or anywhere without one."""
     software_name: str = "unknown"
     software_version: str = "unknown"

@@ -1,11 +1,11 @@
-"""A turnstile before the data plane: requests of clients pass a few at a time.
+"""A turnstile in front of the data plane: requests of clients pass a few at a time.
 
-The broker has one loop, and each of its turns serves every connection that has something to say.
-A hundred of them with a large produce each make turns of a hundred milliseconds, and what the
-controller says waits for several of these. So where there is a control plane, data requests pass
-for at most some milliseconds per turn, and one per turn while the controller is being heard; the
-others wait, in the order in which they came. None waits for ever: the controller's word may itself
-have to wait for the coordination service.
+The broker has one event loop, and each of its turns serves every connection that has sent
+something. A hundred connections with a large produce each make turns of a hundred milliseconds,
+and a request of the controller needs several turns. So where there is a control plane, data
+requests pass for at most a few milliseconds per turn, and only one passes per turn while a request
+of the controller is being handled; the others wait in the order in which they arrived. At least
+one always passes: the controller's request may itself wait for the coordination service.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ TURN_S_MAX = 0.004
 
 
 class Turnstile:
-    """Hands frames on to a dispatcher, so many per turn of the loop as the time allows.
+    """Passes frames on to a dispatcher, as many per turn of the loop as there is time for.
 
-    A frame stays valid while it waits: its connection takes it for one in handling.
+    A frame stays valid while it waits: to its connection it is in handling already.
     """
 
     def __init__(
         self,
         dispatcher: Dispatcher,
-        is_controller_heard: Callable[[], bool],
+        is_control_busy: Callable[[], bool],
         clock: Callable[[], float] = perf_counter,
     ) -> None:
         self._dispatcher = dispatcher
-        self._is_controller_heard = is_controller_heard
+        self._is_control_busy = is_control_busy
         self._clock = clock
         self._line: deque[tuple[Connection, memoryview]] = deque()
         self._in_turn = False
@@ -47,14 +47,14 @@ class Turnstile:
         return len(self._line)
 
     def dispatch(self, connection: Connection, frame: memoryview) -> None:
-        """Let a request pass, or have it wait behind those that came before."""
+        """Pass a request on, or queue it behind those that arrived before."""
         if self._line or not self._may_pass():
             self._line.append((connection, frame))
         else:
             self._dispatcher.dispatch(connection, frame)
 
     def release(self) -> None:
-        """Let all pass that wait: the broker stops, and answers what it has taken."""
+        """Pass on everything that waits: a broker that stops answers what it has received."""
         while self._line:
             self._pass_first()
 
@@ -63,7 +63,7 @@ class Turnstile:
         if self._in_turn:
             return self._clock() < self._turn_ends
         self._in_turn = True
-        self._turn_ends = self._clock() + (0.0 if self._is_controller_heard() else TURN_S_MAX)
+        self._turn_ends = self._clock() + (0.0 if self._is_control_busy() else TURN_S_MAX)
         asyncio.get_running_loop().call_soon(self._next_turn)
         return True
 

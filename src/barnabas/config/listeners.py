@@ -62,7 +62,7 @@ class Listeners(NamedTuple):
     inter_broker: str
     control_plane: str | None
     dialled: bool
-    """Whether nothing is advertised, so that each client is told the address that it dialled."""
+    """Whether advertised.listeners is unset, so that clients get the address that they dialled."""
 
     def advertise(self, ports: Mapping[str, int], default_host: str) -> tuple[Endpoint, ...]:
         """Return what clients are told, once the listeners are bound.
@@ -124,7 +124,7 @@ def parse_listeners(
 
 
 def check_served(listeners: Listeners) -> None:
-    """Raise ConfigError for a listener whose security protocol is not spoken here."""
+    """Raise ConfigError for a listener whose security protocol is not supported."""
     for endpoint in listeners.bind:
         if endpoint.protocol.uses_tls or endpoint.protocol.uses_sasl:
             raise ConfigError(
@@ -133,7 +133,7 @@ def check_served(listeners: Listeners) -> None:
 
 
 def check_change(before: Listeners, after: Listeners) -> None:
-    """Raise ConfigError unless a broker that runs can go over to other listeners."""
+    """Raise ConfigError unless a running broker can change to other listeners."""
     check_served(after)
     protocols = {endpoint.name: endpoint.protocol for endpoint in before.bind}
     for endpoint in after.bind:

@@ -50,7 +50,7 @@ class BrokerView:
     protocols: Mapping[str, int] = field(default_factory=dict)
     """The number of each listener's security protocol, as brokers tell each other."""
     control_plane: str | None = None
-    """The listener on which alone it hears its controller, as far as its registration tells."""
+    """The only listener for controller requests, if its registration names one."""
 
 
 class ClusterView:

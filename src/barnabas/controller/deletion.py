@@ -49,12 +49,14 @@ class Deletion:
     async def enqueue(self, topics: Iterable[str]) -> None:
         """Take topics whose deletion was asked for; unknown ones only lose their request.
 
-        So do all where topics are not deleted: their nodes may have been written by hand.
+        So do all of them with delete.topic.enable=false: the nodes were written by other tools.
         """
         for topic in topics:
             path = f"{nodes.DELETE_TOPICS}/{topic}"
             if not self.enabled:
-                logger.warning("topic %s stays, %s goes: delete.topic.enable=false", topic, path)
+                logger.warning(
+                    "topic %s not deleted, removing %s: delete.topic.enable=false", topic, path
+                )
                 await self._remove(path)
             elif topic in self._knowledge.topics:
                 self._knowledge.deleting.add(topic)

@@ -196,7 +196,7 @@ class BrokerRegistration:
     rack: str | None
     timestamp_ms: int
     control_plane: str | None = None
-    """The listener on which alone this broker hears its controller; only our brokers tell it."""
+    """The only listener on which the broker accepts controller requests; no field of Kafka's."""
 
     def encode(self) -> bytes:
         """Return the node's bytes (version 5)."""

@@ -156,7 +156,7 @@ def test_an_address_that_is_taken_leaves_all_as_they_were(tmp_path: Path, same_p
             port = taken.getsockname()[1]
             new = f"IN://0.0.0.0:{serving.address[1]}" if same_port else "IN://127.0.0.1:0"
             set_to(wire, "listeners", f"{new},OUT://127.0.0.1:{port}")
-            serving.expect_line("listeners stay as they are: cannot listen on OUT://")
+            serving.expect_line("listeners unchanged: cannot listen on OUT://")
         assert names(serving) == ["IN"]
         assert metadata(serving.connect()).brokers
         assert registered(serving) == before

@@ -6,10 +6,14 @@ import asyncio
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from barnabas.broker.control import Control
 from barnabas.broker.handlers import metadata
 from barnabas.broker.session import Session
+from barnabas.config.listeners import parse_listeners
 from barnabas.controller.cluster import BrokerView, ClusterView
+from barnabas.coordination.contract import ServiceUnavailable
 from barnabas.model.error_codes import ErrorCode
 from barnabas.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from barnabas.wire.messages.update_metadata import (
@@ -122,3 +126,27 @@ def test_clients_of_a_broker_that_has_just_started_wait_for_the_controllers_word
 
     (topic,) = asyncio.run(ask()).topics
     assert (topic.error_code, len(topic.partitions)) == (ErrorCode.NONE, 3)
+
+
+@pytest.mark.parametrize(
+    ("control_plane", "hint"),
+    [
+        (None, r"listener IN\?$"),
+        ("CONTROL", r"listener CONTROL\? \(a controller of Apache Kafka needs control\.plane\."),
+    ],
+)
+def test_who_is_not_told_of_its_cluster_says_where_it_listens(
+    control_plane: str | None, hint: str
+) -> None:
+    listening = Listening()
+    listening.broker.options = SimpleNamespace(
+        endpoints=parse_listeners(
+            "IN://:1,CONTROL://:2",
+            None,
+            "IN:PLAINTEXT,CONTROL:PLAINTEXT",
+            inter_broker_name="IN",
+            control_plane_name=control_plane,
+        )
+    )
+    with pytest.raises(ServiceUnavailable, match=hint):
+        asyncio.run(listening.control.until_informed(1))

@@ -73,7 +73,7 @@ def _served(name: str, module: ModuleType) -> Served:
 CONTROLLER_KEYS = frozenset(
     API_BY_NAME[name].key for name in ("LeaderAndIsr", "StopReplica", "UpdateMetadata")
 )
-"""What the controller tells; where there is a control plane, only there."""
+"""Requests of the controller, served on the control plane alone where there is one."""
 
 
 def served_apis(*, alone: bool = True) -> dict[int, Served]:

@@ -56,7 +56,7 @@ class NetworkOptions(Section):
         "control.plane.listener.name",
         "string",
         default=None,
-        doc="Listener on which alone the controller is heard, ahead of all other requests.",
+        doc="Listener for requests of the controller: they come first, and are served there alone.",
     )
     early_start_listeners: str | None = option(
         "early.start.listeners",

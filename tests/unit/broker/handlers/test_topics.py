@@ -285,7 +285,7 @@ class TestDeleteTopics:
             produce(wire, "t", batch_of(["kept"]))
             tree, loop = kept.broker.tree, kept.broker.loop
             asyncio.run_coroutine_threadsafe(tree.create(node), loop).result(60)
-            kept.expect_line(f"topic t stays, {node} goes: delete.topic.enable=false")
+            kept.expect_line(f"topic t not deleted, removing {node}: delete.topic.enable=false")
             gone = asyncio.run_coroutine_threadsafe(until_gone(tree, node), loop)
             gone.result(60)
             assert metadata(wire, "t").topics[0].error_code == 0
