@@ -10,8 +10,8 @@ import aiokafka.coordinator.assignors.sticky.sticky_assignor as aiokafka_sticky
 import pytest
 from tests.unit.consumer.group.test_assignors import MEMBERS, cluster, never
 
+from barnabas.assignment.contract import Share
 from barnabas.consumer.group.assignors import is_cooperative, strategies
-from barnabas.consumer.group.strategy import Share
 from barnabas.model.ids import TopicPartition
 
 with warnings.catch_warnings():

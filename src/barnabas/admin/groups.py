@@ -232,7 +232,7 @@ def _classic(group: classic.DescribedGroup, coordinator_id: int) -> GroupDescrip
 
 def _assigned(data: bytes) -> tuple[TopicPartition, ...] | None:
     try:
-        return tuple(decode_assignment(data))
+        return tuple(decode_assignment(data).partitions)
     except RemoteProtocolError:
         return None
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 from barnabas.model.ids import TopicPartition
 
@@ -19,6 +19,17 @@ PartitionCounts: TypeAlias = Mapping[str, int]
 
 Assignment: TypeAlias = dict[str, list[TopicPartition]]
 """Member id to partitions, sorted."""
+
+
+class Share(NamedTuple):
+    """What one member gets, and what the leader's assignor adds for it."""
+
+    partitions: Sequence[TopicPartition]
+    user_data: bytes | None = None
+
+
+Decision: TypeAlias = Mapping[str, Sequence[TopicPartition] | Share]
+"""What an assignor answers: for each member its partitions, or a `Share` of them and more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +49,12 @@ class Member:
 
 
 class Assignor(Protocol):
-    """Decides who reads what."""
+    """Decides who reads what.
+
+    An assignor may also have `on_assignment(partitions, generation[, user_data])`, which every
+    member's own assignor is called with when the member gets its share: `user_data` is what the
+    leader's assignor put into that member's `Share`, None if nothing.
+    """
 
     @property
     def name(self) -> str:
@@ -50,6 +66,13 @@ class Assignor(Protocol):
 
     def user_data(self, owned: Sequence[TopicPartition], generation: int) -> bytes | None:
         """Return what a member adds to its subscription for the leader's assignor."""
+
+    def assign(self, partition_counts: PartitionCounts, members: Sequence[Member]) -> Decision:
+        """Assign every partition of the subscribed topics."""
+
+
+class ServerAssignor(Assignor, Protocol):
+    """An assignor that brokers can use: KIP-848 has no way to send user data to members."""
 
     def assign(self, partition_counts: PartitionCounts, members: Sequence[Member]) -> Assignment:
         """Assign every partition of the subscribed topics."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from barnabas.assignment.contract import Member
+from barnabas.assignment.contract import Member, Share
 from barnabas.model.ids import TopicPartition
 from barnabas.wire.messages.consumer_protocol import (
     ConsumerProtocolAssignment,
@@ -55,11 +55,12 @@ def encode_assignment(
     return encode_versioned(assignment, version)
 
 
-def decode_assignment(data: bytes) -> list[TopicPartition]:
+def decode_assignment(data: bytes) -> Share:
     """Decode what a member is to read; a member that its leader forgot got no bytes at all."""
     if not data:
-        return []
-    return _flat(decode_versioned(ConsumerProtocolAssignment, data)[0].assigned_partitions)
+        return Share([])
+    assignment, _ = decode_versioned(ConsumerProtocolAssignment, data)
+    return Share(_flat(assignment.assigned_partitions), assignment.user_data)
 
 
 def _grouped(partitions: Iterable[TopicPartition]) -> list[TopicPartitions]:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from barnabas.assignment.contract import Assignor, Member
+from barnabas.assignment.contract import Member, ServerAssignor
 from barnabas.groups.call import Call
 from barnabas.groups.consumer_group import (
     LEFT_FOR_A_WHILE,
@@ -69,7 +69,7 @@ class ConsumerProtocol:
         options: GroupOptions,
         new_id: Callable[[], str],
         topics: Callable[[], Topics],
-        assignors: Sequence[Assignor],
+        assignors: Sequence[ServerAssignor],
     ) -> None:
         self._options = options
         self._new_id = new_id
@@ -80,7 +80,7 @@ class ConsumerProtocol:
                 raise ConfigError(
                     f"group.consumer.assignors names {name}; there are {', '.join(known)}"
                 )
-        self.assignors: Mapping[str, Assignor] = {
+        self.assignors: Mapping[str, ServerAssignor] = {
             name: known[name] for name in options.consumer_assignors
         }
 

@@ -25,7 +25,7 @@ from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from typing import Final
 
-from barnabas.assignment.contract import Assignor
+from barnabas.assignment.contract import ServerAssignor
 from barnabas.assignment.range import RangeAssignor
 from barnabas.assignment.uniform import UniformAssignor
 from barnabas.groups.administration import Administration
@@ -72,7 +72,7 @@ class GroupCoordinator:
         options: GroupOptions,
         new_id: Callable[[], str],
         topics: Callable[[], Topics],
-        assignors: Sequence[Assignor] = SERVER_ASSIGNORS,
+        assignors: Sequence[ServerAssignor] = SERVER_ASSIGNORS,
     ) -> None:
         self._options = options
         self._rounds = Rounds(options)

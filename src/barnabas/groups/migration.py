@@ -8,6 +8,8 @@ member reads is what it goes on to hold.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from barnabas.assignment.contract import Member
 from barnabas.assignment.embedded import (
     decode_assignment,
@@ -32,7 +34,7 @@ def upgraded(group: ClassicGroup, topics: Topics) -> ConsumerGroup:
     for member in group.members.values():
         metadata = member.metadata(group.protocol) or member.protocols[0][1]
         said = decode_subscription(member.member_id, member.instance_id, metadata)
-        held = by_id(decode_assignment(member.assignment), topics)
+        held = by_id(decode_assignment(member.assignment).partitions, topics)
         new.put(
             ConsumerMember(
                 member.member_id,
@@ -109,7 +111,7 @@ def classic_assignment(group: ConsumerGroup, member: ConsumerMember) -> bytes:
     )
 
 
-def by_id(partitions: list[TopicPartition], topics: Topics) -> Partitions:
+def by_id(partitions: Iterable[TopicPartition], topics: Topics) -> Partitions:
     """Name partitions by the ids of their topics; those of topics that are gone are left out."""
     return frozenset(
         IdPartition(topics[topic][0], number) for topic, number in partitions if topic in topics

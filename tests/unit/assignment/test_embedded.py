@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.unit.assignment.groups import partitions
 
-from barnabas.assignment.contract import Member
+from barnabas.assignment.contract import Member, Share
 from barnabas.assignment.embedded import (
     decode_assignment,
     decode_subscription,
@@ -33,5 +33,11 @@ def test_subscriptions_are_read_back() -> None:
 
 def test_assignments() -> None:
     assert encode_assignment(partitions("tp1 tp0"), version=1).hex() == ASSIGNED
-    assert decode_assignment(bytes.fromhex(ASSIGNED)) == partitions("tp0 tp1")
-    assert decode_assignment(b"") == []
+    assert decode_assignment(bytes.fromhex(ASSIGNED)) == Share(partitions("tp0 tp1"), None)
+    assert decode_assignment(b"") == Share([], None)
+
+
+def test_an_assignment_carries_what_the_leader_adds() -> None:
+    encoded = encode_assignment(partitions("tp1"), b"more")
+    assert encoded.hex() == "0003000000010001740000000100000001000000046d6f7265"
+    assert decode_assignment(encoded) == Share(partitions("tp1"), b"more")

@@ -118,7 +118,7 @@ class Client:
             return
         self.step = "stay"
         coordinator = self.world.host.coordinator
-        for partition in decode_assignment(answer.assignment):
+        for partition in decode_assignment(answer.assignment).partitions:
             self.world.assigned(self.generation, partition, self.name)
             self.owned[partition] = fetch(coordinator, *partition)[0]
 

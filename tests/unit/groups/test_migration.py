@@ -123,7 +123,7 @@ class Classic:
         self.syncing = None
         if self._refused(answer.error_code):
             return
-        told = {(IDS[topic], n) for topic, n in decode_assignment(answer.assignment)}
+        told = {(IDS[topic], n) for topic, n in decode_assignment(answer.assignment).partitions}
         # A cooperative client that has to give something up joins again when it has.
         self.needs_join = not self.eager and bool(self.owned - told)
         self.owned = told

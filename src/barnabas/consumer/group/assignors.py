@@ -8,16 +8,17 @@ rolling upgrade lists the old and the new one for a while.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from barnabas.assignment.contract import Assignor, Member
+from barnabas.assignment.contract import Assignor, Decision, Member, Share
 from barnabas.assignment.random import RandomAssignor
 from barnabas.assignment.range import RangeAssignor
 from barnabas.assignment.round_robin import RoundRobinAssignor
 from barnabas.assignment.sticky import CooperativeStickyAssignor, StickyAssignor
 from barnabas.client.cluster import ClusterView
 from barnabas.consumer.group.foreign import ForeignStrategy
-from barnabas.consumer.group.strategy import Share, Strategy
+from barnabas.consumer.group.strategy import Strategy
 from barnabas.model.errors import ConfigError
 from barnabas.model.ids import TopicPartition
 
@@ -43,15 +44,24 @@ class NativeStrategy:
         topics = {topic for member in members for topic in member.topics}
         counts = partition_counts(cluster, topics)
         if isinstance(self._assignor, RangeAssignor):
-            assignment = self._assignor.assign(counts, members, replica_racks(cluster, counts))
+            assignment: Decision = self._assignor.assign(
+                counts, members, replica_racks(cluster, counts)
+            )
         else:
             assignment = self._assignor.assign(counts, members)
-        return {name: Share(partitions) for name, partitions in assignment.items()}
+        return {
+            name: given if isinstance(given, Share) else Share(given)
+            for name, given in assignment.items()
+        }
 
     def on_assignment(self, share: Share, generation: int) -> None:
-        """Tell an assignor that wants to know."""
+        """Pass on what this member got, if the assignor has a method for it."""
         told = getattr(self._assignor, "on_assignment", None)
-        if told is not None:
+        if told is None:
+            return
+        if len(inspect.signature(told).parameters) > 2:
+            told(share.partitions, generation, share.user_data)
+        else:
             told(share.partitions, generation)
 
 

@@ -12,9 +12,8 @@ import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from barnabas.assignment.contract import Member
+from barnabas.assignment.contract import Member, Share
 from barnabas.client.cluster import ClusterView
-from barnabas.consumer.group.strategy import Share
 from barnabas.model.errors import InvalidValueError
 from barnabas.model.ids import TopicPartition
 

@@ -10,11 +10,11 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from barnabas.assignment.contract import Member
+from barnabas.assignment.contract import Member, Share
 from barnabas.assignment.embedded import decode_subscription, encode_assignment
 from barnabas.client.cluster import ClusterView
 from barnabas.consumer.group.assignors import partition_counts
-from barnabas.consumer.group.strategy import Share, Strategy
+from barnabas.consumer.group.strategy import Strategy
 from barnabas.wire.messages.join_group import JoinGroupResponseMember
 
 _log = logging.getLogger(__name__)

@@ -24,7 +24,7 @@ from barnabas.consumer.group.join_requests import Self, join_request, sync_reque
 from barnabas.consumer.group.leadership import Leadership
 from barnabas.consumer.group.refusals import refusal
 from barnabas.consumer.group.remedies import JOIN, SYNC, Remedy, remedy
-from barnabas.consumer.group.strategy import Share, Strategy
+from barnabas.consumer.group.strategy import Strategy
 from barnabas.consumer.group.surroundings import Surroundings
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError, RequestError
@@ -111,9 +111,9 @@ class Round:
         code = ErrorCode.of(answer.error_code)
         if code is not ErrorCode.NONE:
             return await self._mend(remedy(SYNC, code), code, "SyncGroup")
-        partitions = decode_assignment(answer.assignment)
-        strategy.on_assignment(Share(partitions, None), response.generation_id)
-        self._state.synced(partitions)
+        share = decode_assignment(answer.assignment)
+        strategy.on_assignment(share, response.generation_id)
+        self._state.synced(share.partitions)
         return True
 
     def _protocols(self) -> list[tuple[str, bytes]]:

@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
-from barnabas.assignment.contract import Member
+from barnabas.assignment.contract import Member, Share
 from barnabas.client.cluster import ClusterView
 from barnabas.model.ids import TopicPartition
-
-
-class Share(NamedTuple):
-    """What one member gets, and what its assignor adds for it."""
-
-    partitions: Sequence[TopicPartition]
-    user_data: bytes | None = None
 
 
 class Strategy(Protocol):

@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from barnabas.assignment.contract import Member
+from barnabas.assignment.contract import Decision, Member, PartitionCounts, Share
 from barnabas.assignment.range import RangeAssignor
 from barnabas.client.cluster import ClusterView
 from barnabas.consumer.group.assignors import is_cooperative, partition_counts, strategies
-from barnabas.consumer.group.strategy import Share
 from barnabas.model.errors import ConfigError
 from barnabas.model.ids import TopicPartition
 from barnabas.wire.messages.metadata import (
@@ -158,6 +157,60 @@ def test_a_custom_assignor_sees_user_data_and_is_told_its_share() -> None:
     }
     strategy.on_assignment(Share([TopicPartition("t", 1)]), 7)
     assert assignor.told == [([TopicPartition("t", 1)], 7)]
+
+
+class Addressed:
+    """An assignor of our own contract that tells each member something."""
+
+    name = "addressed"
+    is_cooperative = False
+
+    def __init__(self) -> None:
+        self.told: list[tuple[Sequence[TopicPartition], int, bytes | None]] = []
+
+    def user_data(self, owned: Sequence[TopicPartition], generation: int) -> None:
+        return None
+
+    def assign(self, partition_counts: PartitionCounts, members: Sequence[Member]) -> Decision:
+        return {
+            "m1": Share([TopicPartition("t", 0)], b"for m1"),
+            "m2": [TopicPartition("t", 1)],
+        }
+
+    def on_assignment(
+        self, partitions: Sequence[TopicPartition], generation: int, user_data: bytes | None
+    ) -> None:
+        self.told.append((partitions, generation, user_data))
+
+
+def test_an_assignor_of_our_own_contract_adds_something_for_each_member() -> None:
+    """A share with user data, or plain partitions without."""
+    assignor = Addressed()
+    strategy = strategies([assignor], never)["addressed"]
+    members = [Member("m1", ["t"]), Member("m2", ["t"])]
+    shares = strategy.assign(cluster(t=2), members)
+    assert shares == {
+        "m1": Share([TopicPartition("t", 0)], b"for m1"),
+        "m2": Share([TopicPartition("t", 1)], None),
+    }
+    strategy.on_assignment(shares["m1"], 3)
+    strategy.on_assignment(shares["m2"], 4)
+    assert assignor.told == [
+        ([TopicPartition("t", 0)], 3, b"for m1"),
+        ([TopicPartition("t", 1)], 4, None),
+    ]
+
+
+def test_an_assignor_that_takes_no_user_data_is_told_the_rest() -> None:
+    """It was written before there was any."""
+    told: list[tuple[Any, int]] = []
+
+    class Older(Addressed):
+        def on_assignment(self, partitions: Any, generation: int) -> None:  # type: ignore[override]
+            told.append((partitions, generation))
+
+    strategies([Older()], never)["addressed"].on_assignment(Share([], b"more"), 3)
+    assert told == [([], 3)]
 
 
 def test_partitions_for_strangers_are_refused() -> None:

@@ -273,6 +273,35 @@ def test_the_heart_beats_also_when_a_poll_comes_at_the_moment_of_joining() -> No
     play(scenario)
 
 
+def test_a_follower_s_assignor_is_told_what_the_leader_s_added() -> None:
+    """The user data of the assignment that SyncGroup brings, with the partitions."""
+    told: list[tuple[Any, int, bytes | None]] = []
+
+    async def scenario(group: ScriptedGroup, member: Any) -> None:
+        def follow(request: JoinGroupRequest, version: int) -> JoinGroupResponse:
+            return JoinGroupResponse(
+                generation_id=5,
+                protocol_type="consumer",
+                protocol_name="range",
+                leader="somebody-else",
+                member_id=MEMBER,
+            )
+
+        group.answers[JoinGroupRequest] = [follow]
+        group.answers[SyncGroupRequest] = [
+            SyncGroupResponse(assignment=encode_assignment([T1], b"from the leader"))
+        ]
+        member._strategies["range"]._assignor.on_assignment = (
+            lambda partitions, generation, user_data: told.append(
+                (partitions, generation, user_data)
+            )
+        )
+        assert await member.ensure_active(5000)
+        assert told == [([T1], 5, b"from the leader")]
+
+    play(scenario)
+
+
 @pytest.mark.parametrize(
     ("code", "rejoins_as", "went"),
     [
