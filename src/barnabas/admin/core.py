@@ -13,9 +13,9 @@ from barnabas.config.clients.admin import AdminOptions
 Result = TypeVar("Result")
 
 
-async def open_board(options: AdminOptions) -> Switchboard:
+async def open_board(options: AdminOptions, client_id: str | None = None) -> Switchboard:
     """Return a switchboard that has heard of the cluster; raise NoBrokersAvailable otherwise."""
-    board = Switchboard.from_options(options)
+    board = Switchboard.from_options(options, client_id=client_id)
     try:
         await board.retrying(board.refresh, timeout_ms=options.bootstrap_timeout_ms)
     except NetworkError as failure:

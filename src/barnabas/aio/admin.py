@@ -32,6 +32,7 @@ from barnabas.admin import (
 from barnabas.admin.core import open_board, within
 from barnabas.aio import admin_calls as calls
 from barnabas.aio.running import running_loop
+from barnabas.client.client_id import admin_client_id
 from barnabas.client.errors import IllegalStateError
 from barnabas.client.switchboard import Switchboard
 from barnabas.config.clients.admin import AdminOptions
@@ -70,6 +71,7 @@ class AIOKafkaAdminClient:
     def __init__(self, *, loop: asyncio.AbstractEventLoop | None = None, **configs: Any) -> None:
         self._loop = loop
         self.options = parse_client_options(AdminOptions, configs)
+        self._client_id = admin_client_id(self.options)
         self._board: Switchboard | None = None
 
     @property
@@ -87,7 +89,7 @@ class AIOKafkaAdminClient:
         """
         if self._board is None:
             running_loop(self._loop)
-            self._board = await open_board(self.options)
+            self._board = await open_board(self.options, self._client_id)
 
     async def close(self) -> None:
         """Close the connections; a second call does nothing.

@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from barnabas.aio.running import running_loop
+from barnabas.client.client_id import consumer_client_id
 from barnabas.config.clients.consumer import ConsumerOptions
 from barnabas.config.clients.options import parse_client_options
 from barnabas.consumer.arguments import (
@@ -70,6 +71,7 @@ class AIOKafkaConsumer:
         self._loop = loop
         self._closed: bool | None = None  # not started
         self._options = parse_client_options(ConsumerOptions, options)
+        self._client_id = consumer_client_id(self._options)
         given = "max.poll.records" in self._options.given
         self._count = (self._options.max_poll_records if given else None) or _EVERYTHING
         self._subscription = Subscription(
@@ -113,6 +115,7 @@ class AIOKafkaConsumer:
             self._subscription,
             wake=_nobody_else,
             wall_ms=lambda: time.time() * 1000,
+            client_id=self._client_id,
         )
         await core.start(self._options.bootstrap_timeout_ms)
         self._started, self._closed = core, False

@@ -8,13 +8,13 @@ and like every Kafka client since 3.0, the producer is idempotent unless told ot
 from __future__ import annotations
 
 import asyncio
-import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from barnabas.aio.running import running_loop
+from barnabas.client.client_id import producer_client_id
 from barnabas.client.errors import IllegalOperation, KafkaTimeoutError, ProducerClosed
 from barnabas.config.clients.options import parse_client_options
 from barnabas.config.clients.producer import ProducerOptions
@@ -51,7 +51,7 @@ class AIOKafkaProducer:
     def __init__(self, *, loop: asyncio.AbstractEventLoop | None = None, **configs: Any) -> None:
         """Read the options; `start` finds the cluster, on `loop` if that is given."""
         self._options = parse_client_options(ProducerOptions, configs)
-        self._client_id = self._options.client_id or f"barnabas-producer-{os.getpid()}-{id(self):x}"
+        self._client_id = producer_client_id(self._options)
         self._core: ProducerCore | None = None
         self._loop = loop
         self._closed = False

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from barnabas.blocking.errands import Errands
 from barnabas.blocking.loop_thread import LoopThread
+from barnabas.client.client_id import consumer_client_id
 from barnabas.client.traffic import refuse_raw
 from barnabas.config.clients.consumer import ConsumerOptions
 from barnabas.config.clients.options import parse_client_options
@@ -93,7 +94,8 @@ class KafkaConsumer:
         self._given = 0
         self._store: ColumnStore | None = None
         self._schema: pyarrow.Schema | None = None
-        self._thread = LoopThread(f"KafkaConsumer {self._options.client_id}".rstrip())
+        self._client_id = consumer_client_id(self._options)
+        self._thread = LoopThread(f"KafkaConsumer {self._client_id}")
         self._errands = Errands(self._thread)
         try:
             self._core = self._thread.call(self._open())
@@ -111,6 +113,7 @@ class KafkaConsumer:
             reach=self._thread.post,
             invoke=self._errands.invoke,
             wall_ms=lambda: time.time() * 1000,
+            client_id=self._client_id,
         )
         await core.start(self._options.bootstrap_timeout_ms)
         return core
@@ -620,10 +623,11 @@ class KafkaConsumer:
     @property
     def config(self) -> dict[str, Any]:
         """The options by their names in snake case."""
-        return {
+        config = {
             option.attribute: getattr(self._options, option.attribute)
             for option in type(self._options).options.values()
         }
+        return config | {"client_id": self._client_id}
 
     def close(self, autocommit: bool = True, timeout_ms: float | None = None) -> None:
         """Commit (with auto-commit), leave the group and end; again is nothing.

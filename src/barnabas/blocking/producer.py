@@ -20,6 +20,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from barnabas.blocking.loop_thread import LoopThread
+from barnabas.client.client_id import producer_client_id
 from barnabas.client.errors import IllegalStateError, KafkaTimeoutError, ProducerClosed
 from barnabas.client.traffic import refuse_raw
 from barnabas.config.clients.options import parse_client_options
@@ -65,7 +66,7 @@ class KafkaProducer:
             option.attribute: getattr(self._options, option.attribute)
             for option in ProducerOptions.options.values()
         }
-        client_id = self._options.client_id or f"barnabas-producer-{os.getpid()}-{id(self):x}"
+        client_id = producer_client_id(self._options)
         self.config["client_id"] = client_id
         self._thread = LoopThread(client_id)
         try:

@@ -59,12 +59,13 @@ class ConsumerCore:
         invoke: Invoke = call_directly,
         random: random_module.Random | None = None,
         wall_ms: Callable[[], float],
+        client_id: str | None = None,
     ) -> None:
         """Make a consumer; nothing is sent before `start`. `wall_ms` is the time of day."""
         random = random or random_module.Random()
         self.options = options
         self.subscription = subscription
-        self.board = Switchboard.from_options(options, random=random)
+        self.board = Switchboard.from_options(options, client_id=client_id, random=random)
         self._loop = asyncio.get_running_loop()
         self._tell_user = wake
         self._woken = asyncio.Event()

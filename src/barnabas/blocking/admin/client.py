@@ -23,6 +23,7 @@ from barnabas.blocking.admin import (
     transactions,
 )
 from barnabas.blocking.loop_thread import LoopThread
+from barnabas.client.client_id import admin_client_id
 from barnabas.client.errors import IllegalStateError
 from barnabas.client.switchboard import Switchboard
 from barnabas.client.traffic import refuse_raw
@@ -59,9 +60,12 @@ class KafkaAdminClient:
 
     def __init__(self, **configs: Any) -> None:
         self.options = parse_client_options(AdminOptions, configs)
-        self._thread = LoopThread("barnabas-admin")
+        client_id = admin_client_id(self.options)
+        self._thread = LoopThread(client_id)
         try:
-            self._board: Switchboard | None = self._thread.call(open_board(self.options))
+            self._board: Switchboard | None = self._thread.call(
+                open_board(self.options, client_id)
+            )
         except BaseException:
             self._thread.stop()
             raise
