@@ -28,7 +28,8 @@ from barnabas.producer.builder import BatchBuilder
 from barnabas.producer.core import ProducerCore
 from barnabas.producer.handle import TransactionHandle
 from barnabas.producer.many import Append, ManyFuture, rows_appender, table_appenders
-from barnabas.producer.preparation import Arguments
+from barnabas.producer.memory_queue import MemoryTurn
+from barnabas.producer.preparation import Arguments, plain_size
 from barnabas.producer.refusals import memory_error, refusal_error
 from barnabas.producer.transacting import Transacting
 from barnabas.producer.transaction import State
@@ -229,11 +230,12 @@ class AIOKafkaProducer:
         taken = core.accumulator.adopt(place, records)
         assert self._loop is not None
         deadline_s = self._loop.time() + self._options.max_block_ms / 1000
-        while not isinstance(taken, PendingBatch):
-            await self._make_way(
-                core, taken, (topic, records, None, None, partition, None), deadline_s
-            )
-            taken = core.accumulator.adopt(place, records)
+        arguments: Arguments = (topic, records, None, None, partition, None)
+        bell = asyncio.Event()
+        with MemoryTurn(core.memory_queue, bell.set, len(records)) as turn:
+            while not isinstance(taken, PendingBatch):
+                await self._make_way(core, taken, arguments, deadline_s, turn, bell)
+                taken = core.accumulator.adopt(place, records, turn.held)
         outcome: asyncio.Future[RecordMetadata] = taken.future().resolve(self._loop.create_future())
         return outcome
 
@@ -354,52 +356,67 @@ class AIOKafkaProducer:
     ) -> RecordFuture:
         assert self._loop is not None
         deadline_s = self._loop.time() + self._options.max_block_ms / 1000
-        while True:
-            await self._make_way(core, refusal, arguments, deadline_s)
-            taken = core.accumulator.append(*arguments)
-            if isinstance(taken, RecordFuture):
-                return taken
-            refusal = taken
+        bell = asyncio.Event()
+        with MemoryTurn(core.memory_queue, bell.set, plain_size(arguments)) as turn:
+            while True:
+                await self._make_way(core, refusal, arguments, deadline_s, turn, bell)
+                taken = core.accumulator.append(*arguments, turn.held)
+                if isinstance(taken, RecordFuture):
+                    return taken
+                refusal = taken
 
     async def _append_rows(self, topic: str, append: Append, segments: list[Segment]) -> None:
         core = self._running()
         assert self._loop is not None
         row = 0
         deadline_s: float | None = None
-        while True:
-            taken, refusal = append(row, segments)
-            if not refusal:
-                return
-            if taken > row or deadline_s is None:  # what moves on has its time anew
-                deadline_s = self._loop.time() + self._options.max_block_ms / 1000
-            row = taken
-            try:
-                await self._make_way(
-                    core, refusal, (topic, None, None, None, None, None), deadline_s
-                )
-            except Exception as failure:
-                failure.add_note(f"row {row}; the rows before it are queued")
-                raise
+        arguments: Arguments = (topic, None, None, None, None, None)
+        bell = asyncio.Event()
+        with MemoryTurn(core.memory_queue, bell.set) as turn:
+            while True:
+                taken, refusal = append(row, segments, turn.held)
+                if not refusal:
+                    return
+                moved = taken > row
+                if moved or deadline_s is None:  # what moves on has its time anew
+                    deadline_s = self._loop.time() + self._options.max_block_ms / 1000
+                row = taken
+                if moved and turn.held:
+                    turn.leave()
+                    continue
+                try:
+                    await self._make_way(core, refusal, arguments, deadline_s, turn, bell)
+                except Exception as failure:
+                    failure.add_note(f"row {row}; the rows before it are queued")
+                    raise
 
     async def _make_way(
-        self, core: ProducerCore, refusal: int, arguments: Arguments, deadline_s: float
+        self,
+        core: ProducerCore,
+        refusal: int,
+        arguments: Arguments,
+        deadline_s: float,
+        turn: MemoryTurn,
+        bell: asyncio.Event,
     ) -> None:
         """Wait for what a record lacks, or raise what stands against it."""
         assert self._loop is not None
         left_s = max(deadline_s - self._loop.time(), 0.0)
+        if refusal != Refusal.MEMORY:
+            turn.leave()
         if refusal == Refusal.TOPIC:
             await core.topics.know(arguments[0], left_s * 1000)
         elif refusal == Refusal.MEMORY:
             late = memory_error(self._options, arguments[0], self._options.max_block_ms)
             if not left_s:  # a timeout of 0 would not be noticed where there is room at once
                 raise late
-            room = asyncio.Event()
-            core.when_room(room.set, arguments)
+            turn.ask()
             try:
                 async with asyncio.timeout(left_s):
-                    await room.wait()
+                    await bell.wait()
             except TimeoutError:
                 raise late from None
+            bell.clear()
         else:
             raise refusal_error(core, refusal, arguments)
 

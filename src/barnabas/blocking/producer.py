@@ -33,7 +33,8 @@ from barnabas.model.ids import TopicPartition
 from barnabas.producer.core import ProducerCore
 from barnabas.producer.handle import TransactionHandle
 from barnabas.producer.many import Append, ManyFuture, rows_appender, table_appenders
-from barnabas.producer.preparation import Arguments
+from barnabas.producer.memory_queue import MemoryTurn
+from barnabas.producer.preparation import Arguments, plain_size
 from barnabas.producer.refusals import memory_error, refusal_error
 from barnabas.producer.transacting import Transacting, needs_transactions
 from barnabas.structs import OffsetAndMetadata
@@ -353,18 +354,29 @@ class KafkaProducer:
     def _append(self, topic: str, append: Append, segments: list[Segment]) -> None:
         row = 0
         deadline_s: float | None = None
-        while True:
-            taken, refusal = append(row, segments)
-            if not refusal:
-                return
-            if taken > row or deadline_s is None:  # what moves on has its time anew
-                deadline_s = time.monotonic() + self._options.max_block_ms / 1000
-            row = taken
-            try:
-                self._make_way(refusal, (topic, None, None, None, None, None), deadline_s)
-            except (TypeError, InvalidValueError, RequestError, KafkaTimeoutError) as failure:
-                failure.add_note(f"row {row}; the rows before it are queued")
-                raise
+        bell = threading.Event()
+        with MemoryTurn(self._core.memory_queue, bell.set) as turn:
+            while True:
+                taken, refusal = append(row, segments, turn.held)
+                if not refusal:
+                    return
+                moved = taken > row
+                if moved or deadline_s is None:  # what moves on has its time anew
+                    deadline_s = time.monotonic() + self._options.max_block_ms / 1000
+                row = taken
+                if moved and turn.held:
+                    turn.leave()
+                    continue
+                try:
+                    if refusal == Refusal.MEMORY:
+                        self._await_memory(turn, bell, topic, deadline_s)
+                    else:
+                        turn.leave()
+                        arguments: Arguments = (topic, None, None, None, None, None)
+                        self._make_way(refusal, arguments, deadline_s)
+                except (TypeError, InvalidValueError, RequestError, KafkaTimeoutError) as failure:
+                    failure.add_note(f"row {row}; the rows before it are queued")
+                    raise
 
     def _await_topic(self, topic: str, timeout_ms: float | None = None) -> None:
         if self._core.accumulator.partition_count(topic):
@@ -380,34 +392,46 @@ class KafkaProducer:
         left_s = max(deadline_s - time.monotonic(), 0.0)
         if refusal == Refusal.TOPIC:
             self._await_topic(arguments[0], left_s * 1000)
-        elif refusal == Refusal.MEMORY:
-            if self._thread.current:
-                raise IllegalStateError(
-                    "all memory is taken, and a callback of the producer cannot wait for some"
-                )
-            waited_ms = self._options.max_block_ms
-            room = _latch()
-            self._core.when_room(room.release, arguments)
-            if left_s <= 0 or not room.acquire(timeout=left_s):
-                raise memory_error(self._options, arguments[0], waited_ms)
         else:
             raise refusal_error(self._core, refusal, arguments)
+
+    def _await_memory(
+        self, turn: MemoryTurn, bell: threading.Event, topic: str, deadline_s: float
+    ) -> None:
+        """Wait until it is this caller's turn to take memory, and there may be enough."""
+        if not self._thread.running:
+            self._thread.post(_nothing)  # raises, and says why
+        if self._thread.current:
+            raise IllegalStateError(
+                "all memory is taken, and a callback of the producer cannot wait for some"
+            )
+        turn.ask()
+        left_s = deadline_s - time.monotonic()
+        if left_s <= 0 or not bell.wait(left_s):
+            raise memory_error(self._options, topic, self._options.max_block_ms)
+        bell.clear()
 
     def _sent_after_all(self, refusal: int, arguments: Arguments) -> RecordFuture:
         deadline_s = time.monotonic() + self._options.max_block_ms / 1000
         if self._closed:
             raise ProducerClosed("the producer is closed: it takes no more records")
-        while True:
-            try:
-                self._make_way(refusal, arguments, deadline_s)
-            except RequestError as failure:
-                if refusal != Refusal.TOPIC:
-                    raise
-                return self._failed_future(arguments, failure)
-            taken = self._core.accumulator.append(*arguments)
-            if isinstance(taken, RecordFuture):
-                return taken
-            refusal = taken
+        bell = threading.Event()
+        with MemoryTurn(self._core.memory_queue, bell.set, plain_size(arguments)) as turn:
+            while True:
+                if refusal == Refusal.MEMORY:
+                    self._await_memory(turn, bell, arguments[0], deadline_s)
+                else:
+                    turn.leave()
+                    try:
+                        self._make_way(refusal, arguments, deadline_s)
+                    except RequestError as failure:
+                        if refusal != Refusal.TOPIC:
+                            raise
+                        return self._failed_future(arguments, failure)
+                taken = self._core.accumulator.append(*arguments, turn.held)
+                if isinstance(taken, RecordFuture):
+                    return taken
+                refusal = taken
 
     def _failed_future(self, arguments: Arguments, failure: BaseException) -> RecordFuture:
         """Return a future that has failed: what brokers say of a topic is told that way."""

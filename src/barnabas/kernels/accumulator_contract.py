@@ -14,7 +14,8 @@ own. Neither calls back into foreign code meanwhile: keys, values and headers ar
 before, sender and waiters are woken after.
 
 Waiting is not done here. What cannot be done at once is refused with a `Refusal`, and the caller's
-`detour` (or the caller itself) waits for what is missing and tries again.
+`detour` (or the caller itself) waits for what is missing and tries again. While `waiting` is set,
+memory is given to calls with `in_turn` alone: somebody came before all others.
 """
 
 from __future__ import annotations
@@ -118,5 +119,6 @@ class AccumulatorContract(Protocol):
         headers: Sequence[tuple[str, Buffer | None]] | None = None,
         partition: int | None = None,
         timestamp_ms: int | None = None,
+        in_turn: bool = False,
     ) -> Any: ...
     def collect(self) -> list[Any]: ...

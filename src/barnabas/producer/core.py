@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from math import ceil
@@ -37,8 +35,9 @@ from barnabas.producer.coordinator import Coordinator
 from barnabas.producer.delivery import Delivery
 from barnabas.producer.handle import TransactionHandle
 from barnabas.producer.identity import NOBODY, Identity
+from barnabas.producer.memory_queue import MemoryQueue
 from barnabas.producer.partitioner import StickyChoice
-from barnabas.producer.preparation import Arguments, Preparation
+from barnabas.producer.preparation import Preparation
 from barnabas.producer.sender import NEVER_MS, Rules, Sender
 from barnabas.producer.topics import Topics
 from barnabas.producer.transacting import Transacting
@@ -134,12 +133,12 @@ class ProducerCore:
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ms = NEVER_MS
         self._expiry_ms = NEVER_MS
-        self._room_waiters: deque[Callable[[], object]] = deque()
         self._slow_since_ms: dict[int, float] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._identifying = False
         self._unwatch: Callable[[], None] = lambda: None
-        self.accumulator.on_room = self._room
+        self.memory_queue = MemoryQueue(self.accumulator)
+        self.accumulator.on_room = self.memory_queue.freed
         if self.transacting is not None:
             self.accumulator.closed = True
 
@@ -149,34 +148,6 @@ class ProducerCore:
         self.topics.track()
         self._unwatch = self.switchboard.watch(self._step)
         self.switchboard.start()
-
-    # Memory.
-
-    def when_room(self, callback: Callable[[], object], arguments: Arguments) -> None:
-        """Call when a good part of the memory is free again, and room for this record.
-
-        From any thread. Where the record's size is not plain to see, the largest is reckoned with.
-        """
-        _, value, key, headers, _, _ = arguments
-        size = self.accumulator.record_size_max
-        if not headers and (value is not None or key is not None):
-            size = sum(memoryview(field).nbytes for field in (value, key) if field is not None)
-        self._room_waiters.append(callback)
-        if self._has_room(size):
-            self._room()
-
-    def _has_room(self, size: int = 0) -> bool:
-        # Waiting for more than the next batch needs spares a switch of threads for each batch.
-        accumulator = self.accumulator
-        wanted = max(size, accumulator.memory // 8)
-        return accumulator.in_use == 0 or bool(accumulator.has_room(wanted))
-
-    def _room(self) -> None:
-        if self._room_waiters and (self.accumulator.closed or self._has_room()):
-            # Taken one by one: two threads may come here at once, and each waiter is called once.
-            with suppress(IndexError):
-                while True:
-                    self._room_waiters.popleft()()
 
     # Sending.
 
@@ -380,7 +351,7 @@ class ProducerCore:
             )
             if self._timer is not None:
                 self._timer.cancel()
-            self._room()
+            self.memory_queue.freed()
             await self.switchboard.close()
             self.preparation.close()
 

@@ -16,8 +16,9 @@ from barnabas.records.arrow import binary_column, time_values
 if TYPE_CHECKING:
     import pyarrow
 
-Append = Callable[[int, list[Segment]], tuple[int, int]]
-"""Takes rows from a given one on: the first that was not taken, and the refusal (0: all were)."""
+Append = Callable[[int, list[Segment], bool], tuple[int, int]]
+"""Takes rows from a given one on, in turn for memory or not: returns the first that was not taken,
+and the refusal (0: all were)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +120,9 @@ def rows_appender(
     accumulator: Accumulator, topic: str, rows: Sequence[Any], partition: int | None
 ) -> Append:
     """Return what appends rows: values, or (key, value[, headers[, timestamp[, partition]]])."""
-    return lambda start, segments: accumulator.append_many(topic, rows, start, segments, partition)
+    return lambda start, segments, in_turn: accumulator.append_many(
+        topic, rows, start, segments, partition, in_turn
+    )
 
 
 def table_appenders(
@@ -160,8 +163,8 @@ def _columns_appender(
         chosen = pc.fill_null(part.column("partition").cast(pa.int32()), -1)
         start = 4 * chosen.offset
         targets = memoryview(chosen.buffers()[1])[start : start + 4 * len(chosen)]
-    return lambda start, segments: accumulator.append_columns(
-        topic, times, keys, values, targets, start, part.num_rows, segments, partition
+    return lambda start, segments, in_turn: accumulator.append_columns(
+        topic, times, keys, values, targets, start, part.num_rows, segments, partition, in_turn
     )
 
 

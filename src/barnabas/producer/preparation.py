@@ -23,6 +23,18 @@ Arguments = tuple[str, Any, Any, Any, int | None, int | None]
 """Topic, value, key, headers, partition and timestamp: the arguments of `send`."""
 
 
+_FRAME_BYTES_MAX = 100
+"""What a batch of one record has at most beside key and value: its header, and some numbers."""
+
+
+def plain_size(arguments: Arguments) -> int:
+    """Return how many bytes a batch of this record has; 0 where that is not plain to see."""
+    _, value, key, headers, _, _ = arguments
+    if headers or not all(isinstance(each, bytes | bytearray | None) for each in (value, key)):
+        return 0
+    return _FRAME_BYTES_MAX + len(value or b"") + len(key or b"")
+
+
 @dataclass(frozen=True)
 class ProducerRecord:
     """A record as interceptors see it, before it is serialized."""

@@ -189,7 +189,8 @@ class Sender:
             return queue.batches[0].not_before_ms
         if queue.slot.open is None:
             return NEVER_MS
-        if self.hurried or self.accumulator.closed or queue.slot.open.full:
+        accumulator = self.accumulator
+        if self.hurried or accumulator.closed or accumulator.waiting or queue.slot.open.full:
             return now_ms
         if queue.open_batch is not queue.slot.open:
             return now_ms + rules.linger_ms  # it is noticed with the next look

@@ -260,7 +260,7 @@ def test_rows_that_always_come_too_late_for_memory(cluster: Cluster, topic: str)
             await producer._running().topics.know(topic, 60_000)
             asked = 0
 
-            def refuse(row: int, segments: list[Any]) -> tuple[int, int]:
+            def refuse(row: int, segments: list[Any], in_turn: bool) -> tuple[int, int]:
                 nonlocal asked
                 asked += 1
                 return 0, Refusal.MEMORY
@@ -288,3 +288,57 @@ def test_memory_that_is_taken_for_too_long(cluster: Cluster, topic: str) -> None
             await producer.flush()
 
     run(cluster, topic, scenario)
+
+
+def test_a_large_record_gets_its_memory_among_many_small_senders(
+    cluster: Cluster, topic: str
+) -> None:
+    """First come, first served: small records that come later do not take what it waits for."""
+
+    async def scenario(bootstrap: str, topic: str) -> None:
+        async with AIOKafkaProducer(
+            bootstrap_servers=bootstrap, batch_size=1000, buffer_memory=16_000
+        ) as producer:
+            core = producer._running()
+            await core.topics.know(topic, 60_000)
+            core.switchboard.ready = lambda *_, **__: None  # type: ignore[method-assign]
+            filling = [
+                core.accumulator.append(topic, b"f" * 900, partition=0).batch for _ in range(16)
+            ]
+            order: list[str] = []
+
+            async def send(name: str, size: int) -> None:
+                await producer.send(topic, b"x" * size, partition=0)
+                order.append(name)
+
+            senders = [asyncio.create_task(send("large", 12_000))]
+            senders += [asyncio.create_task(send(f"small-{n}", 900)) for n in range(20)]
+            try:
+                for number, batch in enumerate(filling, 1):
+                    senders.append(asyncio.create_task(send(f"late-{number}", 900)))
+                    await _some_turns()
+                    batch.complete(0)
+                    await _some_turns()
+                    if order:
+                        break
+                assert order[0] == "large"
+                assert number == 13, "12,000 bytes and their headers fit into 13 batches"
+                for batch in filling[number:]:
+                    batch.complete(0)
+                    await _some_turns()
+                assert order == ["large", "small-0", "small-1"]
+            finally:
+                for sender in senders:
+                    sender.cancel()
+                await asyncio.gather(*senders, return_exceptions=True)
+                core.sender.collect(core.now_ms())
+                core.sender.abandon(ProducerClosed("the test is over"), flying=True)
+            assert not core.accumulator.waiting
+
+    run(cluster, topic, scenario)
+
+
+async def _some_turns() -> None:
+    """Let everybody go on who can."""
+    for _ in range(10):
+        await asyncio.sleep(0)

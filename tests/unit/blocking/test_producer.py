@@ -498,3 +498,50 @@ def test_metrics_have_kafkas_names(producer: KafkaProducer, topic: str) -> None:
     assert metrics[f"producer-topic-metrics.{topic}"]["record-send-total"] == 5
     with pytest.raises(ValueError, match="raw=True"):
         producer.metrics(raw=True)
+
+
+def test_a_large_record_gets_its_memory_among_many_small_senders(
+    cluster: Cluster, topic: str
+) -> None:
+    """First come, first served: small records that come later do not take what it waits for."""
+    small, large = b"s" * 900, b"L" * 12_000
+    enough = threading.Event()
+    with KafkaProducer(
+        bootstrap_servers=cluster.bootstrap,
+        batch_size=1000,
+        buffer_memory=16_000,
+        max_block_ms=30_000,
+    ) as producer:
+        producer._await_topic(topic, 60_000)
+        counts = [0] * 6
+        failures: list[BaseException] = []
+
+        def send_small(number: int) -> None:
+            try:
+                while not enough.is_set():
+                    producer.send(topic, small, partition=0)
+                    counts[number] += 1
+            except BaseException as failure:
+                failures.append(failure)
+
+        threads = [threading.Thread(target=send_small, args=(each,)) for each in range(6)]
+        for thread in threads:
+            thread.start()
+        overtaking = []
+        try:
+            for _ in range(20):
+                before = sum(counts)
+                producer.send(topic, large, partition=0)
+                overtaking.append(sum(counts) - before)
+        finally:
+            enough.set()
+            for thread in threads:
+                thread.join(60)
+        assert not failures
+        producer.flush(60)
+        # Those that were in the queue before it, and some while this thread did not run.
+        assert max(overtaking) <= 100, overtaking
+        assert min(counts) > 0
+    values = [record.value() for record in read(cluster, topic, sum(counts) + 20)]
+    assert values.count(large) == 20
+    assert values.count(small) == sum(counts)

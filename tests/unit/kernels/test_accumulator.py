@@ -195,6 +195,30 @@ def test_memory_is_bounded_and_comes_back(world: World) -> None:
     assert not isinstance(accumulator.append("t", b"x", partition=0), int)
 
 
+def test_memory_is_given_in_turn_while_somebody_waits(kernels: Kernels) -> None:
+    """Records that fit in an open batch need none; no batch is begun or grows for anybody else."""
+    world = World(kernels, batch_size_max=3000)
+    accumulator = world.accumulator
+    assert not isinstance(accumulator.append("t", b"x" * 100, partition=0), int)
+    accumulator.waiting = True
+    assert not isinstance(accumulator.append("t", b"x" * 100, partition=0), int)
+    assert accumulator.append("t", b"x", partition=1) == Refusal.MEMORY
+    assert accumulator.append("t", b"x" * 900, partition=0) == Refusal.MEMORY
+    assert accumulator.append_many("t", [b"x" * 900] * 2, 0, [], 1) == (0, Refusal.MEMORY)
+    columns = ("t", None, None, column([b"x" * 900] * 2), None, 0, 2)
+    assert accumulator.append_columns(*columns, [], 1) == (0, Refusal.MEMORY)
+    whole = bytes(200)
+    assert accumulator.adopt(TopicPartition("t", 1), whole) == Refusal.MEMORY
+    assert accumulator.in_use == 1000
+    # In turn, each of them is taken; of many rows the first one alone.
+    assert not isinstance(accumulator.append("t", b"x" * 900, partition=0, in_turn=True), int)
+    assert accumulator.append_many("t", [b"x" * 900] * 2, 0, [], 1, True) == (1, Refusal.MEMORY)
+    assert accumulator.append_columns(*columns, [], 2, True) == (1, Refusal.MEMORY)
+    assert not isinstance(accumulator.adopt(TopicPartition("t", 1), whole, True), int)
+    accumulator.waiting = False
+    assert not isinstance(accumulator.append("t", b"x" * 900, partition=1), int)
+
+
 def test_a_batch_must_fit_in_the_memory(kernels: Kernels) -> None:
     with pytest.raises(InvalidValueError, match=r"buffer.memory=10 .*batch.size=1000"):
         World(kernels, memory=10)

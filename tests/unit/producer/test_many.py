@@ -18,7 +18,7 @@ from barnabas.producer.many import ManyFuture, RecordRange, rows_appender
 def send_many(world: World, rows: list[bytes], wait: Any = None) -> ManyFuture:
     segments: list[Segment] = []
     append = rows_appender(world.accumulator, "t", rows, 0)
-    assert append(0, segments) == (len(rows), 0)
+    assert append(0, segments, False) == (len(rows), 0)
     return ManyFuture(segments, wait)
 
 

@@ -63,9 +63,7 @@ class KafkaAdminClient:
         client_id = admin_client_id(self.options)
         self._thread = LoopThread(client_id)
         try:
-            self._board: Switchboard | None = self._thread.call(
-                open_board(self.options, client_id)
-            )
+            self._board: Switchboard | None = self._thread.call(open_board(self.options, client_id))
         except BaseException:
             self._thread.stop()
             raise

@@ -509,6 +509,7 @@ cdef class Accumulator:
     cdef readonly int64_t memory
     cdef readonly int64_t in_use
     cdef public bint closed
+    cdef public bint waiting  # somebody is before us: memory is given to those in turn alone
     cdef public object wake
     cdef public object detour
     cdef public object choose
@@ -609,25 +610,32 @@ cdef class Accumulator:
         """Take a record and return its future; where that is refused, leave it to the detour."""
         cdef int refusal = 0
         cdef RecordFuture future = self.put(
-            topic, value, key, headers, partition, timestamp_ms, &refusal
+            topic, value, key, headers, partition, timestamp_ms, False, &refusal
         )
         if refusal:
             return self.detour(refusal, topic, value, key, headers, partition, timestamp_ms)
         return future
 
     def append(
-        self, topic, value=None, key=None, headers=None, partition=None, timestamp_ms=None
+        self,
+        topic,
+        value=None,
+        key=None,
+        headers=None,
+        partition=None,
+        timestamp_ms=None,
+        bint in_turn=False,
     ):
         """Take a record and return its future, or say why not."""
         cdef int refusal = 0
         cdef RecordFuture future = self.put(
-            topic, value, key, headers, partition, timestamp_ms, &refusal
+            topic, value, key, headers, partition, timestamp_ms, in_turn, &refusal
         )
         return refusal if refusal else future
 
     cdef RecordFuture put(
         self, object topic, object value, object key, object headers, object partition,
-        object timestamp_ms, int* refusal,
+        object timestamp_ms, bint in_turn, int* refusal,
     ):
         cdef Field key_field, value_field
         cdef Headers head
@@ -668,7 +676,7 @@ cdef class Accumulator:
         try:
             borrow(value, &value_field)
             batch = self.place(
-                topic, timestamp, &key_field, &value_field, &head, target, &index, refusal
+                topic, timestamp, &key_field, &value_field, &head, target, in_turn, &index, refusal
             )
             if batch is not None:
                 future = RecordFuture.__new__(RecordFuture)
@@ -724,6 +732,7 @@ cdef class Accumulator:
         Field* value,
         Headers* head,
         int64_t target,
+        bint in_turn,
         int64_t* index,
         int* refusal,
     ):
@@ -769,7 +778,7 @@ cdef class Accumulator:
                         self.note(slot)
                     break
                 self.close(slot)
-            if not self.reserve(max(HEADER_SIZE + size, self.batch_size)):
+            if not self.reserve(max(HEADER_SIZE + size, self.batch_size), in_turn):
                 refusal[0] = MEMORY
                 return None
             fresh = self.new_batch(slot, max(HEADER_SIZE + size, self.batch_size))
@@ -811,7 +820,9 @@ cdef class Accumulator:
             PyByteArray_Resize(batch.buffer, charge)
         return batch
 
-    cdef bint reserve(self, int64_t size):
+    cdef bint reserve(self, int64_t size, bint in_turn):
+        if self.waiting and not in_turn:
+            return False
         if self.in_use + size > self.memory and self.in_use > 0:
             return False  # a single batch may be larger than all memory: it would never fit
         self.in_use += size
@@ -823,7 +834,7 @@ cdef class Accumulator:
         """Give a batch that could not be sent yet more room, if it may grow so far."""
         cdef Py_ssize_t capacity = min(max(2 * batch.capacity, size), self.batch_size_max)
         cdef Py_ssize_t more = capacity - batch.capacity
-        if size > capacity or self.in_use + more > self.memory:
+        if self.waiting or size > capacity or self.in_use + more > self.memory:
             return False
         try:
             PyByteArray_Resize(batch.buffer, capacity)
@@ -852,11 +863,13 @@ cdef class Accumulator:
             slot.noted = True
             self.changed.append(slot)
 
-    def append_many(self, topic, rows, Py_ssize_t start, list segments, partition=None):
+    def append_many(
+        self, topic, rows, Py_ssize_t start, list segments, partition=None, bint in_turn=False
+    ):
         """Take rows from `start` on: values, or (key, value[, headers[, timestamp[, partition]]]).
 
         Return the first row that was not taken, and why (0 if all were). Where the rows ended up
-        is added to `segments`.
+        is added to `segments`. Only the first row is in turn: a long call must not keep others out.
         """
         cdef int refusal = 0
         cdef Py_ssize_t index = start
@@ -867,8 +880,9 @@ cdef class Accumulator:
             if common < 0:
                 return start, PARTITION
         while index < stop:
-            if not self.put_row(topic, rows[index], common, segments, &refusal):
+            if not self.put_row(topic, rows[index], common, segments, in_turn, &refusal):
                 break
+            in_turn = False
             index += 1
         if self.changed and not self.signalled:
             self.signalled = True
@@ -876,7 +890,13 @@ cdef class Accumulator:
         return index, refusal
 
     cdef bint put_row(
-        self, object topic, object row, int64_t target, list segments, int* refusal
+        self,
+        object topic,
+        object row,
+        int64_t target,
+        list segments,
+        bint in_turn,
+        int* refusal,
     ) except -1:
         cdef Field key_field, value_field
         cdef Headers head
@@ -925,7 +945,7 @@ cdef class Accumulator:
         try:
             borrow(value, &value_field)
             batch = self.place(
-                topic, timestamp, &key_field, &value_field, &head, target, &place, refusal
+                topic, timestamp, &key_field, &value_field, &head, target, in_turn, &place, refusal
             )
         finally:
             give_back(&key_field)
@@ -946,6 +966,7 @@ cdef class Accumulator:
         Py_ssize_t stop,
         list segments,
         partition=None,
+        bint in_turn=False,
     ):
         """Take the rows start..stop of Arrow's buffers, as `append_many` does.
 
@@ -995,10 +1016,11 @@ cdef class Accumulator:
                     if row_target >= 0:
                         target = row_target
                 batch = self.place(
-                    topic, timestamp, &key, &value, &head, target, &place, &refusal
+                    topic, timestamp, &key, &value, &head, target, in_turn, &place, &refusal
                 )
                 if batch is None:
                     break
+                in_turn = False
                 batch.note_segment(segments, place)
                 index += 1
         finally:
@@ -1011,7 +1033,7 @@ cdef class Accumulator:
             self.wake()
         return index, refusal
 
-    def adopt(self, partition, records):
+    def adopt(self, partition, records, bint in_turn=False):
         """Take a whole batch that was built elsewhere, or say why not."""
         cdef Topic topic
         cdef PendingPartition slot
@@ -1026,7 +1048,7 @@ cdef class Accumulator:
         if len(records) > self.record_size_max:
             return SIZE
         batch = PendingBatch(self, partition, records)
-        if not self.reserve(batch.used):
+        if not self.reserve(batch.used, in_turn):
             return MEMORY
         batch.charge = batch.used
         slot = topic.slots[<Py_ssize_t?>partition.partition]

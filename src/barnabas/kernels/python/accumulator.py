@@ -89,6 +89,7 @@ class Accumulator:
         self.memory = memory
         self.in_use = 0
         self.closed = False
+        self.waiting = False
         self.wake = wake
         self.detour = detour
         self.choose = choose
@@ -159,6 +160,7 @@ class Accumulator:
         headers: Any = None,
         partition: int | None = None,
         timestamp_ms: int | None = None,
+        in_turn: bool = False,
     ) -> RecordFuture | int:
         """Take a record and return its future, or say why not."""
         if not isinstance(topic, str) or not _is_plain(key) or not _is_plain(value):
@@ -169,7 +171,7 @@ class Accumulator:
         if not isinstance(timestamp_ms, int | None):
             return Refusal.TYPE
         with self.lock:
-            placed = self._place(topic, value, key, pairs, partition, timestamp_ms)
+            placed = self._place(topic, value, key, pairs, partition, timestamp_ms, in_turn)
             if isinstance(placed, int):
                 return self._woken(placed)
             batch, index, timestamp = placed
@@ -186,11 +188,12 @@ class Accumulator:
         start: int,
         segments: list[Segment],
         partition: int | None = None,
+        in_turn: bool = False,
     ) -> tuple[int, int]:
         """Take rows from `start` on: values, or (key, value[, headers[, timestamp[, partition]]]).
 
         Return the first row that was not taken, and why (0 if all were). Where the rows ended up
-        is added to `segments`.
+        is added to `segments`. Only the first row is in turn: a long call must not keep others out.
         """
         refusal = 0
         index = start
@@ -212,11 +215,12 @@ class Accumulator:
                 refusal = Refusal.TYPE
                 break
             with self.lock:
-                placed = self._place(topic, value, key, pairs, target, time_ms)
+                placed = self._place(topic, value, key, pairs, target, time_ms, in_turn)
                 if isinstance(placed, int):
                     refusal = placed
                     break
                 _note_segment(segments, placed[0], placed[1])
+            in_turn = False
             index += 1
         self._woken(refusal)
         return index, refusal
@@ -232,6 +236,7 @@ class Accumulator:
         stop: int,
         segments: list[Segment],
         partition: int | None = None,
+        in_turn: bool = False,
     ) -> tuple[int, int]:
         """Take the rows start..stop of Arrow's buffers, as `append_many` does.
 
@@ -253,16 +258,19 @@ class Accumulator:
             target = partition if targets is None or targets[index] < 0 else targets[index]
             time_ms = None if times is None or times[index] < 0 else times[index]
             with self.lock:
-                placed = self._place(topic, value, key, (), target, time_ms)
+                placed = self._place(topic, value, key, (), target, time_ms, in_turn)
                 if isinstance(placed, int):
                     refusal = placed
                     break
                 _note_segment(segments, placed[0], placed[1])
+            in_turn = False
             index += 1
         self._woken(refusal)
         return index, refusal
 
-    def adopt(self, partition: TopicPartition, records: Buffer) -> PendingBatch | int:
+    def adopt(
+        self, partition: TopicPartition, records: Buffer, in_turn: bool = False
+    ) -> PendingBatch | int:
         """Take a whole batch that was built elsewhere, or say why not."""
         with self.lock:
             if self.closed:
@@ -274,7 +282,7 @@ class Accumulator:
                 return Refusal.PARTITION
             if len(records) > self.record_size_max:
                 return Refusal.SIZE
-            if not self._reserve(len(records)):
+            if not self._reserve(len(records), in_turn):
                 return self._woken(Refusal.MEMORY)
             batch = PendingBatch(self, partition, records)
             batch._charge = len(records)
@@ -327,6 +335,7 @@ class Accumulator:
         headers: tuple[tuple[str, Buffer | None], ...],
         partition: int | None,
         timestamp_ms: int | None,
+        in_turn: bool,
     ) -> tuple[PendingBatch, int, int] | int:
         if self.closed:
             return Refusal.CLOSED
@@ -353,7 +362,7 @@ class Accumulator:
         index = -1 if batch is None else batch.put(timestamp, key, value, headers)
         if index < 0:
             self._close(slot)
-            batch = self._begin(slot, HEADER_SIZE + size)
+            batch = self._begin(slot, HEADER_SIZE + size, in_turn)
             if batch is None:
                 return Refusal.MEMORY
             index = batch.put(timestamp, key, value, headers)
@@ -381,9 +390,9 @@ class Accumulator:
             topic.sticky_bytes = 0
         return topic.slots[topic.sticky]
 
-    def _begin(self, slot: PendingPartition, size: int) -> PendingBatch | None:
+    def _begin(self, slot: PendingPartition, size: int, in_turn: bool) -> PendingBatch | None:
         charge = max(size, self.batch_size)
-        if not self._reserve(charge):
+        if not self._reserve(charge, in_turn):
             return None
         batch = PendingBatch(self, slot.partition)
         batch._charge = charge
@@ -399,14 +408,16 @@ class Accumulator:
         assert buffer is not None
         capacity = min(max(2 * len(buffer), size), self.batch_size_max)
         more = capacity - len(buffer)
-        if size > capacity or self.in_use + more > self.memory:
+        if self.waiting or size > capacity or self.in_use + more > self.memory:
             return False
         buffer.extend(bytes(more))
         self.in_use += more
         batch._charge += more
         return True
 
-    def _reserve(self, size: int) -> bool:
+    def _reserve(self, size: int, in_turn: bool) -> bool:
+        if self.waiting and not in_turn:
+            return False
         if self.in_use + size > self.memory and self.in_use > 0:
             return False  # a single batch may be larger than all memory: it would never fit
         self.in_use += size

@@ -1,0 +1,108 @@
+"""Who waits for a producer's memory: first come, first served.
+
+While somebody waits, the accumulator gives memory to nobody else (`Accumulator.waiting`), so what
+brokers acknowledge adds up until the first in the queue has enough, however large its record is.
+It alone tries, with `in_turn`; when it leaves, the next one tries at once.
+
+    with MemoryTurn(queue, bell.set, size) as turn:
+        while accumulator.append(..., in_turn=turn.held) is refused for want of memory:
+            turn.ask()
+            ...  # wait for the bell, and clear it
+
+Callers come and leave in any thread; memory is freed on the producer's loop.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+
+from barnabas.kernels import Accumulator
+
+_PART = 8
+"""Of all memory, the share that is waited for at least: it spares a thread switch per batch."""
+
+
+class MemoryQueue:
+    """The turns of one producer's callers, in the order in which they came."""
+
+    def __init__(self, accumulator: Accumulator) -> None:
+        self._accumulator = accumulator
+        self._turns: deque[MemoryTurn] = deque()
+        # Reentrant: a signal handler may send a record while its thread is in here.
+        self._lock = threading.RLock()
+
+    def enter(self, turn: MemoryTurn) -> None:
+        """Add a turn at the end; the first one is rung at once."""
+        with self._lock:
+            self._turns.append(turn)
+            self._accumulator.waiting = True
+            if self._turns[0] is turn:
+                turn.ring()
+        self._accumulator.wake()  # batches that linger are sent now
+
+    def leave(self, turn: MemoryTurn) -> None:
+        """Remove a turn; if it was the first, the next one is rung."""
+        with self._lock:
+            was_first = self._turns[0] is turn
+            self._turns.remove(turn)
+            self._accumulator.waiting = bool(self._turns)
+            if was_first and self._turns:
+                self._turns[0].ring()
+
+    def missed(self, size: int) -> int:
+        """Return how much must be free before the first turn tries again, which needs `size`."""
+        accumulator = self._accumulator
+        free = accumulator.memory - accumulator.in_use
+        enough = max(size, accumulator.memory // _PART, accumulator.batch_size)
+        return enough if enough > free else 2 * free
+
+    def freed(self) -> None:
+        """Note that memory was given back, or that no more records are taken."""
+        if not self._turns:
+            return
+        accumulator = self._accumulator
+        with self._lock:
+            free = accumulator.memory - accumulator.in_use
+            if self._turns and (
+                accumulator.closed or free == accumulator.memory or free >= self._turns[0].enough
+            ):
+                self._turns[0].ring()
+
+
+class MemoryTurn:
+    """One caller's place in the queue, which it takes when it first asks."""
+
+    def __init__(self, queue: MemoryQueue, ring: Callable[[], object], size: int = 0) -> None:
+        """Make a turn for a record of about so many bytes (0: unknown).
+
+        `ring` is called, in any thread, whenever the caller should try; it may be called in vain.
+        """
+        self.ring = ring
+        self.held = False
+        """Whether the caller is in the queue, and so may take memory when it was rung."""
+        self.enough = 0
+        self._queue = queue
+        self._size = size
+
+    def ask(self) -> None:
+        """Enter the queue or, when the first try in turn has failed, wait for more memory."""
+        if self.held:
+            self.enough = self._queue.missed(self._size)
+        else:
+            self.held = True
+            self.enough = 0
+            self._queue.enter(self)
+
+    def leave(self) -> None:
+        """Let the next one have its turn."""
+        if self.held:
+            self.held = False
+            self._queue.leave(self)
+
+    def __enter__(self) -> MemoryTurn:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.leave()
