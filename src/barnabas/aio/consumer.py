@@ -29,6 +29,7 @@ from barnabas.consumer.arguments import (
 )
 from barnabas.consumer.arrow import schema, to_record_batch
 from barnabas.consumer.core import ConsumerCore
+from barnabas.consumer.group.callbacks import break_off
 from barnabas.consumer.group.contract import ConsumerGroupMetadata, ConsumerRebalanceListener
 from barnabas.consumer.interceptors import Interceptors
 from barnabas.consumer.reset import ResetPolicy, parse_reset
@@ -137,7 +138,7 @@ class AIOKafkaConsumer:
             return
         self._closed = True
         if self._steward is not None:
-            self._steward.cancel()
+            break_off(self._steward)
             await asyncio.gather(self._steward, return_exceptions=True)
         self._started.alarm()
         await self._started.close(timeout_ms=self._options.request_timeout_ms)

@@ -18,6 +18,7 @@ from concurrent.futures import Future
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from barnabas.blocking.bell import Bell
 from barnabas.blocking.errands import Errands
 from barnabas.blocking.loop_thread import LoopThread
 from barnabas.client.client_id import consumer_client_id
@@ -39,7 +40,7 @@ from barnabas.consumer.interceptors import Interceptors
 from barnabas.consumer.reset import ResetPolicy, parse_reset
 from barnabas.consumer.shelf import Run
 from barnabas.consumer.subscription import Mode, Subscription
-from barnabas.errors import ConcurrentUseError, IllegalStateError, WakeupError
+from barnabas.errors import ConcurrentUseError, IllegalStateError
 from barnabas.kernels import ColumnStore, ConsumerRecord
 from barnabas.model.ids import TopicPartition
 from barnabas.structs import OffsetAndMetadata, OffsetAndTimestamp
@@ -84,8 +85,7 @@ class KafkaConsumer:
         if topics:
             self._subscription.subscribe(topics)
         self._closed = False
-        self._waking = False
-        self._bell = threading.Event()
+        self._bell = Bell()
         self._user: int | None = None
         self._depth = 0
         self._claim_lock = threading.Lock()
@@ -109,7 +109,7 @@ class KafkaConsumer:
         core = ConsumerCore(
             self._options,
             self._subscription,
-            wake=self._bell.set,
+            wake=self._bell.ring,
             reach=self._thread.post,
             invoke=self._errands.invoke,
             wall_ms=lambda: time.time() * 1000,
@@ -124,7 +124,7 @@ class KafkaConsumer:
         """Claim the consumer for this thread; raise if another one is inside."""
         me = threading.get_ident()
         if not self._thread.running and not self._closed:
-            self._thread.post(self._bell.set)  # raises what is wrong: this process was forked
+            self._thread.post(self._bell.ring)  # raises what is wrong: this process was forked
         with self._claim_lock:
             if self._user not in (None, me):
                 raise ConcurrentUseError(
@@ -159,7 +159,11 @@ class KafkaConsumer:
             raise IllegalStateError("this consumer is closed")
         return self._thread.call(work())
 
-    def _do(self, work: Coroutine[Any, Any, Result]) -> Result:
+    def _await(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """Run a coroutine of the core as `_do` does; `wakeup` ends it."""
+        return self._do(work, interruptible=True)
+
+    def _do(self, work: Coroutine[Any, Any, Result], *, interruptible: bool = False) -> Result:
         """Run a coroutine of the core while this thread waits, doing its errands."""
         try:
             self._enter()
@@ -167,7 +171,7 @@ class KafkaConsumer:
             work.close()
             raise
         try:
-            return self._errands.run(work)
+            return self._errands.run(work, interruptible=interruptible)
         finally:
             self._leave()
 
@@ -287,17 +291,18 @@ class KafkaConsumer:
             core, bell = self._core, self._bell
             deadline_s: float | None = None
             while True:
-                if self._waking:
-                    self._waking = False
-                    raise WakeupError("wakeup() was called")
+                self._errands.raise_interrupt()
                 if core.needs_attention(time.monotonic() * 1000):
                     left_ms = timeout_ms
                     if deadline_s is not None:
                         left_ms = max(0.0, (deadline_s - time.monotonic()) * 1000)
                     elif timeout_ms:
                         deadline_s = time.monotonic() + timeout_ms / 1000
-                    self._errands.run(core.attend(min(left_ms, 1000.0 * _LOOK_S)))
+                    attending = core.attend(min(left_ms, 1000.0 * _LOOK_S))
+                    self._errands.run(attending, interruptible=True)
                 bell.clear()
+                # What was rung for before is seen below; an interrupt since then rings again.
+                self._errands.raise_interrupt()
                 found = take()
                 if found:
                     return found
@@ -308,18 +313,22 @@ class KafkaConsumer:
                     deadline_s = now_s + timeout_ms / 1000
                 if now_s >= deadline_s:
                     return None
-                if not self._waking:
-                    bell.wait(min(deadline_s - now_s, _LOOK_S))
+                bell.wait(min(deadline_s - now_s, _LOOK_S))
         finally:
             self._leave()
 
     def wakeup(self) -> None:
-        """Make the poll that waits, or the next one, raise WakeupError; for other threads.
+        """End a wait with WakeupError: the one that is under way, else the next; once.
 
-        signal.signal(signal.SIGTERM, lambda *_: consumer.wakeup())
+            signal.signal(signal.SIGTERM, lambda *_: consumer.wakeup())
+
+        May be called from any thread, and from a signal handler. `poll` and iteration, `commit`,
+        `committed`, `position`, `offsets_for_times`, `beginning_offsets`, `end_offsets`, `topics`
+        and `partitions_for_topic` can be ended so; `close` cannot. A commit may then have been done
+        or not; a rebalance goes on in the next poll.
         """
-        self._waking = True
-        self._bell.set()
+        self._errands.interrupt()
+        self._bell.ring()
 
     def _step_back(self, before: Mapping[Any, tuple[int | None, int]]) -> None:
         for state, (offset, leader_epoch) in before.items():
@@ -444,7 +453,7 @@ class KafkaConsumer:
         position = self._subscription.state(partition).position
         if position is not None:
             return position
-        return self._do(self._core.position(partition, timeout_ms))
+        return self._await(self._core.position(partition, timeout_ms))
 
     def highwater(self, partition: TopicPartition) -> int | None:
         """Return the end of a partition as the last fetch told it; None before the first.
@@ -471,7 +480,7 @@ class KafkaConsumer:
             consumer.seek(partition, found.offset)
         """
         asked = checked_timestamps(timestamps)
-        found = self._do(self._core.offsets_for_times(asked, timeout_ms))
+        found = self._await(self._core.offsets_for_times(asked, timeout_ms))
         return {
             partition: None
             if place.offset < 0
@@ -487,7 +496,7 @@ class KafkaConsumer:
         consumer.beginning_offsets([TopicPartition("orders", 0)])
         """
         wanted = checked_partitions(partitions)
-        return self._do(self._core.ends(wanted, beginning=True, timeout_ms=timeout_ms))
+        return self._await(self._core.ends(wanted, beginning=True, timeout_ms=timeout_ms))
 
     def end_offsets(
         self, partitions: Iterable[TopicPartition], timeout_ms: float | None = None
@@ -497,7 +506,7 @@ class KafkaConsumer:
         consumer.end_offsets([TopicPartition("orders", 0)], timeout_ms=5000)
         """
         wanted = checked_partitions(partitions)
-        return self._do(self._core.ends(wanted, beginning=False, timeout_ms=timeout_ms))
+        return self._await(self._core.ends(wanted, beginning=False, timeout_ms=timeout_ms))
 
     # Groups.
 
@@ -515,7 +524,7 @@ class KafkaConsumer:
         if offsets is not None and not offsets:
             return  # kafka-python's programs pass what they gathered, which may be nothing
         checked = None if offsets is None else checked_offsets(offsets)
-        self._do(self._core.commit(checked, timeout_ms))
+        self._await(self._core.commit(checked, timeout_ms))
 
     def commit_async(
         self,
@@ -560,7 +569,7 @@ class KafkaConsumer:
         """
         self._need_group()
         partition = checked_partition(partition)
-        found = self._do(self._core.committed([partition], timeout_ms)).get(partition)
+        found = self._await(self._core.committed([partition], timeout_ms)).get(partition)
         if found is None or found.offset < 0:
             return None
         return found if metadata else found.offset
@@ -584,7 +593,7 @@ class KafkaConsumer:
         if "orders" in consumer.topics():
             consumer.subscribe(["orders"])
         """
-        return self._do(self._core.topics())
+        return self._await(self._core.topics())
 
     def partitions_for_topic(self, topic: str) -> set[int]:
         """Return the partitions of a topic; none if it does not exist.
@@ -592,7 +601,7 @@ class KafkaConsumer:
         numbers = consumer.partitions_for_topic("orders")
         consumer.assign([TopicPartition("orders", number) for number in numbers])
         """
-        return self._do(self._core.partitions_for_topic(topic))
+        return self._await(self._core.partitions_for_topic(topic))
 
     def bootstrap_connected(self) -> bool:
         """Tell whether the cluster is known.

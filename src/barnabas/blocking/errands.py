@@ -3,6 +3,10 @@
 A plain client's callbacks belong into the thread that called the client. While that thread waits
 for a coroutine (`run`), the coroutine can have functions run there (`invoke`); they may call the
 client again, which nests another `run`.
+
+`interrupt` ends a wait from outside, from any thread or signal handler: the coroutine is cancelled,
+and when it has ended, which it may put off to finish a step, `run` raises WakeupError. One
+interrupt ends one wait, be it the present one or the next.
 """
 
 from __future__ import annotations
@@ -14,10 +18,16 @@ from queue import SimpleQueue
 from typing import Any, TypeVar
 
 from barnabas.blocking.loop_thread import LoopThread
+from barnabas.client.errors import WakeupError
+from barnabas.consumer.group.callbacks import break_off
 
 Result = TypeVar("Result")
 
 _Errand = Callable[[], None]
+
+
+def _look_up() -> None:
+    """Do nothing: the errand that makes a waiting thread see that it was interrupted."""
 
 
 class Errands:
@@ -25,9 +35,23 @@ class Errands:
 
     def __init__(self, thread: LoopThread) -> None:
         self._thread = thread
+        self._interrupted = False
+        # Queues of the standard library that may be put to from a signal handler.
         self._waiting: list[SimpleQueue[_Errand | None]] = []
 
-    def run(self, work: Coroutine[Any, Any, Result]) -> Result:
+    def interrupt(self) -> None:
+        """Make the interruptible wait that is under way, or the next one, raise WakeupError."""
+        self._interrupted = True
+        for queue in list(self._waiting):
+            queue.put(_look_up)
+
+    def raise_interrupt(self) -> None:
+        """Raise WakeupError if somebody has interrupted, once."""
+        if self._interrupted:
+            self._interrupted = False
+            raise WakeupError("wakeup() was called")
+
+    def run(self, work: Coroutine[Any, Any, Result], *, interruptible: bool = False) -> Result:
         """Run a coroutine on the loop and return what it does, doing its errands meanwhile."""
         queue: SimpleQueue[_Errand | None] = SimpleQueue()
         outcome: list[asyncio.Task[Result]] = []
@@ -43,14 +67,25 @@ class Errands:
             work.close()
             raise
         self._waiting.append(queue)
+        claimed = False
         try:
+            if interruptible and self._interrupted:  # before this wait was listed
+                queue.put(_look_up)
             while (errand := queue.get()) is not None:
                 errand()
+                if interruptible and self._interrupted and not claimed:
+                    claimed = True
+                    self._interrupted = False  # no wait of an errand is to be ended as well
+                    self._thread.post(lambda: outcome[0].cancel())
         except BaseException:  # Ctrl-C: the coroutine must not go on without its caller
-            self._thread.post(lambda: outcome[0].cancel())
+            self._thread.post(lambda: break_off(outcome[0]))
             raise
         finally:
             self._waiting.remove(queue)
+        if claimed:
+            self._interrupted = True
+            if outcome[0].cancelled():
+                self.raise_interrupt()
         return outcome[0].result()
 
     async def invoke(self, function: Callable[..., Any], *arguments: Any) -> object:

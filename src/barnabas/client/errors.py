@@ -80,7 +80,7 @@ class ConsumerStoppedError(IllegalStateError):
 
 
 class WakeupError(BarnabasError):
-    """Another thread called `wakeup` while this one polled."""
+    """`wakeup` was called, which ends one wait of the consumer."""
 
 
 class ConcurrentUseError(IllegalStateError):

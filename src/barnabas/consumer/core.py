@@ -242,18 +242,26 @@ class ConsumerCore:
     async def attend(self, timeout_ms: float, *, polled: bool = True) -> None:
         """Do what a poll does beside taking records: group, commits, first positions.
 
-        With `polled=False` it does not count as a poll of the user.
+        With `polled=False` it does not count as a poll of the user. May be cancelled: the next one
+        goes on.
         """
         async with self._attending:
-            deadline_ms = self.now_ms() + timeout_ms
-            self._attention = False
-            if polled:
-                self._attended_ms = self.now_ms()
-                self.membership.note_poll(self._attended_ms)
-            if self.membership.needs_attention:
-                await self.membership.ensure_active(max(0.0, timeout_ms))
-            self.membership.maybe_auto_commit(self.now_ms())
-            await self._look_for_positions(deadline_ms)
+            try:
+                await self._attend(timeout_ms, polled)
+            except asyncio.CancelledError:
+                self._attention = True
+                raise
+
+    async def _attend(self, timeout_ms: float, polled: bool) -> None:
+        deadline_ms = self.now_ms() + timeout_ms
+        self._attention = False
+        if polled:
+            self._attended_ms = self.now_ms()
+            self.membership.note_poll(self._attended_ms)
+        if self.membership.needs_attention:
+            await self.membership.ensure_active(max(0.0, timeout_ms))
+        self.membership.maybe_auto_commit(self.now_ms())
+        await self._look_for_positions(deadline_ms)
 
     async def _look_for_positions(self, deadline_ms: float) -> None:
         self.shelf.settle()

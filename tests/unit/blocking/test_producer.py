@@ -521,7 +521,7 @@ def test_a_large_record_gets_its_memory_among_many_small_senders(
                 while not enough.is_set():
                     producer.send(topic, small, partition=0)
                     counts[number] += 1
-            except BaseException as failure:
+            except KafkaTimeoutError as failure:
                 failures.append(failure)
 
         threads = [threading.Thread(target=send_small, args=(each,)) for each in range(6)]

@@ -40,9 +40,9 @@ class CommonOptions(SecurityOptions):
         "client.id",
         "string",
         default="",
-        doc="Name of the client in logs, groups and quotas of brokers; empty: one that no other client"
-        " of the process has: consumer-GROUP-1, producer-1 (producer-ID with a transactional.id),"
-        " adminclient-1.",
+        doc="Name of the client in logs, groups and quotas of brokers; empty: one that no other"
+        " client of the process has: consumer-GROUP-1, producer-1 (producer-ID with a"
+        " transactional.id), adminclient-1.",
     )
     client_rack: str = option(
         "client.rack",

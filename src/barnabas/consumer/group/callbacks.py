@@ -6,12 +6,16 @@ and raised from the poll when the rebalance is through.
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import logging
+from collections.abc import Coroutine
 from typing import Any
 
+from barnabas.client.errors import WakeupError
 from barnabas.consumer.group.contract import Invoke, RebalanceListenerError
 from barnabas.consumer.subscription import Subscription
+from barnabas.model.errors import BarnabasError
 from barnabas.model.ids import TopicPartition
 
 _log = logging.getLogger(__name__)
@@ -23,13 +27,33 @@ async def call_directly(function: Any, *arguments: Any) -> object:
     return await result if inspect.isawaitable(result) else result
 
 
+async def unbroken(work: Coroutine[Any, Any, None]) -> None:
+    """Finish a step of a rebalance even if the poll around it is cancelled meanwhile.
+
+    Half of it would leave the group, the subscription and the listener with different beliefs. A
+    second cancellation breaks it off nevertheless, see `break_off`.
+    """
+    step = asyncio.get_running_loop().create_task(work)
+    try:
+        await asyncio.shield(step)
+    except asyncio.CancelledError:
+        await step
+        raise
+
+
+def break_off(task: asyncio.Task[Any]) -> None:
+    """Cancel a task and, in a moment, the unbroken step that it may be in."""
+    task.cancel()
+    task.get_loop().call_soon(task.cancel)
+
+
 class Callbacks:
     """Calls the listener of a subscription."""
 
     def __init__(self, subscription: Subscription, invoke: Invoke) -> None:
         self._subscription = subscription
         self._invoke = invoke
-        self._failure: RebalanceListenerError | None = None
+        self._failure: BarnabasError | None = None
 
     async def revoked(self, partitions: set[TopicPartition]) -> None:
         """Tell that partitions go to others."""
@@ -61,9 +85,10 @@ class Callbacks:
         assert method is not None, f"{listener!r} has no {name}"
         try:
             await self._invoke(method, set(partitions))
+        except WakeupError as failure:  # of a call inside the listener: it was meant for the poll
+            self._failure = failure
         except Exception as failure:  # noqa: BLE001  # user code may raise anything; it is raised later
             _log.exception("%s of the rebalance listener %r failed", name, listener)
-            self._failure = RebalanceListenerError(
-                f"{name} of the rebalance listener {listener!r} failed: {failure!r}"
-            )
+            told = f"{name} of the rebalance listener {listener!r} failed: {failure!r}"
+            self._failure = RebalanceListenerError(told)
             self._failure.__cause__ = failure

@@ -13,7 +13,8 @@ from collections.abc import Coroutine, Iterable, Mapping
 from typing import Any
 
 from barnabas.consumer.group.assignors import is_cooperative
-from barnabas.consumer.group.classic_state import ClassicState, Phase
+from barnabas.consumer.group.callbacks import unbroken
+from barnabas.consumer.group.classic_state import Arrival, ClassicState, Phase
 from barnabas.consumer.group.join_requests import (
     Self,
     heartbeat_request,
@@ -129,9 +130,13 @@ class ClassicMembership(GroupMember):
         state, subscription = self._state, self._subscription
         reason = state.reason
         assert reason is not None
-        owned = subscription.assigned_partitions()
-        if owned and state.may_commit:
+        if subscription.assigned and state.may_commit:
             await self._commit_before("before a rebalance")
+        await unbroken(self._give_up_and_join(reason))
+
+    async def _give_up_and_join(self, reason: str) -> None:
+        state, subscription = self._state, self._subscription
+        owned = subscription.assigned_partitions()
         departure = state.departure(owned, subscription.topics)
         _log.info(
             "group %r: joining, because %s; gives up %d of %d partitions",
@@ -187,6 +192,11 @@ class ClassicMembership(GroupMember):
         arrival = state.arrival(subscription.assigned_partitions())
         if arrival.revoked:
             await self._commit_before("before partitions were given up")
+        await unbroken(self._take_share(arrival))
+
+    async def _take_share(self, arrival: Arrival) -> None:
+        state, subscription = self._state, self._subscription
+        if arrival.revoked:
             await self._callbacks.revoked(arrival.revoked)
         if not state.is_in:  # lost while the callback ran; the next step tells of the rest
             subscription.revoke(arrival.revoked)

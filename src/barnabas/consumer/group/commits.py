@@ -17,6 +17,7 @@ from typing import Protocol, TypeVar
 from barnabas.client.connection import Connection
 from barnabas.client.errors import CommitFailedError, KafkaTimeoutError, NetworkError
 from barnabas.client.retry import Backoff
+from barnabas.consumer.group.callbacks import unbroken
 from barnabas.consumer.group.contract import CommitCallback, Invoke, Offsets, Wake
 from barnabas.consumer.group.coordinator import Coordinator
 from barnabas.consumer.group.offset_requests import (
@@ -144,11 +145,15 @@ class Commits:
     async def run_callbacks(self) -> None:
         """Tell the user of commits that have ended."""
         while self._callbacks:
-            callback, offsets, failure = self._callbacks.popleft()
-            if failure is None and self._subscription.interceptors:
-                await self._invoke(self._subscription.interceptors.on_commit, offsets)
-            if callback is not None:
-                await self._invoke(callback, offsets, failure)
+            await unbroken(self._run_callback(*self._callbacks.popleft()))
+
+    async def _run_callback(
+        self, callback: CommitCallback | None, offsets: Offsets, failure: Exception | None
+    ) -> None:
+        if failure is None and self._subscription.interceptors:
+            await self._invoke(self._subscription.interceptors.on_commit, offsets)
+        if callback is not None:
+            await self._invoke(callback, offsets, failure)
 
     async def settle(self) -> None:
         """Wait until no commit is under way any more."""

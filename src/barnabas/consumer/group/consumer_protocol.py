@@ -14,6 +14,7 @@ from collections.abc import Coroutine, Iterable
 from typing import Any, Final
 
 from barnabas.client.errors import NetworkError, UnsupportedApiError
+from barnabas.consumer.group.callbacks import unbroken
 from barnabas.consumer.group.epoch_state import (
     REGEX_VERSION,
     Change,
@@ -88,7 +89,7 @@ class ConsumerProtocolMembership(GroupMember):
                 return True
             self._waited()
             if self._state.is_lost:
-                await self._tell_lost()
+                await unbroken(self._tell_lost())
             if self._metadata_is_new and not await self._look_at_topics(deadline):
                 return False
             if self._state.is_out:
@@ -184,11 +185,19 @@ class ConsumerProtocolMembership(GroupMember):
         return self._state.change(names)
 
     async def _take_over(self, change: Change) -> None:
+        if change.revoked:
+            try:
+                await self._commit_before("before partitions were given up")
+            except asyncio.CancelledError:
+                self._target_is_new = True  # the next poll takes the same step
+                raise
+            if self._state.is_lost:
+                return
+        await unbroken(self._take_share(change))
+
+    async def _take_share(self, change: Change) -> None:
         state, subscription = self._state, self._subscription
         if change.revoked:
-            await self._commit_before("before partitions were given up")
-            if state.is_lost:
-                return
             await self._callbacks.revoked(set(change.revoked))
             subscription.revoke(change.revoked)
         state.took_over(change)

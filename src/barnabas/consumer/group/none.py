@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from barnabas.client.errors import IllegalStateError, NetworkError
 from barnabas.client.switchboard import Switchboard
-from barnabas.consumer.group.callbacks import Callbacks
+from barnabas.consumer.group.callbacks import Callbacks, unbroken
 from barnabas.consumer.group.contract import (
     CommitCallback,
     ConsumerGroupMetadata,
@@ -98,7 +98,7 @@ class NoMembership:
                 for name, topic in board.cluster.topics.items()
                 if topic.partitions and not (topic.internal and self._exclude_internal_topics)
             )
-        await self._assign_all()
+        await unbroken(self._assign_all())
         return True
 
     async def _assign_all(self) -> None:
