@@ -229,6 +229,8 @@ def _read_by_way_of_others(option: Option, read: set[str]) -> bool:
         return "endpoints" in read
     if name in ("log.dirs", "log.dir"):
         return "log_directories" in read
+    if name.endswith(("serializer.encoding", "serializer.inner")):  # told to what is made of a name
+        return f"key_{'de' if 'deserializer' in name else ''}serializer" in read
     if name in ("node.id", "broker.id.generation.enable", "reserved.broker.max.id"):
         return "broker_id" in read
     if name in ("security.protocol", "sasl.jaas.config"):

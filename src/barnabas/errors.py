@@ -48,6 +48,7 @@ from barnabas.model.errors import (
     RemoteProtocolError,
     RequestError,
     RetriableError,
+    SerializationError,
     StorageError,
 )
 from barnabas.model.request_errors import (
@@ -434,6 +435,7 @@ __all__ = [
     "SaslAuthenticationFailedError",
     "SecurityDisabled",
     "SecurityDisabledError",
+    "SerializationError",
     "ShareSessionLimitReachedError",
     "ShareSessionNotFoundError",
     "SnapshotNotFoundError",

@@ -3,6 +3,7 @@
     BarnabasError
     ├── InvalidValueError      a name, option or argument that cannot be right (also a ValueError)
     │   └── ConfigError        an option: names the option, the value and the bound
+    ├── SerializationError     a key or value that cannot be turned to bytes, or back
     ├── ProtocolError          bytes that break the protocol
     │   ├── LocalProtocolError     ours: we were asked to send something that cannot be sent
     │   └── RemoteProtocolError    the peer's: a frame or message that cannot be read
@@ -48,6 +49,10 @@ class InvalidValueError(BarnabasError, ValueError):
 
 class ConfigError(InvalidValueError):
     """An option whose name or value is refused; the message names option, value and bound."""
+
+
+class SerializationError(BarnabasError):
+    """A key or value that cannot be turned to bytes, or bytes that are not what they should be."""
 
 
 class ProtocolError(BarnabasError):

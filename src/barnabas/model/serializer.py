@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 Headers = Sequence[tuple[str, bytes | None]] | None
@@ -16,6 +16,9 @@ Headers = Sequence[tuple[str, bytes | None]] | None
 
 class Serializer(ABC):
     """Turns keys or values to bytes."""
+
+    def configure(self, configs: Mapping[str, Any], is_key: bool) -> None:  # noqa: B027
+        """Called with the client's options, by Kafka's names, where the client made the object."""
 
     @abstractmethod
     def serialize(self, topic: str, headers: Headers, data: Any) -> Any:
@@ -27,6 +30,9 @@ class Serializer(ABC):
 
 class Deserializer(ABC):
     """Turns the bytes of keys or values to objects."""
+
+    def configure(self, configs: Mapping[str, Any], is_key: bool) -> None:  # noqa: B027
+        """Called with the client's options, by Kafka's names, where the client made the object."""
 
     @abstractmethod
     def deserialize(self, topic: str, headers: Headers, data: Any) -> Any:

@@ -171,8 +171,6 @@ def serializer_of(given: Any) -> Callable[[str, Any, Any], Any] | None:
     """Return how to call f(data), or an object with serialize(topic, headers, data)."""
     if given is None:
         return None
-    if isinstance(given, type):
-        given = given()
     method = getattr(given, "serialize", None)
     if callable(method):
         serialize: Callable[[str, Any, Any], Any] = method

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar
 
+from barnabas.config.clients.classes import ROLES, all_found, found, made
 from barnabas.config.clients.common import CommonOptions
 from barnabas.config.option import option
 from barnabas.model.errors import ConfigError
@@ -54,7 +55,8 @@ class ConsumerOptions(CommonOptions):
         "partition.assignment.strategy",
         "object",
         default=("range", "cooperative-sticky"),
-        doc="Ways to share partitions that this member agrees to, the best first: names or classes."
+        doc="Ways to share partitions that this member agrees to, the best first: names, classes,"
+        " names of classes or objects."
         " kafka-python has range and roundrobin, aiokafka roundrobin.",
     )
     session_timeout_ms: int = option(
@@ -122,13 +124,53 @@ class ConsumerOptions(CommonOptions):
         "key.deserializer",
         "object",
         default=None,
-        doc="Makes an object of a key: a function of bytes, or an object with `deserialize`.",
+        doc="Makes an object of a key: a function of bytes, an object with `deserialize`, a class"
+        " or its name (barnabas.serialization has Kafka's); unset: keys are bytes.",
     )
     value_deserializer: Any = option(
         "value.deserializer",
         "object",
         default=None,
-        doc="Makes an object of a value: a function of bytes, or an object with `deserialize`.",
+        doc="Makes an object of a value, as key.deserializer does of keys; unset: they are bytes.",
+    )
+    deserializer_encoding: str | None = option(
+        "deserializer.encoding",
+        "string",
+        default=None,
+        doc="Encoding of StringDeserializer and UUIDDeserializer where the next two say nothing;"
+        " unset: UTF-8.",
+    )
+    key_deserializer_encoding: str | None = option(
+        "key.deserializer.encoding", "string", default=None, doc="The same for keys."
+    )
+    value_deserializer_encoding: str | None = option(
+        "value.deserializer.encoding", "string", default=None, doc="The same for values."
+    )
+    list_key_deserializer_inner: Any = option(
+        "list.key.deserializer.inner",
+        "object",
+        default=None,
+        doc="Deserializer of the entries where key.deserializer is ListDeserializer.",
+    )
+    list_value_deserializer_inner: Any = option(
+        "list.value.deserializer.inner",
+        "object",
+        default=None,
+        doc="Deserializer of the entries where value.deserializer is ListDeserializer.",
+    )
+    list_key_deserializer_type: str | None = option(
+        "list.key.deserializer.type",
+        "string",
+        default=None,
+        reserved="lists are lists of Python",
+        doc="Class of the lists that ListDeserializer makes of keys.",
+    )
+    list_value_deserializer_type: str | None = option(
+        "list.value.deserializer.type",
+        "string",
+        default=None,
+        reserved="lists are lists of Python",
+        doc="Class of the lists that ListDeserializer makes of values.",
     )
     fetch_min_bytes: int = option(
         "fetch.min.bytes",
@@ -193,7 +235,7 @@ class ConsumerOptions(CommonOptions):
         "interceptor.classes",
         "object",
         default=(),
-        doc="Objects (or classes) with on_consume, on_commit and close.",
+        doc="Objects with on_consume, on_commit and close, their classes, or names of these.",
     )
     default_api_timeout_ms: int = option(
         "default.api.timeout.ms",
@@ -215,6 +257,7 @@ class ConsumerOptions(CommonOptions):
 
     def _derive(self, attributes: dict[str, Any]) -> None:
         super()._derive(attributes)
+        self._derive_classes(attributes)
         if self.group_instance_id is not None and self.group_id is None:
             raise ConfigError(
                 f"group.instance.id={self.group_instance_id}: needs a group (group.id)"
@@ -228,3 +271,23 @@ class ConsumerOptions(CommonOptions):
         if self.response_max_bytes < largest:
             # An answer may be that large, and refusing it would stop the consumer for good.
             attributes["response_max_bytes"] = min(largest, (1 << 31) - 1)
+
+    def _derive_classes(self, attributes: dict[str, Any]) -> None:
+        deserializer = ROLES["deserializer"]
+        attributes["key_deserializer"] = made(
+            "key.deserializer", deserializer, self.key_deserializer, self.given, is_key=True
+        )
+        attributes["value_deserializer"] = made(
+            "value.deserializer", deserializer, self.value_deserializer, self.given, is_key=False
+        )
+        attributes["interceptor_classes"] = all_found(
+            "interceptor.classes", ROLES["interceptor"], self.interceptor_classes
+        )
+        attributes["partition_assignment_strategy"] = all_found(
+            "partition.assignment.strategy", ROLES["assignor"], self.partition_assignment_strategy
+        )
+        attributes["default_offset_commit_callback"] = found(
+            "default.offset.commit.callback",
+            ROLES["callback"],
+            self.default_offset_commit_callback,
+        )

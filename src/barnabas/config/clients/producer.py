@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar
 
+from barnabas.config.clients.classes import ROLES, all_found, found, made
 from barnabas.config.clients.common import CommonOptions
 from barnabas.config.option import option
 from barnabas.model.errors import ConfigError
@@ -39,21 +40,51 @@ class ProducerOptions(CommonOptions):
     """How far batches grow; follows from batch.size."""
 
     key_serializer: Any = option(
-        "key.serializer", "object", default=None, doc="Turns keys to bytes; unset: they are bytes."
+        "key.serializer",
+        "object",
+        default=None,
+        doc="Turns keys to bytes: a function, an object with `serialize`, a class or its name"
+        " (barnabas.serialization has Kafka's); unset: they are bytes.",
     )
     value_serializer: Any = option(
         "value.serializer",
         "object",
         default=None,
-        doc="Turns values to bytes; unset: they are bytes.",
+        doc="Turns values to bytes, as key.serializer does keys; unset: they are bytes.",
+    )
+    serializer_encoding: str | None = option(
+        "serializer.encoding",
+        "string",
+        default=None,
+        doc="Encoding of StringSerializer and UUIDSerializer where the next two say nothing; unset:"
+        " UTF-8.",
+    )
+    key_serializer_encoding: str | None = option(
+        "key.serializer.encoding", "string", default=None, doc="The same for keys."
+    )
+    value_serializer_encoding: str | None = option(
+        "value.serializer.encoding", "string", default=None, doc="The same for values."
+    )
+    list_key_serializer_inner: Any = option(
+        "list.key.serializer.inner",
+        "object",
+        default=None,
+        doc="Serializer of the entries where key.serializer is ListSerializer.",
+    )
+    list_value_serializer_inner: Any = option(
+        "list.value.serializer.inner",
+        "object",
+        default=None,
+        doc="Serializer of the entries where value.serializer is ListSerializer.",
     )
     partitioner: Any = option(
         "partitioner",
         "object",
         default=None,
         doc="Chooses partitions: an object with partition(topic, key, serialized_key, value, "
-        "serialized_value, cluster), a function of (key, all_partitions, available_partitions), or "
-        "round_robin. Unset: by the key's hash; without a key, one partition per batch.",
+        "serialized_value, cluster), a function of (key, all_partitions, available_partitions), "
+        "the name of one, or round_robin. Unset: by the key's hash; without a key, one partition "
+        "per batch.",
     )
     partitioner_ignore_keys: bool = option(
         "partitioner.ignore.keys",
@@ -78,7 +109,8 @@ class ProducerOptions(CommonOptions):
         "interceptors",
         "object",
         default=(),
-        doc="Objects with on_send(record) and on_acknowledgement(metadata, exception).",
+        doc="Objects with on_send(record) and on_acknowledgement(metadata, exception), their"
+        " classes, or names of these.",
     )
     acks: str = option(
         "acks",
@@ -203,6 +235,7 @@ class ProducerOptions(CommonOptions):
 
     def _derive(self, attributes: dict[str, Any]) -> None:
         super()._derive(attributes)
+        self._derive_classes(attributes)
         attributes["acks"] = _acks(self.acks)
         attributes["retries"] = _retries(self.retries)
         self._derive_idempotence(attributes)
@@ -217,6 +250,19 @@ class ProducerOptions(CommonOptions):
                     f" request.timeout.ms ({shortest_ms:g})"
                 )
             attributes["delivery_timeout_ms"] = int(shortest_ms)
+
+    def _derive_classes(self, attributes: dict[str, Any]) -> None:
+        serializer = ROLES["serializer"]
+        attributes["key_serializer"] = made(
+            "key.serializer", serializer, self.key_serializer, self.given, is_key=True
+        )
+        attributes["value_serializer"] = made(
+            "value.serializer", serializer, self.value_serializer, self.given, is_key=False
+        )
+        attributes["partitioner"] = found("partitioner", ROLES["partitioner"], self.partitioner)
+        attributes["interceptors"] = all_found(
+            "interceptors", ROLES["interceptor"], self.interceptors
+        )
 
     def _derive_idempotence(self, attributes: dict[str, Any]) -> None:
         """Refuse what contradicts idempotence that was asked for; give way where it was not."""

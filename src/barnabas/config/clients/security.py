@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar
 
+from barnabas.config.clients.classes import ROLES, found
 from barnabas.config.clients.jaas import jaas_options
 from barnabas.config.clients.java import FROM_PROVIDER, JavaOptions
 from barnabas.config.option import Password, option
@@ -199,6 +200,13 @@ class SecurityOptions(JavaOptions):
         protocol = self.security_protocol
         attributes["uses_tls"] = protocol.endswith("SSL")
         attributes["uses_sasl"] = protocol.startswith("SASL")
+        if isinstance(self.sasl_oauth_token_provider, str):
+            named = found(
+                "sasl.oauth.token.provider",
+                ROLES["token provider"],
+                self.sasl_oauth_token_provider,
+            )
+            attributes["sasl_oauth_token_provider"] = named() if isinstance(named, type) else named
         if self.sasl_jaas_config is not None:
             told = jaas_options(self.sasl_jaas_config.value)
             if "username" in told and self.sasl_plain_username is None:

@@ -1,0 +1,9 @@
+"""JSON; the serializer is `JsonSerializer` in `barnabas.model.serializer`, which also reads."""
+
+from __future__ import annotations
+
+from barnabas.model.serializer import JsonSerializer
+
+
+class JsonDeserializer(JsonSerializer):
+    """What JSON says, as lists, dicts, texts and numbers."""
