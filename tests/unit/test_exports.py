@@ -11,9 +11,10 @@ import pytest
 
 import barnabas
 import barnabas.aio
+import barnabas.serialization
 
 
-@pytest.mark.parametrize("package", [barnabas, barnabas.aio])
+@pytest.mark.parametrize("package", [barnabas, barnabas.aio, barnabas.serialization])
 def test_every_exported_name_is_there(package: ModuleType) -> None:
     for name in package.__all__:
         assert getattr(package, name) is not None
