@@ -38,6 +38,7 @@ from barnabas.consumer.subscription import Mode, Subscription
 from barnabas.errors import ConsumerStoppedError, IllegalOperation, IllegalStateError
 from barnabas.kernels import ColumnStore, ConsumerRecord
 from barnabas.model.ids import TopicPartition
+from barnabas.model.serializer import close_serializers
 from barnabas.structs import OffsetAndMetadata, OffsetAndTimestamp
 
 if TYPE_CHECKING:
@@ -141,7 +142,10 @@ class AIOKafkaConsumer:
             break_off(self._steward)
             await asyncio.gather(self._steward, return_exceptions=True)
         self._started.alarm()
-        await self._started.close(timeout_ms=self._options.request_timeout_ms)
+        try:
+            await self._started.close(timeout_ms=self._options.request_timeout_ms)
+        finally:
+            close_serializers(self._options.key_deserializer, self._options.value_deserializer)
 
     async def __aenter__(self) -> AIOKafkaConsumer:
         await self.start()

@@ -24,6 +24,7 @@ from barnabas.kernels.accumulator_contract import Refusal
 from barnabas.model.errors import InvalidValueError
 from barnabas.model.group_metadata import ConsumerGroupMetadata
 from barnabas.model.ids import TopicPartition
+from barnabas.model.serializer import close_serializers
 from barnabas.producer.builder import BatchBuilder
 from barnabas.producer.core import ProducerCore
 from barnabas.producer.handle import TransactionHandle
@@ -90,8 +91,11 @@ class AIOKafkaProducer:
         if self._closed:
             return
         self._closed = True
-        if self._core is not None:
-            await self._core.close()
+        try:
+            if self._core is not None:
+                await self._core.close()
+        finally:
+            close_serializers(self._options.key_serializer, self._options.value_serializer)
 
     async def flush(self) -> None:
         """Wait until everything that was sent has its outcome.

@@ -43,6 +43,7 @@ from barnabas.consumer.subscription import Mode, Subscription
 from barnabas.errors import ConcurrentUseError, IllegalStateError
 from barnabas.kernels import ColumnStore, ConsumerRecord
 from barnabas.model.ids import TopicPartition
+from barnabas.model.serializer import close_serializers
 from barnabas.structs import OffsetAndMetadata, OffsetAndTimestamp
 
 if TYPE_CHECKING:
@@ -655,10 +656,7 @@ class KafkaConsumer:
             self._closed = True
             self._leave()
             self._thread.stop()
-            for deserializer in (self._options.key_deserializer, self._options.value_deserializer):
-                close = getattr(deserializer, "close", None)
-                if callable(close) and not inspect.isclass(deserializer):
-                    close()
+            close_serializers(self._options.key_deserializer, self._options.value_deserializer)
 
     def __enter__(self) -> KafkaConsumer:
         return self

@@ -30,6 +30,7 @@ from barnabas.kernels.accumulator_contract import Refusal
 from barnabas.model.errors import InvalidValueError, RequestError
 from barnabas.model.group_metadata import ConsumerGroupMetadata
 from barnabas.model.ids import TopicPartition
+from barnabas.model.serializer import close_serializers
 from barnabas.producer.core import ProducerCore
 from barnabas.producer.handle import TransactionHandle
 from barnabas.producer.many import Append, ManyFuture, rows_appender, table_appenders
@@ -317,10 +318,7 @@ class KafkaProducer:
             finally:
                 if not self._thread.current:
                     self._thread.stop()
-        for serializer in (self._options.key_serializer, self._options.value_serializer):
-            close = getattr(serializer, "close", None)
-            if close is not None and not isinstance(serializer, type):
-                close()
+        close_serializers(self._options.key_serializer, self._options.value_serializer)
 
     def __enter__(self) -> KafkaProducer:
         return self

@@ -12,7 +12,7 @@ import pytest
 from barnabas import KafkaConsumer, KafkaProducer
 from barnabas.aio import AIOKafkaConsumer, AIOKafkaProducer
 from barnabas.errors import SerializationError
-from barnabas.serialization import LongDeserializer, LongSerializer, Serializer
+from barnabas.serialization import Deserializer, LongDeserializer, LongSerializer, Serializer
 from barnabas.testing import Cluster
 
 KAFKAS = "org.apache.kafka.common.serialization"
@@ -91,15 +91,29 @@ def test_a_value_of_the_wrong_type_is_refused_by_send(cluster: Cluster, topic: s
         assert [next(consumer).value for _ in range(3)] == [1, 2, 3]
 
 
-def test_a_serializer_that_the_client_has_made_is_closed_with_it(cluster: Cluster) -> None:
-    closed: list[bool] = []
+def test_what_the_client_has_made_is_closed_with_it(cluster: Cluster) -> None:
+    closed: list[str] = []
 
-    class Closing(Serializer):
+    class Closing(Serializer, Deserializer):
         def serialize(self, topic: str, headers: Any, data: Any) -> Any:
             return data
 
-        def close(self) -> None:
-            closed.append(True)
+        def deserialize(self, topic: str, headers: Any, data: Any) -> Any:
+            return data
 
-    KafkaProducer(bootstrap_servers=cluster.bootstrap, value_serializer=Closing).close()
-    assert closed == [True]
+        def close(self) -> None:
+            closed.append("closed")
+
+    servers = cluster.bootstrap
+    KafkaProducer(bootstrap_servers=servers, value_serializer=Closing).close()
+    KafkaConsumer(bootstrap_servers=servers, key_deserializer=Closing).close()
+    assert closed == ["closed"] * 2
+
+    async def on_asyncio() -> None:
+        async with AIOKafkaProducer(bootstrap_servers=servers, key_serializer=Closing):
+            pass
+        async with AIOKafkaConsumer(bootstrap_servers=servers, value_deserializer=Closing):
+            pass
+
+    asyncio.run(on_asyncio())
+    assert closed == ["closed"] * 4
