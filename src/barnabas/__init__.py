@@ -6,9 +6,6 @@ needs no client should not wait for one.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
-
 __version__ = "0.1.0.dev0"
 
 _HOMES = {
@@ -36,11 +33,13 @@ _HOMES = {
 __all__ = ["__version__", *_HOMES]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(home), name)
+    from importlib import import_module  # not needed by commands, whose Ctrl-C waits for this file
+
+    value: object = getattr(import_module(home), name)
     globals()[name] = value
     return value
 

@@ -1,6 +1,6 @@
 """`python -m barnabas.cli` is the `barnabas` command."""
 
-from barnabas.cli.main import main
+from barnabas.cli.console import main
 
 if __name__ == "__main__":
     raise SystemExit(main())

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import argparse
 import random
-import signal
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from barnabas.cli.arguments import count, index, seconds
+from barnabas.cli.interruption import INTERRUPTION
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -73,7 +72,8 @@ def _run(arguments: argparse.Namespace) -> int:
         language=arguments.language,
         random=random.Random(),
     )
-    before = signal.signal(signal.SIGTERM, _interrupted)
+    INTERRUPTION.serve()
+    INTERRUPTION.last_resort(demo.kill)
     failure = None
     try:
         demo.start()
@@ -87,9 +87,11 @@ def _run(arguments: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         pass  # the way to end it
     finally:
-        print("stopping", flush=True)
-        demo.stop()
-        signal.signal(signal.SIGTERM, before)
+        with INTERRUPTION.held():
+            try:
+                print("stopping", flush=True)
+            finally:
+                demo.stop()
     if failure is not None:
         print(f"barnabas demo: {failure}", file=sys.stderr)
         return 1
@@ -97,11 +99,8 @@ def _run(arguments: argparse.Namespace) -> int:
         f"stopped; {demo.sent:,} clicks were sent, {demo.counts_seen:,} counts came back",
         flush=True,
     )
+    INTERRUPTION.closed()
     return 0
-
-
-def _interrupted(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
 
 
 def _head(demo: Demo, data: Path) -> Iterator[str]:

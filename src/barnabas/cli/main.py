@@ -2,8 +2,8 @@
 
 A command's module offers `configure(parser)`, which adds arguments and sets `run` as a default of
 the parser; `run(arguments)` does the work and may return an exit code. Exit codes: 0 done, 1
-failed, 2 misused, 130 interrupted. A reader that closes our output early (`| head`) is not a
-failure.
+failed, 2 misused, 130 interrupted, 143 terminated. A reader that closes our output early
+(`| head`) is not a failure. What signals do is in `barnabas.cli.interruption`.
 
 Start-up time is part of the contract: this module imports nothing of the client, and `--help`
 reads only the table below.
@@ -15,6 +15,8 @@ import os
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
+
+from barnabas.cli.interruption import INTERRUPTION
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -62,16 +64,27 @@ examples:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
+    if not INTERRUPTION.owns_process:
+        INTERRUPTION.begin()
     try:
         code = _dispatch(words)
-        sys.stdout.flush()
-        return code
     except KeyboardInterrupt:
-        return 130
+        INTERRUPTION.raised_elsewhere()
+        code = 0
     except BrokenPipeError:
-        # The interpreter flushes stdout once more at exit; give it a place where that succeeds.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        code = 0
+    _flush()
+    return INTERRUPTION.exit_code(code)
+
+
+def _flush() -> None:
+    """Write what is still to be written; where nobody reads it any more, that is no failure."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except BrokenPipeError:
+            # The interpreter flushes once more at exit; give it a place where that succeeds.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _dispatch(words: list[str]) -> int:
@@ -99,14 +112,17 @@ def _run(command: Command, words: list[str]) -> int:
     from barnabas.model.errors import BarnabasError
 
     try:
-        return arguments.run(arguments) or 0
-    except BarnabasError as failure:
-        print(f"barnabas {command.name}: {_one_line(failure)}", file=sys.stderr)
-        return 1
+        with INTERRUPTION.at_work(command.name):
+            return arguments.run(arguments) or 0
     except BrokenPipeError:
         raise
-    except OSError as failure:
+    except Exception as failure:
+        if INTERRUPTION.was_raised:
+            return 0  # it comes of being broken off
+        if not isinstance(failure, (BarnabasError, OSError)):
+            raise
         print(f"barnabas {command.name}: {_one_line(failure)}", file=sys.stderr)
+        INTERRUPTION.closed()
         return 1
 
 

@@ -7,17 +7,16 @@ import asyncio
 import json
 import random
 import re
-import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from barnabas.cli.arguments import count, seconds
+from barnabas.cli.interruption import INTERRUPTION
 from barnabas.cli.output import counted, print_json, print_table
 from barnabas.cli.progress_line import ProgressLine
 from barnabas.cli.session import NO_BROKER, on_loop
 from barnabas.cli.spark_master import LOCAL, spark_master
-from barnabas.cli.termination import ends_on_sigterm
 
 if TYPE_CHECKING:
     from barnabas.mirror.clients import Side
@@ -234,8 +233,8 @@ def _mirror(arguments: argparse.Namespace) -> None:
         replication_factor=arguments.replication_factor,
         from_end=start == "end",
     )
+    INTERRUPTION.serve()
     with (
-        ends_on_sigterm(),
         ProgressLine(wanted=not arguments.json) as line,
         _engine(arguments, options, line) as engine,
     ):
@@ -296,20 +295,19 @@ async def _run(
         now_ms=loop.time() * 1000,
     )
     copying = loop.create_task(mirror.run())
-    # A service is stopped by SIGTERM: that ends a mirror in order, and is no failure.
-    loop.add_signal_handler(signal.SIGTERM, copying.cancel)
     try:
         with _noted():
             await _reported(arguments, mirror, copying, line)
     finally:
-        loop.remove_signal_handler(signal.SIGTERM)
         copying.cancel()
         await asyncio.gather(copying, return_exceptions=True)
         report = mirror.progress.report(loop.time() * 1000, total=True)
         if arguments.json:
             print(json.dumps(report.document() | {"done": True}), flush=True)
+            INTERRUPTION.closed()
         elif report.partitions:
             line.tell(f"barnabas mirror: {_text(report)}")
+            INTERRUPTION.closed()
 
 
 async def _reported(

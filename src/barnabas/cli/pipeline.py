@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from barnabas.cli.arguments import BOOTSTRAP, add_word
+from barnabas.cli.interruption import INTERRUPTION
 from barnabas.cli.spark_master import LOCAL, spark_master
-from barnabas.cli.termination import ends_on_sigterm
 
 if TYPE_CHECKING:
     from barnabas.pipeline.engine import Engine
@@ -159,8 +159,8 @@ def _check(arguments: argparse.Namespace) -> int:
         from barnabas.pipeline.updates import update
 
         engine = _engine(arguments.master, spec, found)
-        engine.start()
         try:
+            engine.start()
             update(engine.session, spec, lambda text: None, dry=True)
         finally:
             engine.stop()
@@ -209,6 +209,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from barnabas.pipeline.run import Run
     from barnabas.pipeline.updates import Refresh
 
+    INTERRUPTION.serve()
     refresh = Refresh(arguments.full_refresh, arguments.full_refresh_all)
     anew = bool(refresh.names) or refresh.everything
     spec, found, wrong = _looked_at(arguments.directory)
@@ -218,18 +219,18 @@ def _run(arguments: argparse.Namespace) -> int:
         return _told(wrong)
     engine = _engine(arguments.master, spec, found)
     print(f"barnabas pipeline: {spec.name} starts Spark on {arguments.master}", file=sys.stderr)
-    with ends_on_sigterm():
+    try:
+        engine.start()
+        run = Run(engine, spec, found, continuous=arguments.continuous, refresh=refresh)
+        run.start()
         try:
-            engine.start()
-            run = Run(engine, spec, found, continuous=arguments.continuous, refresh=refresh)
-            run.start()
-            try:
-                _report(arguments, run)
-            finally:
+            _report(arguments, run)
+        finally:
+            with INTERRUPTION.held():
                 run.stop()
                 _last(arguments, run)
-        finally:
-            engine.stop()
+    finally:
+        engine.stop()
     return 0
 
 
@@ -254,11 +255,10 @@ def _report(arguments: argparse.Namespace, run: Run) -> None:
 def _last(arguments: argparse.Namespace, run: Run) -> None:
     from barnabas.cli.pipeline_view import plain
 
-    if arguments.json:
-        print(json.dumps(_document(run) | {"done": True}), flush=True)
-    else:
-        for line in plain(run.flows()):
-            print(line, flush=True)
+    lines = [json.dumps(_document(run) | {"done": True})] if arguments.json else plain(run.flows())
+    for line in lines:
+        print(line, flush=True)
+        INTERRUPTION.closed()
 
 
 def _document(run: Run) -> dict[str, object]:

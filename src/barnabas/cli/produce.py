@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
 import os
 import random
@@ -12,6 +13,7 @@ from collections.abc import Callable
 
 from barnabas.cli.arguments import add_connection, assignment, index, separator
 from barnabas.cli.batch_sender import Batch, BatchSender, Headers, RecordsRefused, Row
+from barnabas.cli.interruption import INTERRUPTION
 from barnabas.cli.lines import read_lines
 from barnabas.cli.position import parse_time
 from barnabas.cli.session import run
@@ -123,6 +125,18 @@ async def _send(board: Switchboard, arguments: argparse.Namespace, descriptor: i
         acks=_ACKS[arguments.acks],
         timeout_ms=arguments.timeout * 1000,
     )
+    try:
+        await _send_lines(descriptor, arguments, sender, report)
+    except asyncio.CancelledError:
+        report.finish()
+        INTERRUPTION.closed()
+        raise
+    return report.finish()
+
+
+async def _send_lines(
+    descriptor: int, arguments: argparse.Namespace, sender: BatchSender, report: Report
+) -> None:
     to_row = row_reader(arguments)
     line_number = 0
     async for lines in read_lines(descriptor):
@@ -137,7 +151,6 @@ async def _send(board: Switchboard, arguments: argparse.Namespace, descriptor: i
         await sender.room()
         report.show_progress()
     await sender.finish()
-    return report.finish()
 
 
 async def _partition_count(board: Switchboard, topic: str) -> int:

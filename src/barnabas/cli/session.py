@@ -12,9 +12,9 @@ import random
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
+from barnabas.cli.interruption import INTERRUPTION, Hold
 from barnabas.client.errors import NetworkError
 from barnabas.client.switchboard import Switchboard
-from barnabas.model.errors import BarnabasError
 
 Result = TypeVar("Result")
 
@@ -49,9 +49,12 @@ def run(
 
 
 def on_loop(work: Coroutine[Any, Any, Result], *, busy: bool = False) -> Result:
-    """Run work that finds its clusters by itself."""
-    with asyncio.Runner(loop_factory=_busy_loop if busy else None) as runner:
-        return runner.run(_cancellable(work))
+    """Run work that finds its clusters by itself; a signal cancels it."""
+    with (
+        INTERRUPTION.held() as hold,
+        asyncio.Runner(loop_factory=_busy_loop if busy else None) as runner,
+    ):
+        return runner.run(_cancellable(work, hold))
 
 
 def _busy_loop() -> asyncio.AbstractEventLoop:
@@ -62,12 +65,16 @@ def _busy_loop() -> asyncio.AbstractEventLoop:
     return uvloop.new_event_loop()
 
 
-async def _cancellable(work: Coroutine[Any, Any, Result]) -> Result:
+async def _cancellable(work: Coroutine[Any, Any, Result], hold: Hold) -> Result:
     """Tell a request that failed because Ctrl-C ended all from one that failed by itself."""
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task is not None
+    hold.ends_by(lambda: loop.call_soon_threadsafe(task.cancel))
     try:
         return await work
-    except BarnabasError as failure:
-        task = asyncio.current_task()
-        if task is not None and task.cancelling():
+    except Exception as failure:
+        if task.cancelling():
             raise asyncio.CancelledError from failure
         raise
+    finally:
+        hold.ends_by(None)

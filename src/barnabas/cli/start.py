@@ -7,13 +7,13 @@ import asyncio
 import ctypes
 import gc
 import logging
-import signal
 import sys
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from barnabas.cli.arguments import assignment
+from barnabas.cli.interruption import INTERRUPTION, Hold
 from barnabas.model.errors import ConfigError, StorageError
 
 if TYPE_CHECKING:
@@ -69,6 +69,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Start, say so in one line, serve until SIGTERM or SIGINT, stop cleanly."""
+    INTERRUPTION.serve()
+    # A script that has started a broker in the background ends it with itself.
+    INTERRUPTION.listen(in_background=True)
     logging.basicConfig(
         stream=sys.stderr,
         level=arguments.log_level.upper(),
@@ -89,9 +92,11 @@ def run(arguments: argparse.Namespace) -> int:
         import uvloop
     except ImportError:
         logging.getLogger("barnabas").warning("uvloop is missing: using the slower standard loop")
-        asyncio.run(_serve(options))
+        run_loop: Callable[[Coroutine[Any, Any, None]], None] = asyncio.run
     else:
-        uvloop.run(_serve(options))
+        run_loop = uvloop.run
+    with INTERRUPTION.held(patient=True) as hold:
+        run_loop(_serve(options, hold))
     return 0
 
 
@@ -120,17 +125,26 @@ def _options(arguments: argparse.Namespace) -> BrokerOptions:
     return BrokerOptions.parse(values)
 
 
-async def _serve(options: BrokerOptions) -> None:
+async def _serve(options: BrokerOptions, hold: Hold) -> None:
+    loop = asyncio.get_running_loop()
+    stopped = asyncio.Event()
+    hold.ends_by(lambda: loop.call_soon_threadsafe(stopped.set))
+    try:
+        last = await _serve_until(stopped, options)
+        print(last, flush=True)
+        INTERRUPTION.closed()
+    finally:
+        hold.ends_by(None)
+
+
+async def _serve_until(stopped: asyncio.Event, options: BrokerOptions) -> str:
+    """Run a broker; return the last line of one that has stopped as it should."""
     from barnabas.broker.broker import Broker
 
     loop = asyncio.get_running_loop()
-    stopped = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stopped.set)
     broker = Broker(options)
     if not await _unless(stopped, broker.start()):
-        print("Barnabas was stopped before it was ready", flush=True)
-        return
+        return "Barnabas was stopped before it was ready"
     # What exists now lives as long as the broker: the collector need not look at it again.
     gc.collect()
     gc.freeze()
@@ -150,7 +164,7 @@ async def _serve(options: BrokerOptions) -> None:
     if broker.logs.unclosed:
         paths = ", ".join(broker.logs.unclosed)
         raise StorageError(f"not closed cleanly: {paths} (the next start checks the logs there)")
-    print("Barnabas stopped cleanly", flush=True)
+    return "Barnabas stopped cleanly"
 
 
 async def _unless(stopped: asyncio.Event, start: Coroutine[object, object, None]) -> bool:

@@ -21,14 +21,21 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from barnabas.pipeline.errors import PipelineError
 from barnabas.spark.master import check_master
-from barnabas.spark.session import NO_ANSWER, hush, is_registered, signals_kept, why_not_started
+from barnabas.spark.session import (
+    NO_ANSWER,
+    apart,
+    hush,
+    is_registered,
+    signals_kept,
+    why_not_started,
+)
 
 if TYPE_CHECKING:
-    from pyspark import SparkContext
+    from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
 NEEDED = ("pyspark", "pyarrow", "pandas", "grpc", "grpc_status", "google.rpc", "zstandard", "yaml")
@@ -108,7 +115,7 @@ class Engine:
         if lacking is not None:
             raise PipelineError(lacking)
         check_master(self._master)
-        from pyspark import SparkConf, SparkContext, java_gateway
+        from pyspark import SparkConf, SparkContext
 
         if SparkContext._active_spark_context is not None:
             raise PipelineError("this process has a Spark session: stop it before a pipeline runs")
@@ -121,13 +128,11 @@ class Engine:
         self.log.parent.mkdir(parents=True, exist_ok=True)
         try:
             with self.log.open("ab") as output, signals_kept():
-                launch: Any = java_gateway.launch_gateway  # has no types
-                self._gateway = launch(conf, {"stdout": output, "stderr": output})
-                self._context = SparkContext(conf=conf, gateway=self._gateway)
-            hush(self._context)
-            if not is_registered(self._context):
+                context = apart(lambda: self._launch(conf, output))
+            hush(context)
+            if not is_registered(context):
                 raise PipelineError(NO_ANSWER)
-            self._session = self._connect(self._context)
+            self._session = self._connect(context)
         except Exception as failure:
             why = why_not_started(failure)  # which the JVM is asked for
             self.stop()
@@ -141,6 +146,10 @@ class Engine:
         Spark is asked first, for some seconds: one that is busy may not answer in time. What it
         was doing is done again by the next run.
         """
+        with signals_kept():
+            self._stop()
+
+    def _stop(self) -> None:
         session, self._session = self._session, None
         context, self._context = self._context, None
         gateway, self._gateway = self._gateway, None
@@ -164,6 +173,14 @@ class Engine:
             else:
                 os.environ[name] = text
         self._environment.clear()
+
+    def _launch(self, conf: SparkConf, output: IO[bytes]) -> SparkContext:
+        from pyspark import SparkContext, java_gateway
+
+        launch: Any = java_gateway.launch_gateway  # has no types
+        self._gateway = launch(conf, {"stdout": output, "stderr": output})
+        self._context = SparkContext(conf=conf, gateway=self._gateway)
+        return self._context
 
     def _prepare_environment(self) -> None:
         wanted: dict[str, str | None] = {

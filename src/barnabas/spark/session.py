@@ -15,14 +15,18 @@ import tempfile
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from types import FrameType
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from barnabas.model.errors import ConfigError
 from barnabas.spark.master import SCHEME, check_master
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+Result = TypeVar("Result")
 
 DEFAULTS = {"spark.ui.enabled": "false", "spark.log.level": "OFF"}
 
@@ -51,7 +55,7 @@ def open_session(master: str, name: str, conf: Mapping[str, str]) -> SparkSessio
         builder = builder.config(option, value)
     with _stderr_aside() as said, signals_kept():
         try:
-            session = builder.getOrCreate()
+            session = apart(builder.getOrCreate)
         except Py4JError as failure:
             why = why_not_started(failure)
             raise ConfigError(f"Spark did not start on --master {master}: {why}") from failure
@@ -82,8 +86,9 @@ def close_session(session: SparkSession) -> None:
     By a thread of its own, as this one may have been interrupted in the middle of a call.
     """
     stopping = threading.Thread(target=_stop, args=(session,), daemon=True)
-    stopping.start()
-    stopping.join(STOP_S)
+    with signals_kept():
+        stopping.start()
+        stopping.join(STOP_S)
 
 
 def _stop(session: SparkSession) -> None:
@@ -117,26 +122,54 @@ def reason(failure: Exception) -> str:
     return text.splitlines()[0] if text else type(failure).__name__
 
 
+def apart(work: Callable[[], Result]) -> Result:
+    """Return what a call returns, made by a thread of its own.
+
+    No signal breaks it off there, PySpark leaves the handler of Ctrl-C alone, and a wait that is
+    interrupted does not wait for the end of a job.
+    """
+    done: Future[Result] = Future()
+
+    def run() -> None:
+        try:
+            done.set_result(work())
+        except BaseException as failure:  # noqa: BLE001  # raised again by whoever waits
+            done.set_exception(failure)
+
+    threading.Thread(target=run, daemon=True).start()
+    return done.result()
+
+
 @contextmanager
 def signals_kept() -> Iterator[None]:
-    """Hold Ctrl-C and SIGTERM back while Spark starts, and keep what they do.
+    """Hold Ctrl-C and SIGTERM back while Spark starts or stops, and keep what they do.
 
-    A start that is broken off leaves a JVM behind that never learns that it is alone; and PySpark
-    has Ctrl-C break off jobs, which are to end in order.
+    A start that is broken off leaves a JVM behind that never learns that it is alone. A second
+    signal is not held back: whoever sends it does not want to wait.
     """
     if threading.current_thread() is not threading.main_thread():
         yield  # where no signal arrives
         return
     came: list[int] = []
-    before = {
-        each: signal.signal(each, lambda number, frame: came.append(number))
-        for each in (signal.SIGINT, signal.SIGTERM)
-    }
+    before: dict[int, Any] = {}
+
+    def give_back() -> None:
+        while before:
+            signal.signal(*before.popitem())
+
+    def keep(number: int, frame: FrameType | None) -> None:
+        came.append(number)
+        if len(came) > 1:
+            give_back()
+            signal.raise_signal(came.pop())
+
+    for each in (signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(each) is not signal.SIG_IGN:
+            before[each] = signal.signal(each, keep)
     try:
         yield
     finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
+        give_back()
         for number in came[:1]:
             signal.raise_signal(number)
 

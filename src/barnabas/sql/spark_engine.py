@@ -10,23 +10,20 @@ from __future__ import annotations
 import json
 import logging
 import re
-import threading
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future
 from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from barnabas.model.errors import ConfigError
 from barnabas.spark.cores import cores
-from barnabas.spark.session import close_session, open_session
+from barnabas.spark.session import apart, close_session, open_session
 from barnabas.spark.values import ERROR_COLUMN
 from barnabas.sql.errors import SqlError, at_position
 from barnabas.sql.result import Result
 from barnabas.sql.table import TopicTable
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 _PLACE = re.compile(r"\(line (\d+), pos (\d+)\)|; line (\d+) pos (\d+)")
@@ -53,7 +50,7 @@ class SparkEngine:
             frame = self._analysed(query, table_of)
             if rows is not None:
                 frame = frame.limit(rows)
-            found = _collected(frame)
+            found = apart(frame.toArrow)  # PySpark would wait for the end of a job
         except PySparkException as failure:
             raise explained(str(failure), query) from None
         return Result(found.schema, iter(found.to_batches()))
@@ -106,20 +103,6 @@ class SparkEngine:
             options |= {"valueFormat": table.format.name, "valueSchema": table.schema or ""}
         frame = self._spark.read.format("barnabas").options(**options).load()
         return frame.select(*_columns(table))
-
-
-def _collected(frame: DataFrame) -> pa.Table:
-    """Return the rows, by a thread: PySpark waits for the end of a job that is interrupted."""
-    rows: Future[pa.Table] = Future()
-
-    def collect() -> None:
-        try:
-            rows.set_result(frame.toArrow())
-        except BaseException as failure:  # noqa: BLE001  # raised again by whoever waits
-            rows.set_exception(failure)
-
-    threading.Thread(target=collect, daemon=True).start()
-    return rows.result()
 
 
 _READ_BY_SOURCE = ("avro", "protobuf")

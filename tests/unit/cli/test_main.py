@@ -42,6 +42,7 @@ def test_help_imports_no_command_and_nothing_heavy() -> None:
     assert {name for name in modules if name.startswith("barnabas")} == {
         "barnabas",
         "barnabas.cli",
+        "barnabas.cli.interruption",
         "barnabas.cli.main",
     }
     assert modules.isdisjoint({"argparse", "asyncio", "rich", "uvloop", "dataclasses", "json"})

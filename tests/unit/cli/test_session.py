@@ -37,6 +37,7 @@ def test_no_broker_fails_at_once_with_the_next_step() -> None:
 
 def test_what_cancellation_breaks_is_cancellation() -> None:
     """Ctrl-C closes connections; the failures that follow from it must not be shown."""
+    from barnabas.cli.interruption import Interruption
     from barnabas.cli.session import _cancellable
 
     async def interrupted() -> None:
@@ -49,14 +50,15 @@ def test_what_cancellation_breaks_is_cancellation() -> None:
             raise ConnectionLostError("closed by this client") from None
 
     with pytest.raises(asyncio.CancelledError):
-        asyncio.run(_cancellable(interrupted()))
+        asyncio.run(_cancellable(interrupted(), Interruption().held()))
 
 
 def test_a_failure_of_its_own_stays_one() -> None:
+    from barnabas.cli.interruption import Interruption
     from barnabas.cli.session import _cancellable
 
     async def failing() -> None:
         raise ConnectionLostError("closed by the broker")
 
     with pytest.raises(ConnectionLostError):
-        asyncio.run(_cancellable(failing()))
+        asyncio.run(_cancellable(failing(), Interruption().held()))

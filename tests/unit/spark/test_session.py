@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from barnabas.cli.termination import ends_on_sigterm
-from barnabas.spark.session import NO_ANSWER, is_registered, signals_kept, why_not_started
+from barnabas.spark.session import NO_ANSWER, apart, is_registered, signals_kept, why_not_started
 
 
 def test_an_interrupt_waits_for_the_end_of_the_start() -> None:
@@ -32,13 +31,36 @@ def test_an_interrupt_waits_for_the_end_of_the_start() -> None:
 
 
 def test_a_termination_waits_as_well() -> None:
-    done = []
-    with ends_on_sigterm():
+    done: list[Any] = []
+    before = signal.signal(signal.SIGTERM, lambda number, frame: done.append(number))
+    try:
         with signals_kept():
             os.kill(os.getpid(), signal.SIGTERM)
             done.append("started")
-        done.append("not reached")
-    assert done == ["started"]
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert done == ["started", signal.SIGTERM]
+
+
+def test_a_second_signal_does_not_wait() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    done = []
+    with pytest.raises(KeyboardInterrupt), signals_kept():  # noqa: PT012
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+            done.append("started")
+            os.kill(os.getpid(), signal.SIGINT)
+            done.append("not reached")
+        finally:
+            done.append("closed")
+    assert done == ["started", "closed"]
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_what_is_done_apart_has_another_thread() -> None:
+    assert apart(threading.current_thread) is not threading.current_thread()
+    with pytest.raises(ZeroDivisionError):
+        apart(lambda: 1 // 0)
 
 
 def test_other_threads_have_no_signals() -> None:

@@ -79,6 +79,10 @@ class Child:
         if self._process.stdout is not None:
             self._process.stdout.close()
 
+    def kill(self) -> None:
+        """End it at once, and do not wait."""
+        self._process.kill()
+
     def _read(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:

@@ -31,6 +31,7 @@ from barnabas.pipeline.demo.clicks import Clicks
 from barnabas.pipeline.demo.windows import Window, Windows
 from barnabas.pipeline.engine import missing
 from barnabas.pipeline.templates import Language, Project
+from barnabas.spark.session import signals_kept
 
 WINDOW, DELAY = "5 seconds", "2 seconds"
 PARTITIONS = 2
@@ -97,7 +98,8 @@ class Demo:
         """Start the broker, the clicks, and the pipeline if there is Spark."""
         words = ["start", "--data-dir", str(self._data / "broker")]
         words += ["--listen", f"127.0.0.1:{self._port}", "--log-level", "warning"]
-        self._broker = Child(words, self._data / "broker.log")
+        with signals_kept():  # a child that nobody knows of would stay
+            self._broker = Child(words, self._data / "broker.log")
         found = _ADDRESS.search(self._broker.wait_for("is ready on", READY_S))
         assert found is not None
         self.bootstrap = found[1]
@@ -107,7 +109,8 @@ class Demo:
             self._write_project()
             words = ["pipeline", "run", str(self.project.directory), "--master", "local[2]"]
             log = self._data / "pipeline.log"
-            self._pipeline = Child([*words, "--continuous", "--json"], log)
+            with signals_kept():
+                self._pipeline = Child([*words, "--continuous", "--json"], log)
             self._run(self._consume)
 
     def stop(self) -> None:
@@ -119,6 +122,12 @@ class Demo:
             thread.join()
         if self._broker is not None:
             self._broker.stop()
+
+    def kill(self) -> None:
+        """End the processes at once, and do not wait."""
+        for child in (self._pipeline, self._broker):
+            if child is not None:
+                child.kill()
 
     def windows(self) -> list[Window]:
         """Return the last windows, the newest first."""
