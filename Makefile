@@ -78,6 +78,8 @@ chaos: $(STAMP) deps  ## long seeded runs with crashes
 	  $(PYTEST) tests/compat/test_transactions_killed_producers.py
 	BARNABAS_CHAOS_SECONDS=$${BARNABAS_CHAOS_SECONDS:-300} \
 	  $(PYTEST) tests/system/test_cluster_chaos.py -n0 -s
+	BARNABAS_INTERRUPTIONS=$${BARNABAS_INTERRUPTIONS:-100} \
+	  $(PYTEST) tests/system/test_interruptions.py -n $(PYTEST_WORKERS) --dist loadgroup
 	BARNABAS_CHAOS_KILLS=$${BARNABAS_CHAOS_KILLS:-24} \
 	  $(PYTEST) tests/system/test_spark_killed.py tests/system/test_spark_sink_killed.py -n0 -s
 

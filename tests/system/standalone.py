@@ -127,6 +127,7 @@ class Standalone:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._processes: list[Process] = []
+        self._workers: list[Process] = []
         self.master = ""
 
     def start(self) -> None:
@@ -135,7 +136,7 @@ class Standalone:
             "master.Master", "--host", "127.0.0.1", "--port", "0", "--webui-port", "0"
         )
         self.master = master.wait_for(MASTER).group(1)
-        workers = [
+        self._workers = [
             self._run(
                 "worker.Worker",
                 *("--host", "127.0.0.1", "--port", "0", "--webui-port", "0"),
@@ -144,8 +145,15 @@ class Standalone:
             )
             for number in range(WORKERS)
         ]
-        for worker in workers:
+        for worker in self._workers:
             worker.wait_for(REGISTERED)
+
+    def until_idle(self) -> None:
+        """Wait until the executors of all applications are gone, and what they were doing ends."""
+        deadline_s = time.monotonic() + DEADLINE_S
+        while busy := [each for worker in self._workers for each in members(worker.number)[1:]]:
+            assert time.monotonic() < deadline_s, busy
+            time.sleep(0.05)
 
     def end(self) -> None:
         """End everything."""

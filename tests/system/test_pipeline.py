@@ -280,7 +280,7 @@ def test_the_demo_shows_counts_and_ends_on_ctrl_c(tmp_path: Path) -> None:
                 break
         demo.send_signal(signal.SIGINT)
         rest = demo.stdout.read()
-        assert demo.wait() == 0, "".join(said) + rest
+        assert demo.wait() == 130, "".join(said) + rest
     finally:
         killer.cancel()
         demo.kill()

@@ -6,7 +6,8 @@ not, and the file `told` to which a line is written for each that was sent, and 
 in the end. A moment is the number of a call (of any function of Python or C, by any thread), the
 name `module:function` of one that is entered, or `audit:event` for an event of Python's.
 
-Calls are counted from the moment on at which the command has taken its signals. The variable is
+Calls are counted from the moment on at which the command has taken its signals, and no longer by a
+thread in which the signal has raised an exception; events are heard all the time. The variable is
 taken away, so that children are left alone.
 """
 
@@ -31,6 +32,7 @@ class Signalling:
         self._group = group
         self._patience = patience
         self._calls = 0
+        self._sending = False
 
     def install(self) -> None:
         import atexit
@@ -72,15 +74,20 @@ class Signalling:
                 self._send()
 
     def _audit(self, event: str, arguments: tuple[Any, ...]) -> None:
-        if self._at and self._at[0] == f"audit:{event}":
+        if self._at and self._at[0] == f"audit:{event}" and not self._sending:
             self._send()
 
     def _send(self) -> None:
         moment = self._at.pop(0)
         self._tell(f"sent at {moment}")
-        (os.killpg if self._group else os.kill)(
-            os.getpgid(0) if self._group else os.getpid(), self._number
-        )
+        self._sending = True
+        try:
+            if self._group:
+                os.killpg(os.getpgid(0), self._number)
+            else:
+                os.kill(os.getpid(), self._number)
+        finally:
+            self._sending = False
 
 
 if (text := os.environ.pop("SIGNALLING", None)) is not None:

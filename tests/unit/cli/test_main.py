@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import tomllib
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -46,6 +47,19 @@ def test_help_imports_no_command_and_nothing_heavy() -> None:
         "barnabas.cli.main",
     }
     assert modules.isdisjoint({"argparse", "asyncio", "rich", "uvloop", "dataclasses", "json"})
+
+
+def test_signals_are_taken_before_anything_else_is_imported() -> None:
+    scripts = tomllib.loads((SOURCE.parent / "pyproject.toml").read_text())["project"]["scripts"]
+    assert scripts == {"barnabas": "barnabas.cli.console:main"}
+    before = imported_by("import sys")
+    modules = imported_by("import barnabas.cli.console") - before
+    assert modules - {"__future__", "atexit", "_signal"} == {
+        "barnabas",
+        "barnabas.cli",
+        "barnabas.cli.console",
+        "barnabas.cli.interruption",
+    }
 
 
 def test_a_command_imports_itself_alone_and_no_drawing() -> None:

@@ -169,7 +169,9 @@ def test_only_the_first_complaints_are_shown(capsys: pytest.CaptureFixture[str])
     assert lines[10] == "barnabas produce: 15 more lines were not sent"
 
 
-def test_interruption_of_a_silent_source_tells_what_was_sent(barnabas_bootstrap: str, topic: str) -> None:
+def test_interruption_of_a_silent_source_tells_what_was_sent(
+    barnabas_bootstrap: str, topic: str
+) -> None:
     command = [sys.executable, "-m", "barnabas.cli", "produce", topic, "--json"]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -183,7 +185,9 @@ def test_interruption_of_a_silent_source_tells_what_was_sent(barnabas_bootstrap:
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert re.fullmatch(rb"1 record sent to \S+ in .* s \(.*\): partition \d offsets 0-0\n", err), err
+    assert re.fullmatch(rb"1 record sent to \S+ in .* s \(.*\): partition \d offsets 0-0\n", err), (
+        err
+    )
 
 
 def test_bytes_that_are_not_text_pass_through_arguments(

@@ -59,8 +59,22 @@ def test_a_second_signal_does_not_wait() -> None:
 
 def test_what_is_done_apart_has_another_thread() -> None:
     assert apart(threading.current_thread) is not threading.current_thread()
-    with pytest.raises(ZeroDivisionError):
-        apart(lambda: 1 // 0)
+
+
+def test_an_interrupt_does_not_wait_for_what_is_done_apart() -> None:
+    over = threading.Event()
+    threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        apart(over.wait)
+    over.set()
+
+
+def test_what_is_raised_apart_is_raised() -> None:
+    def fail() -> None:
+        raise ValueError("no such thing")
+
+    with pytest.raises(ValueError, match="no such thing"):
+        apart(fail)
 
 
 def test_other_threads_have_no_signals() -> None:
