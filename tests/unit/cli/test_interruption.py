@@ -164,16 +164,20 @@ sys.exit(console.main())
 """
 
 
-def act(body: str, tmp_path: Path, **options: object) -> subprocess.CompletedProcess[str]:
-    """Run a command whose body is a function `run(arguments)`."""
+def act(body: str, tmp_path: Path, **streams: int) -> subprocess.CompletedProcess[str]:
+    """Run a command whose body is a function `run(arguments)`, by `python -m` as ours are."""
+    (tmp_path / "acting.py").write_text(ACT.replace("@BODY@", body))
     return subprocess.run(
-        [sys.executable, "-c", ACT.replace("@BODY@", body)],
-        env={**os.environ, "PYTHONPATH": f"{SOURCE}{os.pathsep}{tmp_path}"},
+        [sys.executable, "-m", "acting"],
+        env={
+            **os.environ,
+            "PYTHONPATH": f"{SOURCE}{os.pathsep}{tmp_path}",
+            "PYTHONUNBUFFERED": "",
+        },
         text=True,
-        capture_output=True,
         timeout=60,
         check=False,
-        **options,  # type: ignore[call-overload]
+        **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **streams},  # type: ignore[call-overload]
     )
 
 
@@ -221,7 +225,7 @@ def test_the_end_is_the_same_everywhere(body: str, tmp_path: Path) -> None:
 
 def test_an_import_is_not_broken_off(tmp_path: Path) -> None:
     """The locks of modules would be held for ever."""
-    (tmp_path / "imported.py").write_text("interrupt()\nprint('whole')")
+    (tmp_path / "imported.py").write_text("print('begun')\ninterrupt()\nprint('whole')")
     done = act(
         "import builtins\n"
         "builtins.interrupt = interrupt\n"
@@ -233,7 +237,7 @@ def test_an_import_is_not_broken_off(tmp_path: Path) -> None:
         "    import imported",
         tmp_path,
     )
-    assert (done.returncode, done.stdout) == (130, "whole\n")
+    assert (done.returncode, done.stdout) == (130, "begun\nwhole\n")
     assert done.stderr == "barnabas acting: interrupted\n"
 
 
@@ -254,21 +258,29 @@ def test_impatience_leaves_at_once(tmp_path: Path) -> None:
     assert done.stderr == "barnabas acting: interrupted\n"
 
 
-def test_a_reader_that_is_gone_does_not_change_the_code() -> None:
-    body = "def run(arguments):\n  print('unread')\n  interrupt()"
-    for stream in ("stdout", "stderr"):
-        reading, writing = os.pipe()
-        os.close(reading)
-        try:
-            done = subprocess.run(
-                [sys.executable, "-c", ACT.replace("@BODY@", body)],
-                env={**os.environ, "PYTHONPATH": str(SOURCE), "PYTHONUNBUFFERED": ""},
-                timeout=60,
-                check=False,
-                **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, stream: writing},  # type: ignore[call-overload]
-            )
-        finally:
-            os.close(writing)
-        assert done.returncode == 130
-        assert b"Traceback" not in (done.stderr or b"")
-        assert b"Exception" not in (done.stderr or b"")
+def test_an_interpreter_that_takes_itself_apart_is_left_alone(tmp_path: Path) -> None:
+    done = act(
+        "class Late:\n"
+        "  def __del__(self, kill=os.kill, number=os.getpid()):\n"
+        "    kill(number, 2)\n"
+        "    print('late', flush=True)\n"
+        "def run(arguments):\n"
+        "  sys.late = Late()",
+        tmp_path,
+    )
+    assert (done.returncode, done.stderr) == (0, ""), done
+
+
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_a_reader_that_is_gone_does_not_change_the_code(stream: str, tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = act(
+            "def run(arguments):\n  print('unread')\n  interrupt()", tmp_path, **{stream: writing}
+        )
+    finally:
+        os.close(writing)
+    assert done.returncode == 130
+    assert "Traceback" not in (done.stderr or "")
+    assert "Exception" not in (done.stderr or "")
