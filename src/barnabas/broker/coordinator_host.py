@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from barnabas.groups.partitioning import partition_for
 from barnabas.kernels import TRANSACTIONAL_BIT, BatchBuilder
-from barnabas.log.validation import NEWEST_VERSION
+from barnabas.log.validation import NEWEST_VERSION, stored_bounds
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError, RequestError, StorageError
 from barnabas.model.outcome import Outcome, Reply, StateRecord
 from barnabas.records.batch import BatchHeader, read_batch, read_headers
+from barnabas.records.bounds import Bounds
 from barnabas.records.compression import Codec, compress
 from barnabas.records.control import ControlType, read_marker
 from barnabas.timing.purgatory import DelayedOperation
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger("barnabas.coordinator")
 
 ALL_REPLICAS = -1
-BATCH_BYTES_LIMIT = 256 * 1024 * 1024
 KNOWN_IDS_MAX = 10_000
 LOAD_SLICE_S = 0.01
 """For so long loading keeps others waiting before it lets them run."""
@@ -251,9 +251,9 @@ class CoordinatorHost(ABC, Generic[M]):
                 data = piece.read()
             finally:
                 piece.release()
-            position = 0
+            position, bounds = 0, stored_bounds(log.options)
             for header in read_headers(data):
-                self._replay_batch(shard.machine, data, header, position)
+                self._replay_batch(shard.machine, data, header, position, bounds)
                 position += header.size
                 offset = header.last_offset + 1
                 if loop.time() >= rest_s:
@@ -263,16 +263,18 @@ class CoordinatorHost(ABC, Generic[M]):
                 return
             await asyncio.sleep(0)
 
-    def _replay_batch(self, machine: M, data: bytes, header: BatchHeader, position: int) -> None:
+    def _replay_batch(
+        self, machine: M, data: bytes, header: BatchHeader, position: int, bounds: Bounds
+    ) -> None:
         if header.is_control:
-            for record in read_batch(data, header, position, BATCH_BYTES_LIMIT):
+            for record in read_batch(data, header, position, bounds):
                 marker = read_marker(record)
                 if marker is not None:
                     committed = marker.type is ControlType.COMMIT
                     self._replay_marker(machine, header.producer_id, committed)
             return
         producer_id = header.producer_id if header.is_transactional else None
-        for record in read_batch(data, header, position, BATCH_BYTES_LIMIT):
+        for record in read_batch(data, header, position, bounds):
             if record.key is not None:
                 value = None if record.value is None else bytes(record.value)
                 self._replay(machine, StateRecord(bytes(record.key), value), producer_id)

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from barnabas.kernels import Buffer
 from barnabas.log.partition_log import PartitionLog
+from barnabas.log.validation import stored_bounds
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.records.batch import read_headers
 from barnabas.records.legacy import down_convert
 
+CONVERTED_BYTES_MAX = 8 * 1024 * 1024
+"""Converted records are not compressed: of batches with more than this a client gets the beginning,
+and asks for the rest."""
+
 
 def read_converted(
     log: PartitionLog, offset: int, end: int, limit: int, magic: int, at_least_one: bool
-) -> bytes:
+) -> Buffer:
     """Read from an offset in an old format; batches with nothing for old readers are passed over.
 
     Raise UNSUPPORTED_VERSION where `message.downconversion.enable` forbids it.
@@ -28,7 +34,13 @@ def read_converted(
         headers = read_headers(data)
         if not headers:
             break
-        messages = down_convert(data, magic, from_offset=offset)
+        messages = down_convert(
+            data,
+            magic,
+            from_offset=offset,
+            size_max=max(limit, CONVERTED_BYTES_MAX),
+            bounds=stored_bounds(log.options),
+        )
         if messages:
             return messages
         position = headers[-1].last_offset + 1

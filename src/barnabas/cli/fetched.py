@@ -12,7 +12,11 @@ from typing import NamedTuple
 
 from barnabas.kernels import check_batch
 from barnabas.records.batch import Record, read_batch, read_headers
+from barnabas.records.compression import TooLargeError
 from barnabas.records.control import ControlType, read_marker
+
+HELD_BYTES_MAX = 16 * 1024 * 1024
+_RECORD_BYTES = 200  # of a record beside its key and value
 
 
 class Fetched(NamedTuple):
@@ -27,9 +31,12 @@ def visible_records(
     offset: int,
     aborted: Iterable[tuple[int, int]] = (),
 ) -> Fetched:
-    """Read whole batches; `aborted` has (producer id, first offset) of aborted transactions."""
+    """Read whole batches; `aborted` has (producer id, first offset) of aborted transactions.
+
+    Reading ends early when the records become many bytes: the rest is fetched again.
+    """
     records: list[Record] = []
-    next_offset = offset
+    next_offset, held = offset, 0
     starts = sorted(aborted, key=lambda transaction: transaction[1])
     aborting: set[int] = set()
     position = 0
@@ -44,8 +51,18 @@ def visible_records(
                 if marker is not None and marker.type is ControlType.ABORT:
                     aborting.discard(header.producer_id)
         elif not (header.is_transactional and header.producer_id in aborting):
-            batch = read_batch(data, header, position)
-            records += [record for record in batch if record.offset >= offset]
+            try:
+                for record in read_batch(data, header, position):
+                    if record.offset >= offset:
+                        records.append(record)
+                        next_offset = record.offset + 1
+                        held += len(record.key or b"") + len(record.value or b"") + _RECORD_BYTES
+                        if held >= HELD_BYTES_MAX:
+                            return Fetched(records, next_offset)
+            except TooLargeError as failure:
+                if records:
+                    return Fetched(records, next_offset)
+                raise TooLargeError(f"offset {next_offset}: {failure}") from failure
         next_offset = max(next_offset, header.next_offset)
         position += header.size
     return Fetched(records, next_offset)

@@ -19,6 +19,7 @@ from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError, RequestError
 from barnabas.model.ids import ZERO_UUID, TopicPartition
 from barnabas.records.batch import Record
+from barnabas.records.compression import TooLargeError
 from barnabas.wire.messages.fetch import (
     FetchPartition,
     FetchRequest,
@@ -166,7 +167,10 @@ class Fetcher:
             (transaction.producer_id, transaction.first_offset)
             for transaction in data.aborted_transactions or ()
         ]
-        fetched = visible_records(memoryview(data.records), self._positions[partition], aborted)
+        try:
+            fetched = visible_records(memoryview(data.records), self._positions[partition], aborted)
+        except TooLargeError as failure:
+            raise TooLargeError(f"{partition}, {failure}") from failure
         self._positions[partition] = fetched.next_offset
         records = fetched.records
         if self._ends is not None:

@@ -106,23 +106,32 @@ def _dump(arguments: argparse.Namespace) -> int:
 
 
 def _print_entry(path: str, entry: dict[str, Any], as_json: bool) -> None:
-    records = [
-        {
-            **record,
-            "key": json_bytes(record["key"]),
-            "value": json_bytes(record["value"]),
-            "headers": [[name, json_bytes(value)] for name, value in record["headers"]],
-        }
-        for record in entry.get("records", ())
-    ]
-    if as_json:
-        # One object per line: a segment may have millions of batches.
-        shown = {"path": path, **entry} | ({"records": records} if "records" in entry else {})
-        print(json.dumps(shown, ensure_ascii=False))
+    """Print a batch or an entry; its records one by one, because they may be many."""
+    records = map(_printable, entry.pop("records", ()))
+    if not as_json:
+        print("  " + _pairs(entry))
+        for record in records:
+            print("    " + _pairs(record))
         return
-    print("  " + _pairs({name: value for name, value in entry.items() if name != "records"}))
+    # One object per line: a segment may have millions of batches.
+    text = json.dumps({"path": path, **entry}, ensure_ascii=False)
+    print(text[:-1], end="")
+    separator = ', "records": ['
     for record in records:
-        print("    " + _pairs(record))
+        print(separator + json.dumps(record, ensure_ascii=False), end="")
+        separator = ", "
+    print("}" if separator != ", " else "]}")
+
+
+def _printable(record: dict[str, Any]) -> dict[str, Any]:
+    if "error" in record:
+        return record
+    return {
+        **record,
+        "key": json_bytes(record["key"]),
+        "value": json_bytes(record["value"]),
+        "headers": [[name, json_bytes(value)] for name, value in record["headers"]],
+    }
 
 
 def _pairs(entry: dict[str, Any]) -> str:

@@ -25,6 +25,25 @@ from barnabas.model.errors import ConfigError
 class TopicOptions(Section):
     """All options of a topic."""
 
+    barnabas_unpacked_batch_max_bytes: int = option(
+        "barnabas.unpacked.batch.max.bytes",
+        "long",
+        default=268_435_456,
+        at_least=1,
+        synonym="barnabas.unpacked.batch.max.bytes",
+        dynamic="cluster",
+        doc="The most bytes to which a compressed batch may unpack to be accepted.",
+    )
+    barnabas_unpacked_record_max_bytes: int = option(
+        "barnabas.unpacked.record.max.bytes",
+        "int",
+        default=16_777_216,
+        at_least=1,
+        synonym="barnabas.unpacked.record.max.bytes",
+        dynamic="cluster",
+        doc="The most memory that unpacking takes: the largest record of a compressed batch, "
+        "unless max.message.bytes or four times the size of the batch is more.",
+    )
     cleanup_policy: tuple[str, ...] = option(
         "cleanup.policy",
         "list",

@@ -210,6 +210,8 @@ class ConsumerCore:
                 into[partition] = run.records
             else:
                 known += run.records
+            if run.is_part:
+                break
         if found and interceptors:
             found = interceptors.on_consume(found)
         for partition, records in seen.items():

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 from barnabas.client.addresses import Address
 from barnabas.client.cluster import BrokerAddress
@@ -33,7 +32,8 @@ from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError, CorruptRecordError
 from barnabas.model.ids import ZERO_UUID, TopicPartition
 from barnabas.model.request_errors import request_error
-from barnabas.records.compression import Codec, decompress
+from barnabas.records.bounds import Bounds
+from barnabas.records.chunks import unpack_chunks
 from barnabas.wire.messages.fetch import (
     FetchPartition,
     FetchRequest,
@@ -93,6 +93,7 @@ class Fetcher:
         self._options = options
         self._committed = options.isolation_level == READ_COMMITTED
         self._shelf = shelf
+        self._bounds = Bounds(options.barnabas_unpacked_record_max_bytes)
         self._positions = positions
         self._backoff = backoff
         self._delivered = delivered
@@ -360,10 +361,10 @@ class Fetcher:
             ]
         try:
             cursor = RecordCursor(
-                to_batches(data.records or b""),
+                to_batches(data.records or b"", self._bounds.record),
                 *want.partition,
                 want.offset,
-                unpack=_unpack,
+                unpack=partial(unpack_chunks, bounds=self._bounds),
                 check_crcs=self._options.check_crcs,
                 aborted=aborted,
                 key_deserializer=self._options.key_deserializer,
@@ -451,10 +452,6 @@ def _forgotten(wants: list[Wanted]) -> list[ForgottenTopic]:
             topics[name, want.topic_id] = topic
         topic.partitions.append(index)
     return list(topics.values())
-
-
-def _unpack(codec: int, data: memoryview) -> Any:
-    return decompress(Codec.of(codec), data)
 
 
 def _at(want: Wanted, failure: CorruptRecordError) -> CorruptRecordError:

@@ -8,16 +8,20 @@ from __future__ import annotations
 
 from barnabas.kernels import BatchBuilder, Buffer
 from barnabas.records.batch import magic_of
+from barnabas.records.bounds import RECORD_MAX
 from barnabas.records.legacy import iterate_messages
 
 
-def to_batches(buffer: Buffer) -> Buffer:
-    """Return the same bytes, or batches of what older formats are at their start."""
+def to_batches(buffer: Buffer, unpacked_max: int = RECORD_MAX) -> Buffer:
+    """Return the same bytes, or batches of what older formats are at their start.
+
+    Compressed messages may unpack to `unpacked_max` bytes; they are held as a whole.
+    """
     if (magic_of(buffer) or 0) >= 2 or len(buffer) <= _PREFIX_SIZE:
         return buffer
     end = _end_of_old(buffer)
     converted = bytearray()
-    for record in iterate_messages(memoryview(buffer)[:end]):
+    for record in iterate_messages(memoryview(buffer)[:end], limit=unpacked_max):
         builder = BatchBuilder()
         builder.append(record.timestamp, record.key, record.value, record.headers)
         converted += builder.finish(base_offset=record.offset)

@@ -17,6 +17,7 @@ from barnabas.consumer.subscription import Assigned, Subscription
 from barnabas.errors import RecordTooLargeError
 from barnabas.kernels import ColumnStore, ConsumerRecord, RecordCursor
 from barnabas.model.ids import TopicPartition
+from barnabas.records.compression import TooLargeError
 
 
 class Leftover:
@@ -25,6 +26,7 @@ class Leftover:
     __slots__ = ("_end", "_records", "leader_epoch", "position")
 
     progressed = True
+    unpacking = False
 
     def __init__(self, records: list[ConsumerRecord], position: int, leader_epoch: int) -> None:
         """`position` and `leader_epoch` are those after the last record."""
@@ -68,6 +70,8 @@ class Run(NamedTuple):
     leader_epoch: int
     is_leftover: bool
     """Whether they were taken before, and given back."""
+    is_part: bool
+    """Whether they are of a large batch that is unpacked bit by bit: more would take memory."""
 
     def finish(self) -> None:
         """Move the user past these records."""
@@ -125,6 +129,8 @@ class Shelf:
             cursor = chunk.cursor
             try:
                 records = cursor.take(count)
+            except TooLargeError as failure:
+                raise _too_large(chunk, failure) from failure
             finally:
                 self._put_back(chunk)
             if records:
@@ -137,6 +143,7 @@ class Shelf:
                     cursor.position,
                     cursor.leader_epoch,
                     isinstance(cursor, Leftover),
+                    cursor.unpacking,
                 )
             self._move(chunk)
             chunk = self._next(only)
@@ -167,6 +174,8 @@ class Shelf:
                     continue
                 try:
                     found = chunk.cursor.fill(store, count - taken)
+                except TooLargeError as failure:
+                    raise _too_large(chunk, failure) from failure
                 finally:
                     self._put_back(chunk)
             except Exception:
@@ -178,6 +187,8 @@ class Shelf:
                 break  # the columns are full
             taken += found
             self._move(chunk)
+            if chunk.cursor.unpacking:
+                break
         self.records += taken
         return taken
 
@@ -244,3 +255,10 @@ class Shelf:
         self.released += chunk.size
         if was_full:
             self._stir()
+
+
+def _too_large(chunk: Chunk, failure: TooLargeError) -> RecordTooLargeError:
+    """Say where a record is that is not to be unpacked."""
+    return RecordTooLargeError(
+        f"{chunk.state.partition}, offset {chunk.cursor.position}: {failure}"
+    )

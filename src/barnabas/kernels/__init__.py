@@ -95,6 +95,7 @@ if TYPE_CHECKING:
         records_to_columns,
         scan_batch,
         scan_batches,
+        split_records,
         stamp_producer,
         stamp_timestamp,
         validate_records,
@@ -132,6 +133,7 @@ else:
     records_to_columns = _chosen.records_to_columns
     scan_batch = _chosen.scan_batch
     scan_batches = _chosen.scan_batches
+    split_records = _chosen.split_records
     stamp_producer = _chosen.stamp_producer
     stamp_timestamp = _chosen.stamp_timestamp
     validate_records = _chosen.validate_records
@@ -191,6 +193,7 @@ __all__ = [
     "records_to_columns",
     "scan_batch",
     "scan_batches",
+    "split_records",
     "stamp_producer",
     "stamp_timestamp",
     "validate_records",

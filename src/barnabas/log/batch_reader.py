@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from barnabas.kernels import CODEC_MASK, HEADER_SIZE, Buffer, HeaderFields, scan_batch
+from barnabas.kernels import HEADER_SIZE, HeaderFields, scan_batch
 from barnabas.log.files import File
 from barnabas.model.errors import CorruptRecordError
-from barnabas.records.compression import decompress
 
 
 class BatchReader:
@@ -47,10 +46,3 @@ class BatchReader:
         if self.filled < needed:
             raise CorruptRecordError(f"{self._file.path} ends {needed - self.filled} bytes early")
         return self.filled
-
-
-def unpack_records(buffer: Buffer, position: int, fields: HeaderFields) -> bytes | memoryview:
-    """Return the records of the whole batch at a position as they were before compression."""
-    packed = memoryview(buffer)[position + HEADER_SIZE : position + fields[1]]
-    codec = fields[5] & CODEC_MASK
-    return decompress(codec, packed) if codec else packed

@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 
 from barnabas.kernels import CONTROL_BIT, TRANSACTIONAL_BIT, HeaderFields, check_batch
-from barnabas.log.batch_reader import BatchReader, unpack_records
+from barnabas.log.batch_reader import BatchReader
 from barnabas.log.compaction_work import WORK_BYTES, Aborted, Means, Work, give_way, go_on
 from barnabas.log.offset_map import OffsetMap
 from barnabas.log.partition_log import PartitionLog
 from barnabas.log.replay import marker_of
 from barnabas.log.transactions_seen import TransactionsSeen
+from barnabas.log.validation import stored_bounds
+from barnabas.records.bounds import Bounds
+from barnabas.records.chunks import read_chunks
 
 
 def fill_map(
@@ -35,7 +38,8 @@ def fill_map(
         pinned = segment.file
         reader = BatchReader(pinned.pin(), located[0], segment.size_bytes, means.buffer_bytes)
         try:
-            mapping = _Mapping(offset_map, seen, reader, first_dirty)
+            bounds = stored_bounds(log.options)
+            mapping = _Mapping(offset_map, seen, reader, first_dirty, bounds)
             while not reader.done and mapping.full_at < 0:
                 go_on(is_aborted)
                 yield mapping.work
@@ -50,9 +54,15 @@ class _Mapping:
     """The walk over one segment that fills the map."""
 
     def __init__(
-        self, offset_map: OffsetMap, seen: TransactionsSeen, reader: BatchReader, start: int
+        self,
+        offset_map: OffsetMap,
+        seen: TransactionsSeen,
+        reader: BatchReader,
+        start: int,
+        bounds: Bounds,
     ) -> None:
         self.full_at = -1
+        self._bounds = bounds
         self._map = offset_map
         self._seen = seen
         self._reader = reader
@@ -83,7 +93,9 @@ class _Mapping:
             if marker is not None:
                 self._seen.see_marker(fields, marker.type)
         elif not (attributes & TRANSACTIONAL_BIT and self._seen.see_batch(fields)):
-            records = unpack_records(reader.buffer, position, fields)
-            self.full_at = self._map.put_records(records, fields[12], fields[0], self._start)
+            for records, count in read_chunks(reader.buffer, position, fields, self._bounds):
+                self.full_at = self._map.put_records(records, count, fields[0], self._start)
+                if self.full_at >= 0:
+                    break
         if self.full_at < 0:
             reader.at += fields[1]

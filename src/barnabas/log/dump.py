@@ -25,6 +25,7 @@ from barnabas.log.time_index import TimeIndex
 from barnabas.model.errors import CorruptFileError, CorruptRecordError, InvalidValueError
 from barnabas.model.ids import uuid_text
 from barnabas.records.batch import BatchHeader, read_batch
+from barnabas.records.compression import TooLargeError
 from barnabas.records.control import read_marker
 
 Entry = dict[str, Any]
@@ -54,7 +55,10 @@ def _is_known(name: str) -> bool:
 
 
 def dump_file(files: Files, path: str, *, records: bool = False) -> Iterator[Entry]:
-    """Yield what is in a file, in its order; CorruptFileError where it makes no sense."""
+    """Yield what is in a file, in its order; CorruptFileError where it makes no sense.
+
+    With `records`, a batch has an iterator of them: a few bytes may unpack to millions.
+    """
     directory, _, name = path.rpartition("/")
     base = int(name[:20]) if is_segment_file(name) else 0
     if name.endswith(LOG):
@@ -148,8 +152,15 @@ def _dump_batch(file: File, position: int, header: BatchHeader, records: bool) -
     if flaw is not None:
         entry["flaw"] = flaw
     if records and flaw is None:
-        entry["records"] = [
-            {
+        entry["records"] = _dump_records(data, header)
+    yield entry
+
+
+def _dump_records(data: bytes, header: BatchHeader) -> Iterator[Entry]:
+    """Yield the records of a batch, up to one that is not to be unpacked."""
+    try:
+        for record in read_batch(data, header):
+            yield {
                 "offset": record.offset,
                 "timestamp": record.timestamp,
                 "key": record.key,
@@ -157,9 +168,8 @@ def _dump_batch(file: File, position: int, header: BatchHeader, records: bool) -
                 "headers": [list(each) for each in record.headers],
                 **_marker(record, header),
             }
-            for record in read_batch(data, header)
-        ]
-    yield entry
+    except TooLargeError as failure:
+        yield {"error": str(failure)}
 
 
 def _codec(header: BatchHeader) -> str:

@@ -9,6 +9,7 @@ from barnabas.kernels.contract import HeaderFields
 from barnabas.log.segment import LOG, Segment
 from barnabas.model.errors import CorruptFileError, CorruptRecordError
 from barnabas.records.batch import BatchHeader, read_batch
+from barnabas.records.compression import TooLargeError
 
 LATEST, EARLIEST = -1, -2
 
@@ -72,9 +73,16 @@ def _first_record(
     segment: Segment, position: int, fields: HeaderFields, timestamp: int, log_start_offset: int
 ) -> FoundOffset | None:
     data = segment.file.get().pread(fields[1], position)
-    for record in read_batch(data, BatchHeader._make(fields)):
-        if record.timestamp >= timestamp and record.offset >= log_start_offset:
-            return FoundOffset(record.timestamp, record.offset, fields[2])
+    seen = max(fields[0], log_start_offset)
+    try:
+        for record in read_batch(data, BatchHeader._make(fields)):
+            if record.timestamp >= timestamp and record.offset >= log_start_offset:
+                return FoundOffset(record.timestamp, record.offset, fields[2])
+            seen = max(seen, record.offset + 1)
+    except TooLargeError:
+        # A record that is not to be unpacked may have that time: whoever reads from it on misses
+        # none.
+        return FoundOffset(fields[8], seen, fields[2])
     return None
 
 

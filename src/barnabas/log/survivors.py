@@ -9,6 +9,7 @@ and their delete horizon has passed.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from barnabas.kernels import (
     APPEND_TIME_BIT,
@@ -24,13 +25,15 @@ from barnabas.kernels import (
     filter_records,
     rebuild_batch,
 )
-from barnabas.log.batch_reader import unpack_records
 from barnabas.log.offset_map import OffsetMap
 from barnabas.log.partition_log import PartitionLog
 from barnabas.log.replay import marker_of
 from barnabas.log.transaction_index import AbortedTransaction
 from barnabas.log.transactions_seen import TransactionsSeen
+from barnabas.log.validation import stored_bounds
+from barnabas.records.chunks import read_chunks
 from barnabas.records.compression import compress
+from barnabas.records.packing import Packing
 
 
 class Filtering:
@@ -40,6 +43,7 @@ class Filtering:
         self, log: PartitionLog, offset_map: OffsetMap, map_end: int, end: int, now_ms: int
     ) -> None:
         self.slots = offset_map.slots
+        self.bounds = stored_bounds(log.options)
         self.map_end = map_end
         self.now_ms = now_ms
         self.horizon_ms = now_ms + log.options.delete_retention_ms
@@ -52,6 +56,15 @@ class Filtering:
                 self.last_offsets.append(entry.batches[-1].last_offset)
             else:
                 self.marker_epochs[entry.producer_id] = entry.epoch
+
+
+class _Kept(NamedTuple):
+    """What stays of a batch's records: None where they are too many to be held."""
+
+    records: Buffer | None
+    count: int  # type: ignore[assignment]  # of records; hides tuple.count
+    tombstones: bool
+    delta_max: int
 
 
 class SpecialBatches:
@@ -88,41 +101,69 @@ class SpecialBatches:
     def _filter_data(self, fields: HeaderFields, aborted: bool) -> Buffer:
         filtering, attributes, base_timestamp = self._filtering, fields[5], fields[7]
         last_offset = fields[0] + fields[6]
-        kept: Buffer | None = b""
-        kept_count, delta_max = 0, 0
-        if not aborted and fields[12]:
-            records = unpack_records(self._buffer, self._position, fields)
-            has_horizon = attributes & DELETE_HORIZON_BIT != 0
-            drop = has_horizon and filtering.now_ms >= base_timestamp
-            place = (0, len(records), fields[12], fields[0], filtering.map_end, drop)
-            kept, kept_count, tombstones, delta_max = filter_records(
-                filtering.slots, records, *place
-            )
-            if tombstones and not has_horizon and last_offset < filtering.map_end:
-                shift = _wrap(base_timestamp - filtering.horizon_ms)
-                attributes |= DELETE_HORIZON_BIT
-                base_timestamp = filtering.horizon_ms
-                kept, _, _, delta_max = filter_records(filtering.slots, records, *place, shift)
-                kept = records if kept is None else kept
-            if kept is None:
-                return self._original(fields)
-        if not kept_count:
+        if aborted or not fields[12]:
             return self._emptied(fields)
+        has_horizon = attributes & DELETE_HORIZON_BIT != 0
+        drop, shift = has_horizon and filtering.now_ms >= base_timestamp, 0
+        kept = self._keep(fields, drop, shift)
+        if not kept.count:
+            return self._emptied(fields)
+        if kept.tombstones and not has_horizon and last_offset < filtering.map_end:
+            shift = _wrap(base_timestamp - filtering.horizon_ms)
+            attributes |= DELETE_HORIZON_BIT
+            base_timestamp = filtering.horizon_ms
+            kept = self._keep(fields, drop, shift)
+        elif kept.count == fields[12]:
+            return self._original(fields)
         self.changed = True
-        assert kept is not None
-        codec = attributes & CODEC_MASK
         max_timestamp = fields[8]
         if not attributes & APPEND_TIME_BIT:
-            max_timestamp = _wrap(base_timestamp + delta_max)
+            max_timestamp = _wrap(base_timestamp + kept.delta_max)
+        codec = attributes & CODEC_MASK
+        if kept.records is None:
+            packing = Packing(codec)
+            self._keep(fields, drop, shift, packing)
+            packed: Buffer = packing.finish()
+        else:
+            packed = compress(codec, kept.records) if codec else kept.records
         return rebuild_batch(
             self._buffer,
             self._position,
-            compress(codec, kept) if codec else kept,
-            kept_count,
+            packed,
+            kept.count,
             attributes,
             base_timestamp,
             max_timestamp,
         )
+
+    def _keep(
+        self, fields: HeaderFields, drop: bool, shift: int, packing: Packing | None = None
+    ) -> _Kept:
+        """Take a batch through the map; what stays of a large one is only counted, or packed."""
+        filtering = self._filtering
+        chunks = read_chunks(self._buffer, self._position, fields, filtering.bounds)
+        count, tombstones, delta_max = 0, False, -(1 << 63)
+        stays: Buffer = b""
+        for records, number in chunks:
+            kept, kept_count, has_tombstones, delta = filter_records(
+                filtering.slots,
+                records,
+                0,
+                len(records),
+                number,
+                fields[0],
+                filtering.map_end,
+                drop,
+                shift,
+            )
+            stays = records if kept is None else kept
+            if packing is not None:
+                packing.add(stays)
+            count += kept_count
+            tombstones = tombstones or has_tombstones
+            if kept_count:
+                delta_max = max(delta_max, delta)
+        return _Kept(stays if isinstance(chunks, tuple) else None, count, tombstones, delta_max)
 
     def _emptied(self, fields: HeaderFields) -> Buffer:
         """Return the header alone where it must stay, else nothing."""

@@ -29,9 +29,11 @@ from barnabas.kernels.contract import (
 )
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import CorruptRecordError, RequestError
-from barnabas.records.batch import BatchHeader, read_batch, unpack
+from barnabas.records.batch import BatchHeader, read_batch
+from barnabas.records.bounds import Bounds, whole_too_large
 from barnabas.records.builder import build_batch, recompress
-from barnabas.records.compression import Codec
+from barnabas.records.chunks import read_chunks
+from barnabas.records.compression import Codec, TooLargeError
 from barnabas.records.legacy import up_convert
 
 Origin: TypeAlias = Literal["client", "coordinator"]
@@ -58,6 +60,7 @@ class Rules:
         "append_time",
         "before_ms_max",
         "bounded",
+        "bounds",
         "codec",
         "level",
         "message_bytes_max",
@@ -68,6 +71,9 @@ class Rules:
     def __init__(self, options: TopicOptions) -> None:
         self.message_bytes_max = options.max_message_bytes
         self.segment_bytes = options.segment_bytes
+        self.bounds = stored_bounds(options)._replace(
+            batch=max(options.barnabas_unpacked_batch_max_bytes, options.max_message_bytes)
+        )
         self.append_time = options.message_timestamp_type == "LogAppendTime"
         self.before_ms_max = options.message_timestamp_before_max_ms
         self.after_ms_max = options.message_timestamp_after_max_ms
@@ -94,6 +100,14 @@ class Rules:
         return now_ms - self.before_ms_max, min(now_ms + self.after_ms_max, TIMESTAMP_MAX)
 
 
+def stored_bounds(options: TopicOptions) -> Bounds:
+    """Return what a batch of a topic may unpack to, once it is stored.
+
+    A record that may come uncompressed may also come compressed.
+    """
+    return Bounds(max(options.barnabas_unpacked_record_max_bytes, options.max_message_bytes))
+
+
 def validate(
     records: Buffer, rules: Rules, now_ms: int, version: int, origin: Origin
 ) -> tuple[Buffer, HeaderFields]:
@@ -111,7 +125,7 @@ def validate(
                 f"Produce version {version} needs magic 2, not {records[_MAGIC_AT]}",
             )
         try:
-            records = up_convert(records, codec=rules.codec)
+            records = up_convert(records, codec=rules.codec, limit=rules.bounds.record)
         except CorruptRecordError as failure:
             raise RequestError(failure.code, str(failure)) from failure
         version = NEWEST_VERSION
@@ -133,7 +147,7 @@ def validate(
     if codec or faults or attributes & APPEND_TIME_BIT or rules.append_time:
         return _validate_slowly(records, fields, rules, now_ms, max_timestamp, faults)
     if rules.codec and not attributes & CONTROL_BIT:
-        return _repack(records, fields, rules, now_ms)
+        return _repack(records, fields, rules, now_ms, max_timestamp)
     if size > rules.segment_bytes:
         raise _larger_than_segment(size, rules)
     if max_timestamp != fields[8]:
@@ -204,18 +218,7 @@ def _validate_slowly(
     """Go on with a batch that is compressed, faulty, or bears or needs append time."""
     attributes, renumber = fields[5], False
     if attributes & CODEC_MASK:
-        header = BatchHeader._make(fields)
-        try:
-            unpacked = unpack(records, header)
-        except CorruptRecordError as failure:
-            raise RequestError(ErrorCode.CORRUPT_MESSAGE, str(failure)) from failure
-        low, high = rules.timestamp_bounds(now_ms)
-        max_timestamp, _, faults = validate_records(
-            unpacked, 0, len(unpacked), fields[12], fields[7], low, high, rules.require_key
-        )
-        # Inside a compressed batch wrong offset deltas are mended, not refused.
-        renumber = any(fault is Fault.OFFSET for _, fault in faults)
-        faults = tuple(entry for entry in faults if entry[1] is not Fault.OFFSET)
+        max_timestamp, renumber, faults = _walk(records, fields, rules, now_ms)
     if attributes & APPEND_TIME_BIT:
         faults = _append_time_faults(fields, rules, now_ms, faults)
         max_timestamp = fields[8]
@@ -226,7 +229,7 @@ def _validate_slowly(
         and rules.codec != attributes & CODEC_MASK
         and not attributes & CONTROL_BIT
     ):
-        return _repack(records, fields, rules, now_ms, renumber=renumber)
+        return _repack(records, fields, rules, now_ms, max_timestamp, renumber=renumber)
     if fields[1] > rules.segment_bytes:
         raise _larger_than_segment(fields[1], rules)
     if rules.append_time:
@@ -234,6 +237,35 @@ def _validate_slowly(
     if attributes & APPEND_TIME_BIT or max_timestamp != fields[8]:
         return _stamp(records, False, max_timestamp)
     return records, fields
+
+
+def _walk(
+    records: Buffer, fields: HeaderFields, rules: Rules, now_ms: int
+) -> tuple[int, bool, Faults]:
+    """Look at every record of a compressed batch, chunk by chunk, up to one with a fault.
+
+    Returns the greatest timestamp, whether the offset deltas must be numbered again (inside a
+    compressed batch they are mended, not refused), and the other faults.
+    """
+    low, high = rules.timestamp_bounds(now_ms)
+    greatest, renumber, index = NO_TIMESTAMP, False, 0
+    try:
+        for chunk, count in read_chunks(records, 0, fields, rules.bounds):
+            timestamp, _, faults = validate_records(
+                chunk, 0, len(chunk), count, fields[7], low, high, rules.require_key, index
+            )
+            greatest = max(greatest, timestamp)
+            if faults:
+                renumber = renumber or any(fault is Fault.OFFSET for _, fault in faults)
+                faults = tuple(entry for entry in faults if entry[1] is not Fault.OFFSET)
+                if faults:
+                    return greatest, renumber, faults
+            index += count
+    except TooLargeError as failure:
+        raise RequestError(ErrorCode.MESSAGE_TOO_LARGE, str(failure)) from failure
+    except CorruptRecordError as failure:
+        raise RequestError(ErrorCode.CORRUPT_MESSAGE, str(failure)) from failure
+    return greatest, renumber, ()
 
 
 def _append_time_faults(fields: HeaderFields, rules: Rules, now_ms: int, faults: Faults) -> Faults:
@@ -252,15 +284,47 @@ def _append_time_faults(fields: HeaderFields, rules: Rules, now_ms: int, faults:
 
 
 def _repack(
-    records: Buffer, fields: HeaderFields, rules: Rules, now_ms: int, *, renumber: bool = False
+    records: Buffer,
+    fields: HeaderFields,
+    rules: Rules,
+    now_ms: int,
+    max_timestamp: int,
+    *,
+    renumber: bool = False,
 ) -> tuple[Buffer, HeaderFields]:
     """Build the batch again with the topic's codec, and with fresh offset deltas if need be."""
     header = BatchHeader._make(fields)
     codec = header.codec if rules.codec is None else Codec(rules.codec)
-    if renumber:
-        batch = bytearray(
+    try:
+        if renumber:
+            batch = _renumbered(records, header, codec, rules)
+        else:
+            batch = recompress(
+                records,
+                header,
+                codec,
+                level=rules.level,
+                bounds=rules.bounds,
+                size_max=rules.message_bytes_max,
+            )
+    except TooLargeError as failure:
+        raise RequestError(ErrorCode.MESSAGE_TOO_LARGE, str(failure)) from failure
+    if len(batch) > rules.message_bytes_max:
+        raise _too_large(len(batch), rules)
+    if len(batch) > rules.segment_bytes:
+        raise _larger_than_segment(len(batch), rules)
+    if rules.append_time:
+        return _stamp(batch, True, now_ms)
+    return _stamp(batch, False, header.max_timestamp if header.is_append_time else max_timestamp)
+
+
+def _renumbered(records: Buffer, header: BatchHeader, codec: Codec, rules: Rules) -> bytearray:
+    """Return the batch with offset deltas that count; all of it is held for that."""
+    held_max = rules.bounds.held_max(header.size)
+    try:
+        return bytearray(
             build_batch(
-                read_batch(records, header),
+                read_batch(records, header, 0, rules.bounds._replace(batch=held_max)),
                 codec,
                 level=rules.level,
                 producer_id=header.producer_id,
@@ -269,19 +333,8 @@ def _repack(
                 transactional=header.is_transactional,
             )
         )
-    else:
-        batch = recompress(records, header, codec, level=rules.level)
-    if len(batch) > rules.message_bytes_max:
-        raise _too_large(len(batch), rules)
-    if len(batch) > rules.segment_bytes:
-        raise _larger_than_segment(len(batch), rules)
-    if rules.append_time:
-        return _stamp(batch, True, now_ms)
-    if header.is_append_time:
-        return _stamp(batch, False, header.max_timestamp)
-    unpacked = unpack(batch, BatchHeader._make(scan_batch(batch)))
-    max_timestamp, _, _ = validate_records(unpacked, 0, len(unpacked), fields[12], fields[7])
-    return _stamp(batch, False, max_timestamp)
+    except TooLargeError:
+        raise whole_too_large(held_max, "its offset deltas do not count 0, 1, 2, …") from None
 
 
 def _stamp(records: Buffer, append_time: bool, max_timestamp: int) -> tuple[Buffer, HeaderFields]:

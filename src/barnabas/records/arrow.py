@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from barnabas.kernels import (
-    HEADER_SIZE,
     NO_TIMESTAMP,
     BatchBuilder,
     Buffer,
@@ -18,9 +17,11 @@ from barnabas.kernels import (
     check_batch,
     records_to_columns,
 )
-from barnabas.records.batch import BatchHeader, read_headers, unpack
+from barnabas.records.batch import BatchHeader, read_headers
+from barnabas.records.bounds import WHOLE, Bounds
 from barnabas.records.builder import finish
-from barnabas.records.compression import DEFAULT_LIMIT, Codec
+from barnabas.records.chunks import read_chunks
+from barnabas.records.compression import Codec
 
 if TYPE_CHECKING:
     import pyarrow
@@ -47,7 +48,7 @@ def to_table(
     *,
     from_offset: int | None = None,
     check_crc: bool = True,
-    limit: int = DEFAULT_LIMIT,
+    bounds: Bounds = WHOLE,
 ) -> pyarrow.Table:
     """Return the records of all whole batches; control batches are left out.
 
@@ -62,8 +63,8 @@ def to_table(
         if check_crc:
             check_batch(buffer, position)
         if not header.is_control:
-            columns = _decode(buffer, header, position, limit)
-            batches.append(_record_batch(layout, columns))
+            for columns in _decode(buffer, header, position, bounds):
+                batches.append(_record_batch(layout, columns))
         position += header.size
     table = pa.Table.from_batches(batches, layout)
     if from_offset is not None:
@@ -113,14 +114,13 @@ def time_values(part: pyarrow.RecordBatch, missing: int) -> memoryview | None:
     return None if times is None else _values(times)
 
 
-def _decode(buffer: Buffer, header: BatchHeader, position: int, limit: int) -> Columns:
+def _decode(
+    buffer: Buffer, header: BatchHeader, position: int, bounds: Bounds
+) -> Iterator[Columns]:
     append_time = header.max_timestamp if header.is_append_time else None
-    numbers = (header.count, header.base_offset, header.base_timestamp, append_time)
-    if header.codec is Codec.NONE:
-        end = position + header.size
-        return records_to_columns(buffer, position + HEADER_SIZE, end, *numbers)
-    records = unpack(buffer, header, position, limit)
-    return records_to_columns(records, 0, len(records), *numbers)
+    base = header.base_offset, header.base_timestamp, append_time
+    for chunk, count in read_chunks(buffer, position, header, bounds):
+        yield records_to_columns(chunk, 0, len(chunk), count, *base)
 
 
 def _record_batch(layout: Any, columns: Columns) -> Any:

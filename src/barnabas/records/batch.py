@@ -8,6 +8,7 @@ batch is decompressed when its first record is. Malformed bytes raise CorruptRec
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import NamedTuple
 
 from barnabas.kernels import (
@@ -22,7 +23,6 @@ from barnabas.kernels import (
     Faults,
     MutableBuffer,
     Record,
-    RecordReader,
     check_batch,
     inspect_batch,
     read_records,
@@ -31,6 +31,8 @@ from barnabas.kernels import (
     stamp_timestamp,
     validate_records,
 )
+from barnabas.records.bounds import READING, Bounds
+from barnabas.records.chunks import unpack_chunks
 from barnabas.records.compression import DEFAULT_LIMIT, Codec, decompress
 
 __all__ = [
@@ -181,23 +183,24 @@ def unpack(
 
 
 def read_batch(
-    buffer: Buffer, header: BatchHeader, position: int = 0, limit: int = DEFAULT_LIMIT
-) -> RecordReader:
-    """Return a lazy reader of one whole batch's records; the CRC is not looked at."""
+    buffer: Buffer, header: BatchHeader, position: int = 0, bounds: Bounds = READING
+) -> Iterator[Record]:
+    """Return the records of one whole batch, decoded one by one; the CRC is not looked at.
+
+    Of a compressed batch a small part is held at a time.
+    """
     append_time = header.max_timestamp if header.is_append_time else None
-    if header.attributes & CODEC_MASK:
-        records: Buffer = unpack(buffer, header, position, limit)
-        start, end = 0, len(records)
-    else:
-        records, start, end = buffer, position + HEADER_SIZE, position + header.size
-    return read_records(
-        records,
-        start,
-        end,
-        header.count,
-        header.base_offset,
-        header.base_timestamp,
-        append_time,
+    base = header.base_offset, header.base_timestamp, append_time
+    count = header.count
+    if not header.attributes & CODEC_MASK:
+        start, end = position + HEADER_SIZE, position + header.size
+        return iter(read_records(buffer, start, end, count, *base))
+    packed = memoryview(buffer)[position + HEADER_SIZE : position + header.size]
+    records = unpack_chunks(header.attributes & CODEC_MASK, packed, count, bounds)
+    if isinstance(records, bytes):
+        return iter(read_records(records, 0, len(records), count, *base))
+    return chain.from_iterable(
+        read_records(chunk, 0, len(chunk), number, *base) for chunk, number in records
     )
 
 
@@ -206,7 +209,7 @@ def iterate(
     *,
     check_crc: bool = True,
     control: bool = False,
-    limit: int = DEFAULT_LIMIT,
+    bounds: Bounds = READING,
 ) -> Iterator[Record]:
     """Yield the records of all whole batches, one batch after another; a cut tail is ignored.
 
@@ -217,7 +220,7 @@ def iterate(
         if check_crc:
             check_batch(buffer, position)
         if control or not header.is_control:
-            yield from read_batch(buffer, header, position, limit)
+            yield from read_batch(buffer, header, position, bounds)
         position += header.size
 
 

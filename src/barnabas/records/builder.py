@@ -5,8 +5,9 @@ What grows record by record (a producer's open batch) uses `kernels.BatchBuilder
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from itertools import islice
 
 from barnabas.kernels import (
     APPEND_TIME_BIT,
@@ -20,8 +21,14 @@ from barnabas.kernels import (
     Row,
     stamp_timestamp,
 )
-from barnabas.records.batch import BatchHeader, unpack
-from barnabas.records.compression import DEFAULT_LIMIT, Codec, compress
+from barnabas.kernels.contract import PREFIX_SIZE, SIZE_MAX
+from barnabas.records.batch import BatchHeader
+from barnabas.records.bounds import READING, Bounds
+from barnabas.records.chunks import Chunk, unpack_chunks
+from barnabas.records.compression import Codec, TooLargeError, compress
+from barnabas.records.packing import Packing
+
+_ROWS = 1000
 
 
 def build_batch(
@@ -43,14 +50,18 @@ def build_batch(
     There must be at least one. Offsets count up from `base_offset`; those of Record objects are
     not looked at. With `append_time` the batch is stamped as the broker's clock would.
     """
-    rows = [
-        (record.timestamp, record.key, record.value, record.headers)
-        if isinstance(record, Record)
-        else record
-        for record in records
-    ]
     builder = BatchBuilder()
-    builder.append_many(rows)
+    remaining = iter(records)
+    # A few at a time: small records take several times their size as objects.
+    while some := list(islice(remaining, _ROWS)):
+        builder.append_many(
+            [
+                (record.timestamp, record.key, record.value, record.headers)
+                if isinstance(record, Record)
+                else record
+                for record in some
+            ]
+        )
     batch = finish(
         builder,
         codec,
@@ -105,15 +116,34 @@ def recompress(
     *,
     level: int | None = None,
     position: int = 0,
-    limit: int = DEFAULT_LIMIT,
+    bounds: Bounds = READING,
+    size_max: int = SIZE_MAX,
 ) -> bytearray:
-    """Return the batch at position with its records packed by another codec, all else the same."""
+    """Return the batch at position with its records packed by another codec, all else the same.
+
+    A large one goes from codec to codec in pieces; TooLargeError says that the new batch has more
+    than `size_max` bytes.
+    """
     codec = Codec.of(codec)
-    packed = compress(codec, unpack(buffer, header, position, limit), level)
     batch = bytearray(memoryview(buffer)[position : position + HEADER_SIZE])
-    batch[8:12] = (HEADER_SIZE - 12 + len(packed)).to_bytes(4, "big")
+    records = memoryview(buffer)[position + HEADER_SIZE : position + header.size]
+    found: Buffer | Iterator[Chunk] = records
+    if header.attributes & CODEC_MASK:
+        found = unpack_chunks(header.attributes & CODEC_MASK, records, header.count, bounds)
+    if isinstance(found, (bytes, bytearray, memoryview)):
+        batch += compress(codec, found, level)
+    else:
+        packing = Packing(codec, level)
+        for chunk, _ in found:
+            packing.add(chunk)
+            if HEADER_SIZE + packing.size > size_max:
+                raise TooLargeError(
+                    f"with the codec {codec.name.lower()} the batch has more than {size_max} "
+                    "bytes, which is max.message.bytes"
+                )
+        batch += packing.finish()
+    batch[8:12] = (len(batch) - PREFIX_SIZE).to_bytes(4, "big")
     batch[21:23] = (header.attributes & ~CODEC_MASK | codec).to_bytes(2, "big", signed=True)
-    batch += packed
     # Stamping what is already there computes the CRC of the new bytes.
     stamp_timestamp(batch, 0, header.attributes & APPEND_TIME_BIT != 0, header.max_timestamp)
     return batch

@@ -3,13 +3,13 @@
 Decompression is bounded: no call produces, or allocates for, more than `limit` bytes, however much
 the input claims or holds. For lz4 and zstd the frame's block headers are walked first, which gives
 an upper bound of the output before anything is unpacked. Whatever is wrong with the input is a
-CorruptRecordError.
+CorruptRecordError. What is large is unpacked and packed in pieces (`unpacking`, `packing`).
 """
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from enum import IntEnum
 from typing import Any
 
@@ -20,18 +20,18 @@ from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import CorruptRecordError, InvalidValueError
 from barnabas.records import lz4_frame, zstd_frame
 
-_fast_zlib: Any
+fast_zlib: Any
 try:
-    from isal import isal_zlib as _fast_zlib
+    from isal import isal_zlib as fast_zlib
 except ImportError:  # a platform without it: the same format, slower
-    _fast_zlib = None
+    fast_zlib = None
 
 DEFAULT_LIMIT = 256 * 1024 * 1024
 
-_GZIP_WINDOW = 31  # zlib's way to say: a gzip wrapper around a 32 KiB window
+GZIP_WINDOW = 31  # zlib's way to say: a gzip wrapper around a 32 KiB window
 _GZIP_CHUNK = 1 << 20
 _XERIAL_MAGIC = b"\x82SNAPPY\0"
-_XERIAL_HEADER = _XERIAL_MAGIC + b"\0\0\0\1\0\0\0\1"
+XERIAL_HEADER = _XERIAL_MAGIC + b"\0\0\0\1\0\0\0\1"
 _XERIAL_BLOCK = 32 * 1024
 _SNAPPY_EXPANSION_MAX = 22  # the densest element makes 64 bytes of 3
 
@@ -80,15 +80,20 @@ def decompress(
     return _DECOMPRESS[codec](memoryview(data), limit)
 
 
-def too_large(limit: int) -> CorruptRecordError:
+class TooLargeError(CorruptRecordError):
+    """Compressed records that unpack to more than was allowed."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, ErrorCode.MESSAGE_TOO_LARGE)
+
+
+def too_large(limit: int) -> TooLargeError:
     """Describe input that unpacks to more than was allowed."""
-    return CorruptRecordError(
-        f"the records decompress to more than the limit of {limit} bytes",
-        ErrorCode.MESSAGE_TOO_LARGE,
-    )
+    return TooLargeError(f"the records decompress to more than the limit of {limit} bytes")
 
 
-def _corrupt(codec: str, failure: object) -> CorruptRecordError:
+def corrupt(codec: str, failure: object) -> CorruptRecordError:
+    """Describe input that cannot be unpacked."""
     return CorruptRecordError(f"damaged {codec} data: {failure}")
 
 
@@ -103,36 +108,52 @@ def _copy_bounded(data: memoryview, limit: int) -> bytes:
 
 
 def _gzip(data: Buffer, level: int | None) -> bytes:
+    fast = _fast_level(level)
+    if fast is not None:
+        packed: bytes = fast_zlib.compress(data, fast, GZIP_WINDOW)
+        return packed
+    packer = gzip_packer(level)
+    return bytes(packer.compress(data) + packer.flush())
+
+
+def gzip_packer(level: int | None) -> Any:
+    """Return an object that compresses in pieces, as zlib's do."""
+    fast = _fast_level(level)
+    if fast is not None:
+        return fast_zlib.compressobj(fast, wbits=GZIP_WINDOW)
+    return zlib.compressobj(-1 if level is None else level, wbits=GZIP_WINDOW)
+
+
+def _fast_level(level: int | None) -> int | None:
+    """Return isal's level for one of gzip; None where zlib is to do it."""
     level = -1 if level is None else level
     if not (level == -1 or 1 <= level <= 9):
         raise InvalidValueError(f"gzip level {level} is not -1 or 1 to 9")
-    if _fast_zlib is not None and level <= 6:
-        # isal has levels 0 to 3; above 6 the user asks for size, where zlib is the better one.
-        packed: bytes = _fast_zlib.compress(data, 1 if 1 <= level <= 3 else 2, _GZIP_WINDOW)
-        return packed
-    packer = zlib.compressobj(level, wbits=_GZIP_WINDOW)
-    return packer.compress(data) + packer.flush()
+    # isal has levels 0 to 3; above 6 the user asks for size, where zlib is the better one.
+    if fast_zlib is None or level > 6:
+        return None
+    return 1 if 1 <= level <= 3 else 2
 
 
 def _gunzip(data: memoryview, limit: int) -> bytes:
-    module: Any = _fast_zlib or zlib
+    module: Any = fast_zlib or zlib
     chunks: list[bytes] = []
     room = limit
     rest: Buffer = data
     while True:  # one turn for each member
-        unpacker = module.decompressobj(_GZIP_WINDOW)
+        unpacker = module.decompressobj(GZIP_WINDOW)
         while not unpacker.eof:
             try:
                 # One byte more than there is room tells "full" from "too much".
                 chunk = unpacker.decompress(rest, min(room + 1, _GZIP_CHUNK))
             except (zlib.error, module.error) as failure:
-                raise _corrupt("gzip", failure) from None
+                raise corrupt("gzip", failure) from None
             rest = unpacker.unconsumed_tail
             room -= len(chunk)
             if room < 0:
                 raise too_large(limit)
             if not chunk and not rest and not unpacker.eof:
-                raise _corrupt("gzip", "it ends early")
+                raise corrupt("gzip", "it ends early")
             chunks.append(chunk)
         rest = unpacker.unused_data
         if not rest:
@@ -140,54 +161,71 @@ def _gunzip(data: memoryview, limit: int) -> bytes:
 
 
 def _snappy(data: Buffer, level: int | None) -> bytes:
-    source = memoryview(data)
-    out = bytearray(_XERIAL_HEADER)
+    out = bytearray(XERIAL_HEADER)
+    snappy_framed(out, memoryview(data))
+    return bytes(out)
+
+
+def snappy_framed(out: bytearray, source: memoryview) -> None:
+    """Append the framed blocks of some data to a stream."""
     for start in range(0, len(source), _XERIAL_BLOCK):
         block = cramjam.snappy.compress_raw(source[start : start + _XERIAL_BLOCK])
         out += len(block).to_bytes(4, "big")
         out += block
-    return bytes(out)
 
 
 def _unsnappy(data: memoryview, limit: int) -> bytes:
-    if data[:8] != _XERIAL_MAGIC:  # librdkafka and others write one bare block
-        return _unsnappy_block(data, limit, limit)
-    blocks: list[bytes] = []
+    blocks: list[Buffer] = []
     room = limit
+    for block in snappy_blocks(data):
+        blocks.append(unpack_snappy_block(block, room, limit))
+        room -= len(blocks[-1])
+    return b"".join(blocks)
+
+
+def snappy_blocks(data: memoryview) -> Iterator[memoryview]:
+    """Yield the raw blocks of a stream; what is not framed is one bare block."""
+    if data[:8] != _XERIAL_MAGIC:  # librdkafka and others write one bare block
+        yield data
+        return
     position = 0
     while position < len(data):
         if data[position : position + 8] == _XERIAL_MAGIC:  # also where streams are concatenated
-            position += len(_XERIAL_HEADER)
+            position += len(XERIAL_HEADER)
             continue
         size = int.from_bytes(data[position : position + 4], "big")
         block = data[position + 4 : position + 4 + size]
         if len(block) < size or position + 4 > len(data):
-            raise _corrupt("snappy", "a block is cut")
-        blocks.append(_unsnappy_block(block, room, limit))
-        room -= len(blocks[-1])
+            raise corrupt("snappy", "a block is cut")
+        yield block
         position += 4 + size
     if position > len(data):
-        raise _corrupt("snappy", "the stream header is cut")
-    return b"".join(blocks)
+        raise corrupt("snappy", "the stream header is cut")
 
 
-def _unsnappy_block(block: memoryview, room: int, limit: int) -> bytes:
+def unpack_snappy_block(block: memoryview, room: int, limit: int) -> Buffer:
+    """Return what a raw block holds, if that is no more than there is room."""
     try:
         size = cramjam.snappy.decompress_raw_len(block)
         if size > _SNAPPY_EXPANSION_MAX * len(block):
-            raise _corrupt("snappy", f"{len(block)} bytes cannot hold {size}")
+            raise corrupt("snappy", f"{len(block)} bytes cannot hold {size}")
         if size > room:
             raise too_large(limit)
-        return bytes(cramjam.snappy.decompress_raw(block))
+        return memoryview(cramjam.snappy.decompress_raw(block))
     except cramjam.DecompressionError as failure:
-        raise _corrupt("snappy", failure) from None
+        raise corrupt("snappy", failure) from None
 
 
 def _lz4(data: Buffer, level: int | None) -> bytes:
+    return lz4_frame.write(memoryview(data), lz4_level(level))
+
+
+def lz4_level(level: int | None) -> int:
+    """Return the level to use; InvalidValueError if Kafka has no such level."""
     level = 9 if level is None else level
     if not 1 <= level <= 17:
         raise InvalidValueError(f"lz4 level {level} is not 1 to 17")
-    return lz4_frame.write(memoryview(data), level)
+    return level
 
 
 def _unlz4(data: memoryview, limit: int) -> bytes:
@@ -197,17 +235,22 @@ def _unlz4(data: memoryview, limit: int) -> bytes:
         try:
             filled = cramjam.lz4.decompress_block_into(block, out, output_len=len(out))
         except cramjam.DecompressionError as failure:
-            raise _corrupt("lz4", failure) from None
+            raise corrupt("lz4", failure) from None
         return bytes(out[:filled])
     frames = lz4_frame.walk(data)
     return _unpack_frames("lz4", cramjam.lz4.decompress_into, data, frames, limit)
 
 
 def _zstd(data: Buffer, level: int | None) -> bytes:
+    return bytes(cramjam.zstd.compress(data, zstd_level(level)))
+
+
+def zstd_level(level: int | None) -> int:
+    """Return the level to use; InvalidValueError if Kafka has no such level."""
     level = 3 if level is None else level
     if not -131072 <= level <= 22:
         raise InvalidValueError(f"zstd level {level} is not -131072 to 22")
-    return bytes(cramjam.zstd.compress(data, level))
+    return level
 
 
 def _unzstd(data: memoryview, limit: int) -> bytes:
@@ -233,7 +276,7 @@ def _unpack_frames(
         except cramjam.DecompressionError as failure:
             if bound > limit and "whole buffer" in str(failure):
                 raise too_large(limit) from None
-            raise _corrupt(codec, failure) from None
+            raise corrupt(codec, failure) from None
     return bytes(out[:filled])
 
 

@@ -14,14 +14,17 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Iterator
+from itertools import chain
 from typing import NamedTuple
 
 from barnabas.kernels import NO_TIMESTAMP, Buffer, Record
+from barnabas.kernels.contract import SIZE_MAX
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import CorruptRecordError, RequestError
 from barnabas.records.batch import read_batch, read_headers
+from barnabas.records.bounds import READING, RECORD_MAX, Bounds, whole_too_large
 from barnabas.records.builder import build_batch
-from barnabas.records.compression import DEFAULT_LIMIT, Codec, decompress
+from barnabas.records.compression import Codec, TooLargeError, decompress
 
 _PREFIX = struct.Struct(">qi")  # offset and size
 _START = struct.Struct(">Ibb")  # crc, magic and attributes
@@ -40,7 +43,7 @@ class _Message(NamedTuple):
     value: memoryview | None
 
 
-def iterate_messages(buffer: Buffer, *, limit: int = DEFAULT_LIMIT) -> Iterator[Record]:
+def iterate_messages(buffer: Buffer, *, limit: int = RECORD_MAX) -> Iterator[Record]:
     """Yield the messages of a set, those inside wrappers too; a cut one at the end is ignored.
 
     `limit` bounds what all wrappers together may decompress to.
@@ -55,7 +58,7 @@ def iterate_messages(buffer: Buffer, *, limit: int = DEFAULT_LIMIT) -> Iterator[
 
 
 def up_convert(
-    buffer: Buffer, *, limit: int = DEFAULT_LIMIT, codec: Codec | int | str | None = None
+    buffer: Buffer, *, limit: int = RECORD_MAX, codec: Codec | int | str | None = None
 ) -> bytes:
     """Return all messages of a set as one batch of magic 2, as a producer would have sent it.
 
@@ -65,18 +68,25 @@ def up_convert(
         codec = Codec.NONE
         for message in _entries(memoryview(buffer), whole=False):
             codec = Codec.of(message.attributes & _CODEC_MASK) or codec
-    records = list(iterate_messages(buffer, limit=limit))
-    if not records:
+    records = iterate_messages(buffer, limit=limit)
+    first = next(records, None)
+    if first is None:
         raise CorruptRecordError("a message set without a message", ErrorCode.INVALID_RECORD)
-    return build_batch(records, codec)
+    return build_batch(chain((first,), records), codec)
 
 
 def down_convert(
-    buffer: Buffer, magic: int, *, from_offset: int = 0, limit: int = DEFAULT_LIMIT
-) -> bytes:
+    buffer: Buffer,
+    magic: int,
+    *,
+    from_offset: int = 0,
+    size_max: int = SIZE_MAX,
+    bounds: Bounds = READING,
+) -> bytearray:
     """Return batches of magic 2 as an uncompressed message set of magic 0 or 1.
 
-    Headers, control batches and records below `from_offset` are left out. An empty answer to whole
+    Headers, control batches and records below `from_offset` are left out. It ends with the message
+    that makes it `size_max` bytes or more. An empty answer to whole
     batches means that there was nothing else: a fetch must then read on behind them, because an old
     consumer moves only by the messages it gets. zstd is refused, as such consumers expect.
     """
@@ -91,22 +101,36 @@ def down_convert(
                     f"records compressed with zstd cannot be given as messages of magic {magic}",
                 )
             attributes = _APPEND_TIME_BIT if magic == 1 and header.is_append_time else 0
-            for record in read_batch(buffer, header, position, limit):
+            for record in read_batch(buffer, header, position, bounds):
                 if record.offset >= from_offset:
-                    out += encode_message(record, magic, attributes)
+                    _add_message(out, record, magic, attributes)
+                    if len(out) >= size_max:
+                        return out
         position += header.size
-    return bytes(out)
+    return out
 
 
 def encode_message(record: Record, magic: int, attributes: int = 0) -> bytes:
     """Return one message with its offset, size and CRC; headers have no place in it."""
-    body = bytearray(struct.pack(">bb", magic, attributes))
+    out = bytearray()
+    _add_message(out, record, magic, attributes)
+    return bytes(out)
+
+
+def _add_message(out: bytearray, record: Record, magic: int, attributes: int) -> None:
+    start = len(out)
+    out += bytes(_PREFIX.size + 4)
+    out += struct.pack(">bb", magic, attributes)
     if magic == 1:
-        body += struct.pack(">q", record.timestamp)
+        out += struct.pack(">q", record.timestamp)
     for field in (record.key, record.value):
-        body += struct.pack(">i", -1 if field is None else len(field))
-        body += field or b""
-    return _PREFIX.pack(record.offset, 4 + len(body)) + struct.pack(">I", zlib.crc32(body)) + body
+        out += struct.pack(">i", -1 if field is None else len(field))
+        out += field or b""
+    body = start + _PREFIX.size + 4
+    _PREFIX.pack_into(out, start, record.offset, len(out) - start - _PREFIX.size)
+    with memoryview(out) as view:
+        crc = zlib.crc32(view[body:])
+    struct.pack_into(">I", out, start + _PREFIX.size, crc)
 
 
 def _entries(data: memoryview, whole: bool) -> Iterator[_Message]:
@@ -171,17 +195,20 @@ def _unwrap(wrapper: _Message, limit: int) -> bytes:
         )
     if wrapper.value is None:
         raise CorruptRecordError("a compressed message without a value")
-    return decompress(codec, wrapper.value, limit, old_lz4_checksum=wrapper.magic == 0)
+    try:
+        return decompress(codec, wrapper.value, limit, old_lz4_checksum=wrapper.magic == 0)
+    except TooLargeError:
+        why = f"it is a message of magic {wrapper.magic}"
+        raise whole_too_large(limit, why) from None
 
 
 def _inner_records(wrapper: _Message, content: memoryview) -> Iterator[Record]:
-    messages = list(_entries(content, whole=True))
-    if not messages:
+    if not content:
         raise CorruptRecordError("a compressed message that holds no message")
     base = 0
     if wrapper.magic == 1 and wrapper.offset != 0:  # some producers leave the wrapper's offset 0
-        base = wrapper.offset - messages[-1].offset
-    for message in messages:
+        base = wrapper.offset - _last_offset(content)
+    for message in _entries(content, whole=True):
         if message.attributes & _CODEC_MASK:
             raise CorruptRecordError("a compressed message inside a compressed message")
         if message.magic != wrapper.magic:
@@ -191,6 +218,15 @@ def _inner_records(wrapper: _Message, content: memoryview) -> Iterator[Record]:
         stamped = wrapper.attributes & _APPEND_TIME_BIT and wrapper.magic == 1
         timestamp = wrapper.timestamp if stamped else message.timestamp
         yield _record(message, base + message.offset, timestamp)
+
+
+def _last_offset(content: memoryview) -> int:
+    """Return the offset of the last message; those before it are not kept to find it."""
+    position = offset = 0
+    while position + _PREFIX.size <= len(content):
+        offset, size = _PREFIX.unpack_from(content, position)
+        position += _PREFIX.size + max(size, 0)
+    return offset
 
 
 def _record(message: _Message, offset: int, timestamp: int) -> Record:

@@ -8,17 +8,20 @@ Java refuses blocks that refer to earlier ones, so ours are independent: 64 KiB 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import cramjam
 
 from barnabas.kernels import Buffer
 from barnabas.model.errors import CorruptRecordError
 
 MAGIC = b"\x04\x22\x4d\x18"
-_HEADER = MAGIC + b"\x60\x40\x82"  # version 1, independent blocks, of 64 KiB, checksum of the two
+HEADER = MAGIC + b"\x60\x40\x82"  # version 1, independent blocks, of 64 KiB, checksum of the two
 BLOCK_SIZE = 64 * 1024
 _FRAME_SIZE = 7 + 4 + 4  # header, size of a block, end mark
-_END_MARK = b"\0\0\0\0"
+END_MARK = b"\0\0\0\0"
 _STORED = 1 << 31
+_INDEPENDENT = 0x20  # of the flags
 _BLOCK_SIZES = {4: 1 << 16, 5: 1 << 18, 6: 1 << 20, 7: 1 << 22}
 _EXPANSION_MAX = 255  # a length byte of an lz4 sequence adds at most this much
 _FAST_LEVEL = 9  # Kafka's default stands for the fast compressor; all other levels are lz4hc's
@@ -26,13 +29,27 @@ _FAST_LEVEL = 9  # Kafka's default stands for the fast compressor; all other lev
 
 def write(data: memoryview, level: int) -> bytes:
     """Return the data as one frame; other levels than 9 spend time to save space."""
-    if level != _FAST_LEVEL:
-        packer = cramjam.lz4.Compressor(
-            level=min(max(level, 3), 12), content_checksum=False, block_linked=False
-        )
-        packer.compress(bytes(data))
-        return bytes(packer.finish())
-    out = bytearray(_HEADER)
+    slow = packer(level)
+    if slow is not None:
+        slow.compress(bytes(data))
+        return bytes(slow.finish())
+    out = bytearray(HEADER)
+    add_blocks(out, data)
+    out += END_MARK
+    return bytes(out)
+
+
+def packer(level: int) -> cramjam.lz4.Compressor | None:
+    """Return what compresses in pieces at a level; None for the one whose frames we write."""
+    if level == _FAST_LEVEL:
+        return None
+    return cramjam.lz4.Compressor(
+        level=min(max(level, 3), 12), content_checksum=False, block_linked=False
+    )
+
+
+def add_blocks(out: bytearray, data: memoryview) -> None:
+    """Append the blocks of some data to a frame of ours that is still open."""
     for start in range(0, len(data), BLOCK_SIZE):
         block: Buffer = data[start : start + BLOCK_SIZE]
         packed = cramjam.lz4.compress_block(block, store_size=False)
@@ -43,8 +60,6 @@ def write(data: memoryview, level: int) -> bytes:
             size = len(block) | _STORED
         out += size.to_bytes(4, "little")
         out += block
-    out += _END_MARK
-    return bytes(out)
 
 
 def single_block(data: memoryview) -> memoryview | None:
@@ -53,7 +68,7 @@ def single_block(data: memoryview) -> memoryview | None:
     It holds at most `BLOCK_SIZE` bytes unpacked. A look at it costs a tenth of a walk.
     """
     size = len(data) - _FRAME_SIZE
-    if size <= 0 or data[:7] != _HEADER or data[-4:] != _END_MARK:
+    if size <= 0 or data[:7] != HEADER or data[-4:] != END_MARK:
         return None
     if int.from_bytes(data[7:11], "little") != size:
         return None
@@ -82,6 +97,24 @@ def walk(data: memoryview) -> list[tuple[int, int, int]]:
     if not frames:
         raise _damaged("there is no frame")
     return frames
+
+
+def independent_blocks(frame: memoryview) -> Iterator[tuple[memoryview, bool, int]] | None:
+    """Yield (block, whether it is stored, the most that it holds) of a frame that was walked.
+
+    None if its blocks refer to earlier ones.
+    """
+    flags, _, position = _read_header(frame, 0)
+    return _blocks(frame, flags, position) if flags & _INDEPENDENT else None
+
+
+def _blocks(frame: memoryview, flags: int, position: int) -> Iterator[tuple[memoryview, bool, int]]:
+    size_max = _BLOCK_SIZES[frame[5] >> 4]
+    while size := _read_size(frame, position):
+        length = size & ~_STORED
+        block = frame[position + 4 : position + 4 + length]
+        yield block, size & _STORED != 0, min(size_max, _EXPANSION_MAX * length)
+        position += 4 + length + (4 if flags & 0x10 else 0)
 
 
 def repair_header(data: Buffer) -> bytes:

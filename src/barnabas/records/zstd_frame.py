@@ -37,6 +37,18 @@ def walk(data: memoryview) -> list[tuple[int, int, int]]:
     return frames
 
 
+def window_size(data: memoryview, start: int) -> int:
+    """Return how many bytes a decoder of the frame at a position must keep, as its header says."""
+    descriptor = data[start + 4]
+    if not descriptor & 0x20:
+        base = 1 << 10 + (data[start + 5] >> 3)
+        return base + (base >> 3) * (data[start + 5] & 7)
+    size_at = start + 5 + (0, 1, 2, 4)[descriptor & 3]
+    length = (1, 2, 4, 8)[descriptor >> 6]
+    size = int.from_bytes(data[size_at : size_at + length], "little")
+    return size + 256 if length == 2 else size
+
+
 def _walk_frame(data: memoryview, start: int) -> tuple[int, int]:
     """Return the end of the frame and the most that its blocks can unpack to.
 

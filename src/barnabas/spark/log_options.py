@@ -16,6 +16,7 @@ from fnmatch import fnmatchcase
 from barnabas.config.option import suggest
 from barnabas.model.errors import ConfigError
 from barnabas.model.ids import TopicPartition
+from barnabas.records.bounds import READING, RECORD_MAX, RECORD_OPTION, Bounds
 from barnabas.spark.cores import cores
 from barnabas.spark.places import parse_partitions
 
@@ -33,6 +34,7 @@ NAMES = (
     "onCorrupt",
     "minPartitions",
     "maxBytesPerTask",
+    RECORD_OPTION,
 )
 _SPARKS_OWN = frozenset({"path", "paths"})
 
@@ -74,6 +76,7 @@ class LogOptions:
     columns: LogColumns = LogColumns()
     tasks_min: int = 1
     bytes_per_task: int = BYTES_PER_TASK
+    bounds: Bounds = READING
 
     def covers(self, place: TopicPartition) -> bool:
         """Tell whether a partition is read."""
@@ -118,6 +121,7 @@ def parse_log(options: Mapping[str, str]) -> LogOptions:
         columns=parse_log_columns(options),
         tasks_min=_count(given, "minPartitions", cores()),
         bytes_per_task=_count(given, "maxBytesPerTask", BYTES_PER_TASK),
+        bounds=Bounds(_count(given, RECORD_OPTION, RECORD_MAX)),
     )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from barnabas.consumer.old_formats import to_batches
@@ -22,7 +23,7 @@ from barnabas.kernels import (
     RecordCursor,
 )
 from barnabas.model.errors import BarnabasError, CorruptRecordError
-from barnabas.records.compression import Codec, decompress
+from barnabas.records.chunks import unpack_chunks
 from barnabas.records.control import read_marker
 from barnabas.spark.log_files import Piece, segments_in
 from barnabas.spark.log_options import OFFSET_MAX, LogOptions, OnCorrupt
@@ -168,7 +169,8 @@ class PieceReader:
 
     def _cursor(self, buffer: Buffer) -> RecordCursor:
         piece = self._piece
-        return RecordCursor(buffer, *piece.place, piece.start, unpack=_unpack, check_crcs=False)
+        unpack = partial(unpack_chunks, bounds=self._options.bounds)
+        return RecordCursor(buffer, *piece.place, piece.start, unpack=unpack, check_crcs=False)
 
     def _fill(self, cursor: RecordCursor, run: Sequence[Entry]) -> Iterator[pa.RecordBatch]:
         """Move the cursor's records to the store, and say which batches they are of."""
@@ -190,6 +192,8 @@ class PieceReader:
                     rows.came_from(self._origin(entry), part)
                 taken -= part
                 owed -= part
+            if cursor.unpacking:  # what was filled in may be one large record
+                rows.stored_bytes += STORED_BYTES_MAX // 2
         rows.stored_bytes += sum(map(_weight, run))
 
     def _origin(self, entry: Entry) -> Origin:
@@ -203,7 +207,7 @@ class PieceReader:
         rows, piece = self._rows, self._piece
         data = memoryview(entry.buffer)[entry.at : entry.at + entry.size]
         try:
-            converted = to_batches(data)
+            converted = to_batches(data, self._options.bounds.record)
         except CorruptRecordError as failure:
             self._corrupt(entry.position, entry.size, str(failure))
             return
@@ -304,7 +308,3 @@ def _follows(run: list[Entry], entry: Entry) -> bool:
         return False  # a cursor passes over offsets that it is past
     packed = entry.at - run[0].at
     return not entry.fields[5] & CODEC_MASK or packed < PACKED_RUN_BYTES
-
-
-def _unpack(codec: int, data: memoryview) -> Any:
-    return decompress(Codec.of(codec), data)

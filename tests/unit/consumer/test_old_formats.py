@@ -9,7 +9,7 @@ from barnabas.records.legacy import encode_message
 
 
 def read(data: bytes, position: int = 0) -> list[tuple[int, int, bytes | None, bytes | None]]:
-    cursor = RecordCursor(to_batches(data), "t", 0, position, unpack=lambda codec, packed: packed)
+    cursor = RecordCursor(to_batches(data), "t", 0, position, unpack=lambda *packed: packed[1])
     return [(r.offset, r.timestamp, r.key, r.value) for r in cursor.take(100)]
 
 

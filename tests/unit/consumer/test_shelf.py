@@ -48,7 +48,7 @@ class Desk:
         data = bytes(build_batch(rows, base_offset=offset, leader_epoch=3))
         data = data[: len(data) - cut]
         state, flow = self.state(partition), self.flows[partition]
-        cursor = RecordCursor(data, *partition, offset, unpack=lambda codec, packed: packed)
+        cursor = RecordCursor(data, *partition, offset, unpack=lambda codec, packed, count: packed)
         flow.arrived += len(data)
         self.shelf.deliver(Chunk(flow, state, state.version, cursor, len(data)))
 

@@ -18,7 +18,7 @@ from barnabas.model.errors import CorruptRecordError
 T0 = 1_700_000_000_000
 
 
-def unpack(codec: int, data: memoryview) -> bytes:
+def unpack(codec: int, data: memoryview, count: int) -> bytes:
     assert codec == 1
     return zlib.decompress(data)
 
@@ -331,9 +331,9 @@ def test_decompressing_in_advance(kernels: Kernels) -> None:
     """What is prepared is not unpacked again; damage waits for the reader."""
     calls = []
 
-    def counting(codec: int, data: memoryview) -> bytes:
+    def counting(codec: int, data: memoryview, count: int) -> bytes:
         calls.append(codec)
-        return unpack(codec, data)
+        return unpack(codec, data, count)
 
     data = b"".join(build(kernels, [(b"a" * 100,)], n, packed=True) for n in range(4))
     read = kernels.RecordCursor(data, "t", 0, 0, unpack=counting)

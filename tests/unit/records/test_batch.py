@@ -19,6 +19,7 @@ from barnabas.records.batch import (
     read_headers,
     unpack,
 )
+from barnabas.records.bounds import Bounds
 from barnabas.records.builder import build_batch
 from barnabas.records.compression import Codec
 from barnabas.records.control import ControlType, build_control_batch
@@ -149,7 +150,7 @@ def test_damage_is_corrupt_and_nothing_else(codec: Codec, data: st.DataObject) -
         batch[data.draw(st.integers(17, len(batch) - 1))] = data.draw(st.integers(0, 255))
     stamp_timestamp(batch, 0, False, T0)
     for read in (
-        lambda: list(iterate(batch, check_crc=False, control=True, limit=100_000)),
+        lambda: list(iterate(batch, check_crc=False, control=True, bounds=Bounds(batch=100_000))),
         lambda: inspect(batch, limit=100_000),
         lambda: list(iterate(batch[: data.draw(st.integers(0, len(batch)))])),
     ):

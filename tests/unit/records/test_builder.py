@@ -7,6 +7,7 @@ import pytest
 from barnabas.kernels import TRANSACTIONAL_BIT, BatchBuilder, Record
 from barnabas.model.errors import CorruptRecordError, InvalidValueError
 from barnabas.records.batch import inspect, iterate, read_header
+from barnabas.records.bounds import Bounds
 from barnabas.records.builder import build_batch, finish, recompress
 from barnabas.records.compression import Codec
 
@@ -72,5 +73,5 @@ def test_packing_anew_keeps_append_time() -> None:
 
 def test_packing_anew_is_bounded() -> None:
     batch = build_batch([(T0, None, bytes(100_000))], "gzip")
-    with pytest.raises(CorruptRecordError, match="limit of 1000 bytes"):
-        recompress(batch, read_header(batch), "lz4", limit=1000)
+    with pytest.raises(CorruptRecordError, match="more than 1000 bytes"):
+        recompress(batch, read_header(batch), "lz4", bounds=Bounds(batch=1000))

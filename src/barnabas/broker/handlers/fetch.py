@@ -390,7 +390,8 @@ class _Fetch(DelayedOperation):
             # Before v3 every partition was bounded for itself: there each gives at least a batch.
             at_least_one = at_least_one or version < FIRST_BOUNDED_VERSION
             magic = 0 if version < FIRST_TIMED_VERSION else 1
-            result.records = read_converted(log, offset, end, limit, magic, at_least_one)
+            converted = read_converted(log, offset, end, limit, magic, at_least_one)
+            result.records = cast(bytes, converted)
             return
         piece = log.read(offset, limit, max_offset=end, at_least_one=at_least_one)
         # The codec takes whatever has a length; the connection sends it from its file.

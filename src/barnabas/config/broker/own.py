@@ -15,6 +15,23 @@ class OwnOptions(Section):
         at_least=0,
         doc="Fetch answers with at least this many bytes of records are sent without copying.",
     )
+    barnabas_unpacked_batch_max_bytes: int = option(
+        "barnabas.unpacked.batch.max.bytes",
+        "long",
+        default=268_435_456,
+        at_least=1,
+        dynamic="cluster",
+        doc="The most bytes to which a compressed batch may unpack to be accepted.",
+    )
+    barnabas_unpacked_record_max_bytes: int = option(
+        "barnabas.unpacked.record.max.bytes",
+        "int",
+        default=16_777_216,
+        at_least=1,
+        dynamic="cluster",
+        doc="The most memory that unpacking takes: the largest record of a compressed batch, "
+        "unless message.max.bytes or four times the size of the batch is more.",
+    )
     barnabas_zookeeper_credentials: Password | None = option(
         "barnabas.zookeeper.credentials",
         "password",

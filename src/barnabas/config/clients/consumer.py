@@ -219,6 +219,14 @@ class ConsumerOptions(CommonOptions):
         default=True,
         doc="Whether the checksum of every batch is checked.",
     )
+    barnabas_unpacked_record_max_bytes: int = option(
+        "barnabas.unpacked.record.max.bytes",
+        "int",
+        default=16_777_216,
+        at_least=1,
+        doc="Largest record that is unpacked from a compressed batch, unless four times the size "
+        "of the batch is more.",
+    )
     allow_auto_create_topics: bool = option(
         "allow.auto.create.topics",
         "boolean",

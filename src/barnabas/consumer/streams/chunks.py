@@ -13,8 +13,10 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from barnabas.client.errors import ConsumerTimeout
+from barnabas.errors import RecordTooLargeError
 from barnabas.model.ids import TopicPartition
 from barnabas.records.batch import Record, iterate, read_headers
+from barnabas.records.compression import TooLargeError
 
 
 class PartitionFeed:
@@ -55,13 +57,18 @@ class Chunk(NamedTuple):
     def unread(self) -> Iterator[Record]:
         """Yield the records that were not consumed yet, until the partition is released."""
         feed = self.feed
-        for record in iterate(self.data):
-            if feed.released:
-                return
-            # A batch is fetched whole, also when its first records were consumed before.
-            if record.offset >= feed.consumed:
-                feed.consumed = record.offset + 1
-                yield record
+        try:
+            for record in iterate(self.data):
+                if feed.released:
+                    return
+                # A batch is fetched whole, also when its first records were consumed before.
+                if record.offset >= feed.consumed:
+                    feed.consumed = record.offset + 1
+                    yield record
+        except TooLargeError as failure:
+            raise RecordTooLargeError(
+                f"{feed.partition}, offset {feed.consumed}: {failure}"
+            ) from failure
 
 
 class ChunkQueue:

@@ -20,7 +20,9 @@ def validate_records(
     timestamp_min: int = ...,
     timestamp_max: int = ...,
     require_key: bool = False,
+    first: int = 0,
 ) -> tuple[int, int, Faults]: ...
+def split_records(buffer: Buffer, start: int, end: int, count: int) -> tuple[int, int, int]: ...
 def assign_offsets(
     buffer: MutableBuffer, position: int, base_offset: int, leader_epoch: int
 ) -> None: ...

@@ -31,6 +31,7 @@ from barnabas.kernels.contract import (
 from barnabas.kernels.cython.crc32c cimport checksum
 from barnabas.kernels.cython.layout cimport (
     FAULT_COUNT,
+    FAULT_CUT,
     FAULT_KEY,
     FAULT_LEFTOVER,
     FAULT_OFFSET,
@@ -41,6 +42,7 @@ from barnabas.kernels.cython.layout cimport (
     load32,
     load64,
     read_layout,
+    read_varint,
     store16,
     store32,
     store64,
@@ -60,6 +62,7 @@ cdef struct Walk:
     # A walk over records, which stops at each fault and can go on behind it.
     const uint8_t* cursor
     const uint8_t* end
+    int64_t first
     int64_t index
     int64_t count
     int64_t base_timestamp
@@ -75,7 +78,7 @@ cdef int advance(Walk* walk, bint* readable) noexcept nogil:
     cdef Layout record
     cdef int fault
     cdef int64_t timestamp
-    while walk.index < walk.count:
+    while walk.index - walk.first < walk.count:
         fault = read_layout(walk.cursor, walk.end, &record)
         if fault:
             readable[0] = False
@@ -105,9 +108,9 @@ cdef tuple walk_records(Walk* walk):
     cdef bint readable = True
     walk.max_timestamp = -1
     walk.offset_of_max = -1
-    walk.index = 0
+    walk.index = walk.first
     if walk.count < 0:
-        return -1, -1, ((0, Fault(FAULT_COUNT)),)
+        return -1, -1, ((walk.first, Fault(FAULT_COUNT)),)
     while True:
         if walk.end - walk.cursor >= RELEASE_FROM:
             with nogil:
@@ -268,6 +271,7 @@ def inspect_batch(
         walk.timestamp_min = timestamp_min
         walk.timestamp_max = timestamp_max
         walk.require_key = require_key
+        walk.first = 0
         walked = walk_records(&walk)
         return fields, walked[0], walked[1], walked[2]
     finally:
@@ -283,12 +287,14 @@ def validate_records(
     int64_t timestamp_min=INT64_MIN,
     int64_t timestamp_max=INT64_MAX,
     bint require_key=False,
+    int64_t first=0,
 ):
     """Walk over uncompressed records and return (max timestamp, its first offset delta, faults).
 
     A record that cannot be read ends the walk; other faults are gathered, one for each record.
     A wrong offset delta is named only where nothing else is wrong, because it can be mended.
-    Timestamp -1 (none) is always inside the bounds.
+    Timestamp -1 (none) is always inside the bounds. `first` is the index of the first record,
+    where those before it were walked over already.
     """
     cdef Py_buffer view
     cdef Walk walk
@@ -302,7 +308,45 @@ def validate_records(
         walk.timestamp_min = timestamp_min
         walk.timestamp_max = timestamp_max
         walk.require_key = require_key
+        walk.first = first
         return walk_records(&walk)
+    finally:
+        PyBuffer_Release(&view)
+
+
+def split_records(buffer, Py_ssize_t start, Py_ssize_t end, int64_t count):
+    """Find the whole records at the start of some uncompressed ones, by their lengths alone.
+
+    Returns how many there are (at most `count`), where they end, and how many bytes the next one
+    takes: 0 where that cannot be seen yet or `count` is reached, -1 where its length is impossible.
+    """
+    cdef Py_buffer view
+    cdef const uint8_t* zero
+    cdef const uint8_t* last
+    cdef const uint8_t* p
+    cdef const uint8_t* body
+    cdef int64_t found = 0, wanted = 0
+    cdef int32_t length = 0
+    cdef int fault
+    PyObject_GetBuffer(buffer, &view, PyBUF_SIMPLE)
+    try:
+        require_range(start, &end, view.len)
+        zero = <const uint8_t*>view.buf
+        p = zero + start
+        last = zero + end
+        with nogil:
+            while found < count:
+                body = p
+                fault = read_varint(&body, last, &length, FAULT_CUT)
+                if fault or length < 0:
+                    wanted = 0 if fault == FAULT_CUT else -1
+                    break
+                if length > last - body:
+                    wanted = body - p + length
+                    break
+                p = body + length
+                found += 1
+        return found, p - zero, wanted
     finally:
         PyBuffer_Release(&view)
 

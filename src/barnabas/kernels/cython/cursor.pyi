@@ -1,4 +1,4 @@
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from barnabas.kernels.contract import Buffer
@@ -15,7 +15,7 @@ class RecordCursor:
         partition: int,
         position: int,
         *,
-        unpack: Callable[[int, memoryview], Buffer],
+        unpack: Callable[[int, memoryview, int], Buffer | Iterator[tuple[Buffer, int]]],
         check_crcs: bool = True,
         aborted: Iterable[tuple[int, int]] | None = None,
         key_deserializer: Any = None,
@@ -29,6 +29,8 @@ class RecordCursor:
     def progressed(self) -> bool: ...
     @property
     def exhausted(self) -> bool: ...
+    @property
+    def unpacking(self) -> bool: ...
     @property
     def bytes_left(self) -> int: ...
     def survey(self) -> tuple[int, int]: ...

@@ -1,6 +1,11 @@
 """The records of a fetched partition; see the twin in `kernels/python/cursor.py`."""
 
-from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.buffer cimport (
+    PyBUF_SIMPLE,
+    PyBuffer_Release,
+    PyObject_CheckBuffer,
+    PyObject_GetBuffer,
+)
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
@@ -100,7 +105,10 @@ cdef class RecordCursor:
     cdef set aborting
     cdef dict unpacked  # what `prepare` has decompressed, by the place of its batch
 
-    # The batch that is open.
+    # The batch that is open: all of it, or the chunk up to `stop` of a large one.
+    cdef object chunks
+    cdef object failure
+    cdef int64_t stop
     cdef Py_buffer batch_view
     cdef bint batch_held
     cdef const uint8_t* cursor
@@ -162,7 +170,11 @@ cdef class RecordCursor:
             PyBuffer_Release(&self.view)
 
     cdef void close_batch(self) noexcept:
-        self.index = self.count = 0
+        self.index = self.count = self.stop = 0
+        self.chunks = None
+        self.drop_records()
+
+    cdef void drop_records(self) noexcept:
         if self.batch_held:
             self.batch_held = False
             PyBuffer_Release(&self.batch_view)
@@ -171,6 +183,11 @@ cdef class RecordCursor:
     def exhausted(self):
         """Whether nothing is left."""
         return self.index >= self.count and not self.held
+
+    @property
+    def unpacking(self):
+        """Whether it is inside a large batch, of which one chunk is held at a time."""
+        return self.chunks is not None
 
     @property
     def bytes_left(self):
@@ -205,8 +222,10 @@ cdef class RecordCursor:
                 if self.check_crcs and checksum(p + 21, size - 21, 0) != load32(p + 17):
                     return  # reading the batch tells of it
                 packed = self.slice(p + HEADER_BYTES, p + size)
-                records = self.unpack(attributes & CODEC_BITS, packed)
+                records = self.unpack(attributes & CODEC_BITS, packed, <int32_t>load32(p + 57))
                 self.unpacked[p - <const uint8_t*>self.view.buf] = records
+                if not PyObject_CheckBuffer(records):
+                    return  # it is large, and unpacked as it is read
                 total += len(records)
             p += size
 
@@ -301,13 +320,16 @@ cdef class RecordCursor:
             records = self.unpacked.pop(place, None)
             if records is None:
                 records = self.unpack(
-                    attributes & CODEC_BITS, self.slice(p + HEADER_BYTES, p + size)
+                    attributes & CODEC_BITS, self.slice(p + HEADER_BYTES, p + size), count
                 )
-            PyObject_GetBuffer(records, &self.batch_view, PyBUF_SIMPLE)
-            self.batch_held = True
-            self.cursor = <const uint8_t*>self.batch_view.buf
-            self.end = self.cursor + self.batch_view.len
+            if PyObject_CheckBuffer(records):
+                self.stop = count
+                self.hold(records)
+            else:
+                self.stop = 0
+                self.chunks = records
         else:
+            self.stop = count
             self.cursor = p + HEADER_BYTES
             self.end = p + size
         self.next_batch = p + size
@@ -322,6 +344,27 @@ cdef class RecordCursor:
         self.attributes = attributes
         return 0
 
+    cdef int hold(self, records) except -1:
+        self.drop_records()
+        PyObject_GetBuffer(records, &self.batch_view, PyBUF_SIMPLE)
+        self.batch_held = True
+        self.cursor = <const uint8_t*>self.batch_view.buf
+        self.end = self.cursor + self.batch_view.len
+        return 0
+
+    cdef int go_on(self) except -1:
+        """Take the next chunk of a large batch; a failure stays, for whoever asks again."""
+        if self.failure is not None:
+            raise self.failure
+        try:
+            records, count = next(self.chunks, (b"", 1))  # one that is not there is cut
+        except Exception as failure:
+            self.failure = failure
+            raise
+        self.hold(records)
+        self.stop += count
+        return 0
+
     cdef void leave(self) noexcept:
         """Be done with the batch; its last offsets may have no record any more."""
         self.position = self.last_offset + 1
@@ -333,13 +376,13 @@ cdef class RecordCursor:
     cdef inline int read(self, Layout* layout) noexcept nogil:
         """Read the next record; the last one counts only if nothing is left after it."""
         cdef int fault = read_layout(self.cursor, self.end, layout)
-        if not fault and self.index + 1 == self.count and layout.end != self.end:
+        if not fault and self.index + 1 == self.stop and layout.end != self.end:
             return FAULT_LEFTOVER
         return fault
 
     cdef object damage(self, int fault):
         """Return what to raise where a record cannot be read."""
-        return corrupt_record(self.count if fault == FAULT_LEFTOVER else self.index, fault)
+        return corrupt_record(self.stop if fault == FAULT_LEFTOVER else self.index, fault)
 
     cdef inline int64_t offset_at(self, Layout* layout) noexcept nogil:
         return <int64_t>(<uint64_t>self.base_offset + <uint64_t><int64_t>layout.offset_delta)
@@ -401,6 +444,10 @@ cdef class RecordCursor:
             while count > 0:
                 if self.index >= self.count and not self.open_batch():
                     break
+                if self.index >= self.stop:
+                    if records:
+                        break  # the next chunk may be large: it comes with the next call
+                    self.go_on()
                 fault = self.read(&layout)
                 if fault:
                     raise self.damage(fault)
@@ -430,6 +477,10 @@ cdef class RecordCursor:
             while taken < count:
                 if self.index >= self.count and not self.open_batch():
                     break
+                if self.index >= self.stop:
+                    if taken:
+                        break
+                    self.go_on()
                 before = store.count
                 topic = store.topic_index(self.topic)
                 if self.end - self.cursor >= RELEASE_FROM:
@@ -458,7 +509,7 @@ cdef class RecordCursor:
         cdef Layout layout
         cdef int64_t offset
         cdef int fault
-        while count > 0 and self.index < self.count:
+        while count > 0 and self.index < self.stop:
             fault = self.read(&layout)
             if fault:
                 return fault

@@ -38,6 +38,8 @@ from barnabas.kernels.contract import (
 )
 from barnabas.kernels.python.crc32c import crc32c
 from barnabas.kernels.python.layout import RecordFault, read_layout, wrap64
+from barnabas.kernels.python.varint import decode_varint
+from barnabas.model.errors import CorruptRecordError
 
 _HEADER = struct.Struct(">qiibIhiqqqhii")
 _CRC_AT, _ATTRIBUTES_AT = 17, 21
@@ -124,20 +126,22 @@ def validate_records(
     timestamp_min: int = TIMESTAMP_MIN,
     timestamp_max: int = TIMESTAMP_MAX,
     require_key: bool = False,
+    first: int = 0,
 ) -> tuple[int, int, Faults]:
     """Walk over uncompressed records and return (max timestamp, its first offset delta, faults).
 
     A record that cannot be read ends the walk; other faults are gathered, one for each record.
     A wrong offset delta is named only where nothing else is wrong, because it can be mended.
-    Timestamp -1 (none) is always inside the bounds.
+    Timestamp -1 (none) is always inside the bounds. `first` is the index of the first record,
+    where those before it were walked over already.
     """
     end = _end(buffer, start, end)
     faults: list[tuple[int, Fault]] = []
     greatest, offset_of_greatest = NO_TIMESTAMP, -1
     if count < 0:
-        return greatest, offset_of_greatest, ((0, Fault.COUNT),)
+        return greatest, offset_of_greatest, ((first, Fault.COUNT),)
     position = start
-    for index in range(count):
+    for index in range(first, first + count):
         try:
             record = read_layout(buffer, position, end)
         except RecordFault as failure:
@@ -154,8 +158,29 @@ def validate_records(
         elif record.offset_delta != index:
             faults.append((index, Fault.OFFSET))
     if position != end:
-        faults.append((count, Fault.LEFTOVER))
+        faults.append((first + count, Fault.LEFTOVER))
     return greatest, offset_of_greatest, tuple(faults)
+
+
+def split_records(buffer: Buffer, start: int, end: int, count: int) -> tuple[int, int, int]:
+    """Find the whole records at the start of some uncompressed ones, by their lengths alone.
+
+    Returns how many there are (at most `count`), where they end, and how many bytes the next one
+    takes: 0 where that cannot be seen yet or `count` is reached, -1 where its length is impossible.
+    """
+    end = _end(buffer, start, end)
+    found, position = 0, start
+    while found < count:
+        try:
+            length, body = decode_varint(memoryview(buffer)[: min(end, position + 5)], position)
+        except CorruptRecordError:
+            return found, position, 0 if end - position < 5 else -1
+        if length < 0:
+            return found, position, -1
+        if length > end - body:
+            return found, position, body - position + length
+        found, position = found + 1, body + length
+    return found, position, 0
 
 
 def assign_offsets(

@@ -9,7 +9,7 @@ good: so does the last record of a batch that has more bytes than its records ne
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from barnabas.kernels.contract import (
@@ -42,9 +42,10 @@ class RecordCursor:
 
     `position` is the offset after what was taken, `leader_epoch` the epoch of the batch before it.
     `progressed` tells whether there was at least one whole batch. `aborted` lists (first offset,
-    producer id) of aborted transactions for readers of committed records. `unpack(codec, bytes)`
-    decompresses. A deserializer is a function of bytes, or an object whose `deserialize` gets
-    topic, headers and bytes. The buffer must stay unchanged.
+    producer id) of aborted transactions for readers of committed records. `unpack(codec, bytes,
+    count)` decompresses so many records: to a buffer, or to an iterator of buffers with whole
+    records and their number, of which one is held at a time. A deserializer is a function of bytes,
+    or an object whose `deserialize` gets topic, headers and bytes. The buffer must stay unchanged.
     """
 
     def __init__(
@@ -54,7 +55,7 @@ class RecordCursor:
         partition: int,
         position: int,
         *,
-        unpack: Callable[[int, memoryview], Buffer],
+        unpack: Callable[[int, memoryview, int], Buffer | Iterator[tuple[Buffer, int]]],
         check_crcs: bool = True,
         aborted: Iterable[tuple[int, int]] | None = None,
         key_deserializer: Any = None,
@@ -73,16 +74,24 @@ class RecordCursor:
         self._value_deserializer = _function(value_deserializer)
         self._aborted = sorted(aborted or (), reverse=True)
         self._aborting: set[int] = set()
-        self._unpacked: dict[int, Buffer] = {}
+        self._unpacked: dict[int, Any] = {}
         self._batch: HeaderFields | None = None
         self._records = memoryview(b"")
+        self._chunks: Iterator[tuple[Buffer, int]] | None = None
+        self._failure: Exception | None = None
         self._place = 0
         self._index = 0
+        self._stop = 0  # the index after the records that are there
 
     @property
     def exhausted(self) -> bool:
         """Whether nothing is left."""
         return self._batch is None and len(self._buffer) - self._next < HEADER_SIZE
+
+    @property
+    def unpacking(self) -> bool:
+        """Whether it is inside a large batch, of which one chunk is held at a time."""
+        return self._chunks is not None
 
     @property
     def bytes_left(self) -> int:
@@ -115,9 +124,11 @@ class RecordCursor:
                 if self._check_crcs and self._crc(place, size) != header[4]:
                     return  # reading the batch tells of it
                 packed = self._buffer[place + HEADER_SIZE : place + size]
-                records = self._unpack(attributes & CODEC_MASK, packed)
+                records = self._unpack(attributes & CODEC_MASK, packed, header[12])
                 self._unpacked[place] = records
-                total += len(records)
+                if not _is_buffer(records):
+                    return  # it is large, and unpacked as it is read
+                total += len(records)  # type: ignore[arg-type]
             place += size
 
     def take(self, count: int, /) -> list[ConsumerRecord]:
@@ -125,6 +136,8 @@ class RecordCursor:
         records: list[ConsumerRecord] = []
         try:
             while count > len(records) and (self._batch is not None or self._open()):
+                if records and self._chunks is not None and self._index == self._stop:
+                    break  # the next chunk may be large: it comes with the next call
                 record = self._read()
                 if record is not None:
                     records.append(record)
@@ -198,9 +211,13 @@ class RecordCursor:
         if header[5] & CODEC_MASK:
             records = self._unpacked.pop(place, None)
             if records is None:
-                records = self._unpack(header[5] & CODEC_MASK, packed)
-            packed = memoryview(records)
+                records = self._unpack(header[5] & CODEC_MASK, packed, header[12])
+            if _is_buffer(records):
+                packed = memoryview(records)
+            else:
+                self._chunks, packed = records, memoryview(b"")
         self._batch, self._records, self._place, self._index = header, packed, 0, 0
+        self._stop = header[12] if self._chunks is None else 0
         self._next = place + header[1]
         self.progressed = True
 
@@ -208,12 +225,14 @@ class RecordCursor:
         """Return the next record of the open batch, or None if it is below the position."""
         header = self._batch
         assert header is not None
+        if self._index == self._stop:
+            self._go_on()
         try:
             layout = read_layout(self._records, self._place, len(self._records))
         except RecordFault as failure:
             raise corrupt_record(self._index, failure.fault) from None
-        if self._index + 1 == header[12] and layout.end != len(self._records):
-            raise corrupt_record(header[12], Fault.LEFTOVER)
+        if self._index + 1 == self._stop and layout.end != len(self._records):
+            raise corrupt_record(self._stop, Fault.LEFTOVER)
         record = None
         if wrap64(header[0] + layout.offset_delta) >= self.position:
             record = self._make(header, layout)
@@ -222,10 +241,23 @@ class RecordCursor:
         self._place = layout.end
         self._index += 1
         if self._index == header[12]:
-            self._batch = None
+            self._batch = self._chunks = None
             self.position = header[0] + header[6] + 1
             self.leader_epoch = header[2]
         return record
+
+    def _go_on(self) -> None:
+        """Take the next chunk of a large batch; a failure stays, for whoever asks again."""
+        if self._failure is not None:
+            raise self._failure
+        assert self._chunks is not None
+        try:
+            records, count = next(self._chunks, (b"", 1))  # one that is not there is cut
+        except Exception as failure:
+            self._failure = failure
+            raise
+        self._records, self._place = memoryview(records), 0
+        self._stop += count
 
     def _make(self, header: HeaderFields, layout: Layout) -> ConsumerRecord:
         stamped = bool(header[5] & APPEND_TIME_BIT)
@@ -258,6 +290,10 @@ class RecordCursor:
             if headers
             else -1,
         )
+
+
+def _is_buffer(records: object) -> bool:
+    return isinstance(records, (bytes, bytearray, memoryview))
 
 
 def _function(deserializer: Any) -> Callable[[str, list[Any], Any], Any] | None:
