@@ -15,6 +15,7 @@ from barnabas.records.compression import Codec, TooLargeError, decompress
 from barnabas.records.unpacking import unpack_pieces
 
 CHUNK_BYTES = 1 << 20
+_WINDOW_BYTES = 8 << 20  # what every decoder of zstd should offer (RFC 8878), whatever the bound
 
 Chunk = tuple[Buffer, int]
 """Whole records and their number."""
@@ -45,7 +46,7 @@ def unpack_chunks(
         return decompress(codec, data, min(CHUNK_BYTES, bounds.batch))
     except TooLargeError:
         held_max = bounds.held_max(len(data))
-        pieces = unpack_pieces(codec, data, held_max)
+        pieces = unpack_pieces(codec, data, max(held_max, _WINDOW_BYTES))
         return _chunks(_bounded(pieces, bounds.batch), count, held_max)
 
 

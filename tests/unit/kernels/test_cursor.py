@@ -448,3 +448,67 @@ def test_columns_are_not_overwritten_while_somebody_looks(kernels: Kernels) -> N
         kept.append(store.finish())
     assert [bytes(columns.values[2]) for columns in kept] == [b"%d" % n * 3 for n in range(8)]
     assert store.count == 0
+
+
+def chunked(kernels: Kernels, sizes: list[int]) -> tuple[bytes, Any]:
+    """Return a packed batch of ten records, and what unpacks it in chunks of so many."""
+    data = build(kernels, [(b"%d" % n,) for n in range(10)], 100, packed=True)
+    lengths = [len(each) for each in (b"%d" % n for n in range(10))]
+    assert sum(sizes) == len(lengths)
+
+    def unpack_some(codec: int, packed: memoryview, count: int) -> Any:
+        assert count == 10
+        records = unpack(codec, packed, count)
+        size = len(records) // 10  # all are of one size
+        position = 0
+        for number in sizes:
+            yield records[position : position + number * size], number
+            position += number * size
+
+    return data, unpack_some
+
+
+def test_chunks_of_a_large_batch(kernels: Kernels) -> None:
+    """A call ends where the next chunk would have to be unpacked; nothing is lost between."""
+    data, unpack_some = chunked(kernels, [3, 1, 6])
+    more = data + build(kernels, [(b"x",)], 110)
+    read = kernels.RecordCursor(more, "t", 0, 0, unpack=unpack_some)
+    read.prepare(1 << 20)
+    assert not read.unpacking
+    assert offsets(read.take(2)) == [100, 101]
+    assert read.unpacking
+    assert offsets(read.take(50)) == [102]
+    assert read.position == 103
+    assert offsets(read.take(50)) == [103]
+    assert offsets(read.take(50)) == [104, 105, 106, 107, 108, 109, 110]
+    assert not read.unpacking
+    assert read.exhausted
+
+
+def test_chunks_of_a_large_batch_in_columns(kernels: Kernels) -> None:
+    data, unpack_some = chunked(kernels, [3, 1, 6])
+    read = kernels.RecordCursor(data, "t", 0, 102, unpack=unpack_some)
+    store = kernels.ColumnStore()
+    assert [read.fill(store, 50) for _ in range(4)] == [1, 1, 6, 0]
+    assert store.finish().count == 8
+    assert read.position == 110
+
+
+def test_chunks_that_end_early_or_fail(kernels: Kernels) -> None:
+    """What was unpacked is given; then it is said what is wrong, every time."""
+
+    def failing(codec: int, packed: memoryview, count: int) -> Any:
+        yield unpack(codec, packed, count)[: len(unpack(codec, packed, count)) // 10], 1
+        raise CorruptRecordError("bad luck")
+
+    def short(codec: int, packed: memoryview, count: int) -> Any:
+        yield unpack(codec, packed, count)[: len(unpack(codec, packed, count)) // 10], 1
+
+    data, _ = chunked(kernels, [10])
+    for unpack_some, text in ((failing, "bad luck"), (short, "record 1 of the batch")):
+        read = kernels.RecordCursor(data, "t", 0, 0, unpack=unpack_some)
+        assert offsets(read.take(50)) == [100]
+        for _ in range(2):
+            with pytest.raises(CorruptRecordError, match=text):
+                read.take(50)
+        assert read.position == 101

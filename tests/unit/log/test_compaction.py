@@ -9,8 +9,10 @@ from random import Random
 from typing import Any
 
 import pytest
+from tests import bombs
 
 from barnabas.config.topic import TopicOptions
+from barnabas.kernels import assign_offsets
 from barnabas.log import rewriting
 from barnabas.log.cleaner import examine
 from barnabas.log.compaction import Aborted, Compacted, Means, compact, group_segments, run
@@ -20,6 +22,7 @@ from barnabas.model.errors import ConfigError, CorruptRecordError, StorageError
 from barnabas.model.ids import TopicPartition
 from barnabas.records.batch import BatchHeader, iterate, read_batch, read_headers
 from barnabas.records.builder import build_batch
+from barnabas.records.compression import Codec, TooLargeError
 from barnabas.records.control import ControlType, build_control_batch
 from barnabas.simulation.disk import SimulatedDisk
 
@@ -826,3 +829,49 @@ def test_a_failing_disk_fails_the_compaction_and_not_the_log(number: int) -> Non
     disk.crash()
     host.open()
     check_after_crash(host, newest, end + 1)
+
+
+@pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
+def test_a_batch_that_unpacks_to_much_is_compacted_in_pieces(codec: str) -> None:
+    """The same stays as of a small one: newest records, and tombstones with their horizon."""
+    host = Host(
+        SimulatedDisk(Random(1), lambda: NOW),
+        make_options(segment_bytes=1 << 20, delete_retention_ms=1000),
+    )
+    rows: list[Any] = [(b"key-%d" % (n % 3000), bytes(1000)) for n in range(4000)]
+    rows[3500] = (b"key-500", None)
+    host.put(*rows, codec=codec)
+    host.put((b"key-7", b"newer"), codec=codec)
+    host.roll()
+    host.put((b"later", b"active"))
+    assert host.compact(Means(24 * 10_000, 0.9, 512)) is not None
+    piece = host.log.read(0, 1 << 24)
+    data = piece.read()
+    piece.release()
+    kept = {record.offset: record for record in iterate(data)}
+    assert set(kept) == set(range(1000, 4001)) - {3007}
+    assert kept[3500].value is None
+    assert kept[4000].value == b"newer"
+    assert kept[1000].value == bytes(1000)
+    assert {record.timestamp for record in kept.values()} == {NOW}
+    large = read_headers(data)[0]
+    assert large.count == 2999
+    assert large.max_timestamp == NOW
+    assert large.delete_horizon_ms == NOW + 1000
+    assert large.codec.name.lower() == codec
+
+
+def test_a_record_that_is_not_to_be_unpacked_ends_a_compaction_without_a_change() -> None:
+    """A key that cannot be seen must not bring back what was deleted."""
+    host = Host(SimulatedDisk(Random(1), lambda: NOW), make_options(segment_bytes=1 << 20))
+    host.put((b"k", b"older"))
+    bomb = bytearray(bombs.batch(Codec.GZIP, bombs.one_record(40 << 20), timestamp=NOW))
+    assign_offsets(bomb, 0, 1, 0)
+    host.log.append_as_follower(bytes(bomb), host.now_ms)
+    host.log.set_high_watermark(host.log.log_end_offset)
+    host.put((b"k", None))
+    host.roll()
+    before = host.log.segments[0].size_bytes
+    with pytest.raises(TooLargeError, match=r"barnabas\.unpacked\.record\.max\.bytes"):
+        host.compact()
+    assert host.log.segments[0].size_bytes == before

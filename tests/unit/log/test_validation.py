@@ -1,13 +1,15 @@
 """What a leader refuses and with which code, and what it changes in what it takes."""
 
 import pytest
+from tests import bombs
 
-from barnabas.kernels import crc32c
+from barnabas.kernels import crc32c, encode_varint
 from barnabas.log.validation import NEWEST_VERSION, InvalidRecords, Rules, validate
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.records.batch import Record, iterate, read_header
 from barnabas.records.builder import build_batch, recompress
+from barnabas.records.compression import Codec
 from barnabas.records.control import ControlType, build_control_batch
 from barnabas.records.legacy import encode_message
 
@@ -264,3 +266,85 @@ def test_read_only_bytes_are_copied_when_they_must_change(check, batch):
     records, _ = check(data, message_timestamp_type="LogAppendTime")
     assert records is not data
     assert data == bytes(batch(1))
+
+
+LARGE = {"max_message_bytes": 16_000_000, "barnabas_unpacked_record_max_bytes": 1 << 20}
+
+
+@pytest.mark.parametrize("settings", [{}, {"compression_type": "uncompressed"}])
+@pytest.mark.parametrize("codec", CODECS)
+def test_a_record_that_unpacks_to_too_much_is_too_large(check, codec, settings):
+    data = bombs.batch(Codec.of(codec), bombs.one_record(80 << 20))
+    with pytest.raises(
+        RequestError, match=r"record of 8388[0-9]+ bytes.*unpacked.record"
+    ) as caught:
+        check(bytearray(data), **LARGE, **settings)
+    assert caught.value.code is ErrorCode.MESSAGE_TOO_LARGE
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_many_records_are_taken_whatever_they_unpack_to(check, codec):
+    data = bytearray(bombs.batch(Codec.of(codec), bombs.many_records(40_000, 100), 40_000))
+    records, fields = check(data, **LARGE)
+    assert records is data
+    assert fields[12] == 40_000
+
+
+@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("target", CODECS)
+def test_many_records_are_packed_anew_in_pieces(check, codec, target):
+    data = bytearray(bombs.batch(Codec.of(codec), bombs.many_records(20_000, 100), 20_000))
+    records, fields = check(data, compression_type=target, **LARGE)
+    assert read_header(records).codec is Codec.of(target)
+    assert fields == read_header(records)
+    found = [(record.offset, record.value) for record in iterate(records)]
+    assert found == [(offset, bytes(100)) for offset in range(20_000)]
+
+
+def test_packing_anew_ends_at_the_first_byte_too_many(check):
+    data = bytearray(bombs.batch(Codec.ZSTD, bombs.many_records(40_000, 100), 40_000))
+    with pytest.raises(
+        RequestError, match=r"more than 1048588 bytes.*max\.message\.bytes"
+    ) as caught:
+        check(data, compression_type="uncompressed")
+    assert caught.value.code is ErrorCode.MESSAGE_TOO_LARGE
+
+
+def test_faults_of_later_chunks_have_the_index_in_the_batch(check):
+    data = bytearray(bombs.batch(Codec.ZSTD, _keyless(20_000, 15_000), 20_000))
+    with pytest.raises(InvalidRecords) as caught:
+        check(data, cleanup_policy="compact", **LARGE)
+    assert caught.value.record_errors[0][0] == 15_000
+    data = bytearray(bombs.batch(Codec.ZSTD, bombs.many_records(20_000, 100), 20_001))
+    with pytest.raises(InvalidRecords) as caught:
+        check(data, **LARGE)
+    assert [index for index, _ in caught.value.record_errors] == [20_000]
+
+
+def test_wrong_offset_deltas_of_a_large_batch_are_mended_within_the_bound(check):
+    data = bytearray(bombs.batch(Codec.ZSTD, bombs.many_records(20_000, 100, 7), 20_000))
+    records, _ = check(data, max_message_bytes=16_000_000)
+    assert [record.offset for record in iterate(records)] == list(range(20_000))
+    with pytest.raises(RequestError, match=r"needed whole.*offset deltas") as caught:
+        check(data, max_message_bytes=100_000, barnabas_unpacked_record_max_bytes=1 << 20)
+    assert caught.value.code is ErrorCode.MESSAGE_TOO_LARGE
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+@pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4"])
+def test_an_old_message_that_unpacks_to_too_much_is_too_large(check, codec, magic):
+    content = bombs.one_message(magic, 40 << 20)
+    data = bombs.wrapper(Codec.of(codec), content, magic)
+    with pytest.raises(RequestError, match=rf"message of magic {magic}.*unpacked.record") as caught:
+        check(data, version=magic + 1)
+    assert caught.value.code is ErrorCode.MESSAGE_TOO_LARGE
+    small = bombs.wrapper(Codec.of(codec), bombs.one_message(magic, 2 << 20), magic)
+    assert read_header(check(small, version=magic + 1)[0]).count == 1
+
+
+def _keyless(count, first):
+    """Yield records of which those from one on have no key."""
+    for index in range(count):
+        key = b"\x01" if index >= first else encode_varint(1) + b"k"
+        body = b"\0\0" + encode_varint(index) + key + encode_varint(90) + bytes(90) + b"\0"
+        yield encode_varint(len(body)) + body

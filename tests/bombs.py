@@ -67,6 +67,8 @@ def one_message(magic: int, value_size: int) -> Iterator[bytes]:
 
 def packed(codec: Codec, pieces: Iterable[bytes]) -> bytes:
     """Return the pieces as one compressed stream."""
+    if codec is Codec.NONE:
+        return b"".join(pieces)
     if codec is Codec.GZIP:
         packer: Any = zlib.compressobj(9, wbits=31)
     elif codec is Codec.ZSTD:
