@@ -9,7 +9,10 @@
 
 Each stream is meant for one thread; the connector's own methods may be called from any. A stream
 ends when the connector is shut down, and raises ConsumerTimeout after consumer.timeout.ms without
-a message; it can then be asked again.
+a message; it can then be asked again. `has_next` waits for a message without consuming it:
+
+    while stream.has_next():
+        print(next(stream).message)
 """
 
 from __future__ import annotations
@@ -17,26 +20,50 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import CancelledError
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 from barnabas.blocking.loop_thread import LoopThread
+from barnabas.client.addresses import Address, parse_addresses
 from barnabas.client.errors import IllegalStateError
 from barnabas.client.switchboard import Switchboard
 from barnabas.config.clients.options import parse_client_options
 from barnabas.consumer import streams as machines
-from barnabas.consumer.streams.chunks import Chunk, ChunkQueue
-from barnabas.consumer.streams.simple import EARLIEST, LATEST, Fetched
+from barnabas.consumer.streams.chunks import Chunk, ChunkQueue, PartitionFeed
+from barnabas.consumer.streams.iteration import Iteration, IteratorState
+from barnabas.consumer.streams.message_sets import (
+    EARLIEST,
+    LATEST,
+    FetchRequest,
+    FetchRequestBuilder,
+    FetchResponse,
+    Message,
+    MessageAndOffset,
+    MessageSet,
+    OffsetResponse,
+    PartitionOffsetRequestInfo,
+)
+from barnabas.consumer.streams.simple import Fetched
 from barnabas.coordination.contract import Coordination
 from barnabas.model.errors import ConfigError
 from barnabas.model.ids import TopicPartition
 from barnabas.records.batch import Record
+from barnabas.records.bounds import RECORD_MAX, Bounds
 
 __all__ = [
     "EARLIEST",
     "LATEST",
     "ConsumerConnector",
+    "FetchRequest",
+    "FetchRequestBuilder",
+    "FetchResponse",
+    "IteratorState",
     "KafkaStream",
+    "Message",
     "MessageAndMetadata",
+    "MessageAndOffset",
+    "MessageSet",
+    "OffsetResponse",
+    "PartitionOffsetRequestInfo",
     "SimpleConsumer",
     "create_consumer_connector",
     "create_java_consumer_connector",
@@ -73,27 +100,63 @@ class KafkaStream:
         self._timeout_ms = timeout_ms
         self._decode_key = decode_key
         self._decode_message = decode_message
-        self._partition = TopicPartition("", -1)
+        self._chunk: Chunk | None = None
         self._records: Iterator[Record] = iter(())
+        self._iteration = Iteration(self._find_next)
+
+    @property
+    def state(self) -> IteratorState:
+        """NOT_READY, READY (a message waits), DONE (the connector was shut down), or FAILED."""
+        return self._iteration.state
 
     def __iter__(self) -> KafkaStream:
         return self
 
+    iterator = __iter__
+    """The name that Java programs know."""
+
+    def has_next(self) -> bool:
+        """Return whether a message comes, waiting for it; it is consumed when it is taken.
+
+        After a failure this and `next` raise IllegalStateError: make new streams.
+
+            while stream.has_next():
+                print(next(stream).message)
+        """
+        return self._iteration.has_next()
+
     def __next__(self) -> MessageAndMetadata:
-        while True:
-            for record in self._records:
+        while self.has_next():
+            feed, record = self._iteration.take()
+            # Since it was found, the partition may have gone to another consumer.
+            if feed.consume(record):
                 return MessageAndMetadata(
-                    *self._partition,
+                    *feed.partition,
                     record.offset,
                     _decoded(record.key, self._decode_key),
                     _decoded(record.value, self._decode_message),
                     record.timestamp,
                     record.headers,
                 )
-            chunk = self._next_chunk()
-            if chunk is None:
-                raise StopIteration
-            self._partition, self._records = chunk.feed.partition, chunk.unread()
+        raise StopIteration
+
+    def next(self) -> MessageAndMetadata:
+        """Return the next message, waiting for it; raise StopIteration after the end.
+
+        print(stream.next().message)
+        """
+        return self.__next__()
+
+    def _find_next(self) -> tuple[PartitionFeed, Record] | None:
+        """Wait for a message; None says that there will be none."""
+        while True:
+            for record in self._records:
+                assert self._chunk is not None
+                return self._chunk.feed, record
+            self._chunk = self._next_chunk()
+            if self._chunk is None:
+                return None
+            self._records = self._chunk.ahead()
 
     def _next_chunk(self) -> Chunk | None:
         if self._queue.closed:
@@ -109,6 +172,7 @@ class KafkaStream:
     def clear(self) -> None:
         """Drop what was taken from the queue and not given out yet."""
         self._records = iter(())
+        self._iteration.reset()
 
 
 class ConsumerConnector:
@@ -233,23 +297,44 @@ create_java_consumer_connector = create_consumer_connector
 
 
 class SimpleConsumer:
-    """Fetches, looks up and commits offsets of partitions at a cluster; remembers nothing."""
+    """Fetches, looks up and commits offsets of partitions; remembers nothing.
+
+        consumer = SimpleConsumer("broker1", 9092, 100_000, 64 * 1024, "audit")
+        request = FetchRequestBuilder().add_fetch("orders", 0, 17, 100_000).build()
+        for each in consumer.fetch(request).message_set("orders", 0):
+            print(each.offset, each.message.payload)
+
+    Requests made by a builder, and `get_offsets_before`, go to this broker alone (the first of
+    several), whoever leads; the other methods find the broker that they need.
+    """
 
     def __init__(
         self,
-        bootstrap_servers: str,
-        *,
+        host: str,
+        port: int | None = None,
+        so_timeout: int = 30_000,
+        buffer_size: int = 64 * 1024,
         client_id: str = "barnabas",
-        socket_timeout_ms: int = 30_000,
+        *,
         fetch_wait_max_ms: int = 100,
         fetch_min_bytes: int = 1,
         fetch_message_max_bytes: int = 1024 * 1024,
+        unpacked_record_max_bytes: int = RECORD_MAX,
     ) -> None:
+        """Without `port`, `host` lists brokers as `host:port`; `so_timeout` is in milliseconds."""
+        addresses = parse_addresses(host) if port is None else [Address(host, port)]
         self._thread = LoopThread("barnabas-simple-consumer")
-        self._board = Switchboard(
-            bootstrap_servers,
+        self._broker = machines.OneBroker(
+            *addresses[0],
+            so_timeout_ms=so_timeout,
+            buffer_size=buffer_size,
             client_id=client_id,
-            request_timeout_ms=socket_timeout_ms + fetch_wait_max_ms,
+            bounds=Bounds(unpacked_record_max_bytes),
+        )
+        self._board = Switchboard(
+            ",".join(map(str, addresses)),
+            client_id=client_id,
+            request_timeout_ms=so_timeout + fetch_wait_max_ms,
         )
         self._machine = machines.SimpleConsumer(
             self._board,
@@ -258,12 +343,31 @@ class SimpleConsumer:
             partition_max_bytes=fetch_message_max_bytes,
         )
 
-    def fetch(self, offsets: Mapping[TopicPartition, int]) -> dict[TopicPartition, Fetched]:
-        """Fetch partitions that the same broker leads, from these offsets on.
+    @overload
+    def fetch(self, request: FetchRequest) -> FetchResponse: ...
+    @overload
+    def fetch(self, request: Mapping[TopicPartition, int]) -> dict[TopicPartition, Fetched]: ...
+    def fetch(
+        self, request: FetchRequest | Mapping[TopicPartition, int]
+    ) -> FetchResponse | dict[TopicPartition, Fetched]:
+        """Fetch what a request says from this broker; or partitions of one leader, by offsets.
 
+        response = consumer.fetch(FetchRequestBuilder().add_fetch("orders", 0, 17, 100_000).build())
         fetched = consumer.fetch({TopicPartition("orders", 0): 17})
         """
-        return self._thread.call(self._machine.fetch(offsets))
+        if isinstance(request, FetchRequest):
+            return self._thread.call(self._broker.fetch(request))
+        return self._thread.call(self._machine.fetch(request))
+
+    def get_offsets_before(
+        self, wanted: Mapping[TopicPartition, PartitionOffsetRequestInfo]
+    ) -> OffsetResponse:
+        """Return offsets at which segments begin that were written before a time, newest first.
+
+        wanted = {TopicPartition("orders", 0): PartitionOffsetRequestInfo(LATEST, 10)}
+        consumer.get_offsets_before(wanted).offsets("orders", 0)     # (4711, 3000, 0)
+        """
+        return self._thread.call(self._broker.offsets_before(wanted))
 
     def offset_before(self, partition: TopicPartition, time_ms: int) -> int:
         """Return the first offset at or after a time, or LATEST or EARLIEST; -1 without any.
@@ -294,6 +398,7 @@ class SimpleConsumer:
         consumer.close()
         """
         if self._thread.running:
+            self._thread.call(self._broker.close())
             self._thread.call(self._board.close())
             self._thread.stop()
 

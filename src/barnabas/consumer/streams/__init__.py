@@ -7,7 +7,14 @@ plain programs use.
 from __future__ import annotations
 
 from barnabas.consumer.streams.connector import ConsumerConnector, ConsumerRebalanceFailed
+from barnabas.consumer.streams.one_broker import OneBroker
 from barnabas.consumer.streams.options import StreamOptions
 from barnabas.consumer.streams.simple import SimpleConsumer
 
-__all__ = ["ConsumerConnector", "ConsumerRebalanceFailed", "SimpleConsumer", "StreamOptions"]
+__all__ = [
+    "ConsumerConnector",
+    "ConsumerRebalanceFailed",
+    "OneBroker",
+    "SimpleConsumer",
+    "StreamOptions",
+]

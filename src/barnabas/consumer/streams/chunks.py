@@ -13,9 +13,12 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from barnabas.client.errors import ConsumerTimeout
+from barnabas.consumer.old_formats import to_batches
 from barnabas.errors import RecordTooLargeError
+from barnabas.kernels import Buffer
 from barnabas.model.ids import TopicPartition
 from barnabas.records.batch import Record, iterate, read_headers
+from barnabas.records.bounds import READING, Bounds
 from barnabas.records.compression import TooLargeError
 
 
@@ -40,8 +43,16 @@ class PartitionFeed:
         """Start, or start over, at an offset."""
         self.fetched = self.consumed = offset
 
-    def receive(self, records: bytes) -> None:
+    def consume(self, record: Record) -> bool:
+        """Move past a record; return False if it is no longer this stream's to give out."""
+        if self.released or record.offset < self.consumed:
+            return False
+        self.consumed = record.offset + 1
+        return True
+
+    def receive(self, records: Buffer) -> None:
         """Hand a fetch's records to the stream."""
+        records = to_batches(records, self.queue.bounds.record)
         headers = read_headers(records)
         if headers:
             self.queue.put(Chunk(self, records))
@@ -52,18 +63,21 @@ class Chunk(NamedTuple):
     """Records of one partition, from one fetch."""
 
     feed: PartitionFeed
-    data: bytes
+    data: Buffer
 
     def unread(self) -> Iterator[Record]:
+        """Yield the records that were not consumed yet, which consumes them."""
+        return filter(self.feed.consume, self.ahead())
+
+    def ahead(self) -> Iterator[Record]:
         """Yield the records that were not consumed yet, until the partition is released."""
         feed = self.feed
         try:
-            for record in iterate(self.data):
+            for record in iterate(self.data, bounds=feed.queue.bounds):
                 if feed.released:
                     return
                 # A batch is fetched whole, also when its first records were consumed before.
                 if record.offset >= feed.consumed:
-                    feed.consumed = record.offset + 1
                     yield record
         except TooLargeError as failure:
             raise RecordTooLargeError(
@@ -74,8 +88,14 @@ class Chunk(NamedTuple):
 class ChunkQueue:
     """The chunks that wait for one stream."""
 
-    def __init__(self, chunks_max: int, room: Callable[[], object]) -> None:
-        """Hold up to `chunks_max`; `room` is called when there is place again."""
+    def __init__(
+        self, chunks_max: int, room: Callable[[], object], bounds: Bounds = READING
+    ) -> None:
+        """Hold up to `chunks_max`; `room` is called when there is place again.
+
+        `bounds` are those of compressed records in these chunks.
+        """
+        self.bounds = bounds
         self._chunks: deque[Chunk] = deque()
         self._chunks_max = chunks_max
         self._room = room

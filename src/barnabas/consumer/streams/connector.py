@@ -52,6 +52,7 @@ from barnabas.coordination.contract import (
 )
 from barnabas.model.errors import BarnabasError, RequestError
 from barnabas.model.ids import TopicPartition
+from barnabas.records.bounds import Bounds
 
 logger = logging.getLogger("barnabas.streams")
 
@@ -360,7 +361,8 @@ class ConsumerConnector:
 
     def _new_queue(self) -> ChunkQueue:
         bound = self.options.queued_max_message_chunks
-        return ChunkQueue(bound, lambda: self._fetchers.room_made())
+        bounds = Bounds(self.options.barnabas_unpacked_record_max_bytes)
+        return ChunkQueue(bound, lambda: self._fetchers.room_made(), bounds)
 
     async def _commit_regularly(self) -> None:
         while True:

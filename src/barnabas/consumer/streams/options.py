@@ -64,6 +64,14 @@ class StreamOptions(ClientSection):
     fetch_wait_max_ms: int = option(
         "fetch.wait.max.ms", "int", default=100, at_least=0, doc="Longest that a fetch waits."
     )
+    barnabas_unpacked_record_max_bytes: int = option(
+        "barnabas.unpacked.record.max.bytes",
+        "int",
+        default=16_777_216,
+        at_least=1,
+        doc="Largest record that is unpacked from a compressed batch, unless four times the size "
+        "of the batch is more.",
+    )
     num_consumer_fetchers: int = option(
         "num.consumer.fetchers",
         "int",

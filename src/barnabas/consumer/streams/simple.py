@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from barnabas.client.switchboard import Destination, Switchboard
+from barnabas.consumer.streams.message_sets import EARLIEST, LATEST
+from barnabas.consumer.streams.one_broker import by_topic
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import ZERO_UUID, TopicPartition
@@ -36,8 +38,7 @@ from barnabas.wire.messages.offset_fetch import (
     OffsetFetchResponse,
 )
 
-LATEST, EARLIEST = -1, -2
-"""In place of a time: the end of the log, and its beginning."""
+__all__ = ["EARLIEST", "LATEST", "Fetched", "SimpleConsumer"]
 
 _RESPONSE_BYTES_MAX = 50 * 1024 * 1024
 
@@ -77,7 +78,7 @@ class SimpleConsumer:
         first = next(iter(offsets))
         to: Destination = first if leader is None else leader
         connection = await self._board.connection(to, lane=lane)
-        grouped = _by_topic(offsets)
+        grouped = by_topic(offsets)
         ids = {topic: self._board.cluster.topic_id(topic) for topic in grouped}
         request = FetchRequest(
             max_wait_ms=self._wait_max_ms,
@@ -154,7 +155,7 @@ class SimpleConsumer:
                         for each in partitions
                     ],
                 )
-                for topic, partitions in _by_topic(offsets).items()
+                for topic, partitions in by_topic(offsets).items()
             ],
         )
         connection = await self._board.connection(await self._coordinator(group))
@@ -176,7 +177,7 @@ class SimpleConsumer:
                 OffsetFetchRequestTopic(
                     name=topic, partition_indexes=[each.partition for each in group_of]
                 )
-                for topic, group_of in _by_topic(partitions).items()
+                for topic, group_of in by_topic(partitions).items()
             ],
         )
         connection = await self._board.connection(await self._coordinator(group))
@@ -199,13 +200,6 @@ class SimpleConsumer:
         )
         _raise_for(response.error_code, f"coordinator of group {group}")
         return response.node_id
-
-
-def _by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[TopicPartition]]:
-    grouped: dict[str, list[TopicPartition]] = {}
-    for partition in partitions:
-        grouped.setdefault(partition.topic, []).append(partition)
-    return grouped
 
 
 def _raise_for(error_code: int, what: str) -> None:
