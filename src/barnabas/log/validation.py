@@ -42,6 +42,9 @@ NEWEST_VERSION = 2**15 - 1
 _FIRST_VERSION_WITH_BATCHES = 3
 _FIRST_VERSION_WITH_ZSTD = 7
 _MAGIC_AT = 16
+_FAULTS_MAX = 10_000
+"""So many records are named to their producer: a few bytes may unpack to millions."""
+_WRONG_DELTAS = "its offset deltas do not count 0, 1, 2, …"
 
 
 class InvalidRecords(RequestError):
@@ -248,7 +251,8 @@ def _walk(
     compressed batch they are mended, not refused), and the other faults.
     """
     low, high = rules.timestamp_bounds(now_ms)
-    greatest, renumber, index = NO_TIMESTAMP, False, 0
+    held_max = rules.bounds.held_max(fields[1])
+    greatest, renumber, index, total = NO_TIMESTAMP, False, 0, 0
     try:
         for chunk, count in read_chunks(records, 0, fields, rules.bounds):
             timestamp, _, faults = validate_records(
@@ -261,6 +265,9 @@ def _walk(
                 if faults:
                     return greatest, renumber, faults
             index += count
+            total += len(chunk)
+            if renumber and total > held_max:
+                raise whole_too_large(held_max, _WRONG_DELTAS)
     except TooLargeError as failure:
         raise RequestError(ErrorCode.MESSAGE_TOO_LARGE, str(failure)) from failure
     except CorruptRecordError as failure:
@@ -278,7 +285,8 @@ def _append_time_faults(fields: HeaderFields, rules: Rules, now_ms: int, faults:
     others = tuple(entry for entry in faults if entry[1] is not Fault.TIMESTAMP)
     if rules.append_time or timestamp == NO_TIMESTAMP or not low <= timestamp <= high:
         faulty = {index for index, _ in others}
-        wrong = [(i, Fault.TIMESTAMP) for i in range(fields[12]) if i not in faulty]
+        named = range(min(fields[12], _FAULTS_MAX))
+        wrong = [(i, Fault.TIMESTAMP) for i in named if i not in faulty]
         return tuple(sorted([*others, *wrong]))
     return others
 
@@ -334,7 +342,7 @@ def _renumbered(records: Buffer, header: BatchHeader, codec: Codec, rules: Rules
             )
         )
     except TooLargeError:
-        raise whole_too_large(held_max, "its offset deltas do not count 0, 1, 2, …") from None
+        raise whole_too_large(held_max, _WRONG_DELTAS) from None
 
 
 def _stamp(records: Buffer, append_time: bool, max_timestamp: int) -> tuple[Buffer, HeaderFields]:
@@ -354,7 +362,8 @@ def _refused_records(faults: Faults) -> InvalidRecords:
     code = ErrorCode.INVALID_RECORD
     if any(fault is Fault.TIMESTAMP for _, fault in faults):
         code = ErrorCode.INVALID_TIMESTAMP
-    return InvalidRecords(code, tuple((index, fault.text) for index, fault in faults))
+    named = faults[:_FAULTS_MAX]
+    return InvalidRecords(code, tuple((index, fault.text) for index, fault in named))
 
 
 def _invalid(message: str) -> RequestError:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from tests import bombs
 
 from barnabas.cli.fetched import visible_records
 from barnabas.model.errors import CorruptRecordError
 from barnabas.records.builder import build_batch
+from barnabas.records.compression import Codec, TooLargeError
 from barnabas.records.control import ControlType, build_control_batch
 
 
@@ -77,3 +79,24 @@ def test_damaged_bytes_are_not_shown() -> None:
     data[-2] ^= 1
     with pytest.raises(CorruptRecordError):
         visible_records(bytes(data), 0)
+
+
+def test_records_that_are_many_bytes_are_read_in_several_goes() -> None:
+    """What compressed bytes unpack to is not held all at once."""
+    data = bombs.batch(Codec.ZSTD, bombs.many_records(40_000, 1000), 40_000)
+    offsets: list[int] = []
+    while len(offsets) < 40_000:
+        fetched = visible_records(data, len(offsets))
+        assert 10_000 < len(fetched.records) < 20_000 or len(offsets) > 25_000
+        offsets += [record.offset for record in fetched.records]
+        assert fetched.next_offset == offsets[-1] + 1
+    assert offsets == list(range(40_000))
+
+
+def test_a_record_that_is_not_to_be_unpacked_is_named_after_those_before_it() -> None:
+    bomb = bytearray(bombs.batch(Codec.GZIP, bombs.one_record(40 << 20)))
+    bomb[:8] = (2).to_bytes(8, "big")
+    data = batch(0, b"a", b"b") + bytes(bomb)
+    assert seen(data, 0, []) == ([b"a", b"b"], 2)
+    with pytest.raises(TooLargeError, match=r"offset 2: .*barnabas\.unpacked\.record\.max\.bytes"):
+        visible_records(data, 2)

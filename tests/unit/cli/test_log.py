@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests import bombs
 from tests.unit.broker.serving import Serving, batch_of, create_topic, produce
 
 from barnabas.cli.main import main
 from barnabas.log.files import DiskFiles
+from barnabas.records.compression import Codec
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -162,3 +165,19 @@ def test_repair_refuses_while_a_broker_runs(run: Run, data: Path) -> None:
 def test_misuse(run: Run, data: Path) -> None:
     assert run("verify", data / "nothing")[0] == 1
     assert run("dump", data / "coordination.sqlite")[0] == 1
+
+
+def test_dump_of_a_record_that_is_not_to_be_unpacked(run: Run, tmp_path: Path) -> None:
+    """Its batch is shown, and what is before it in the batch; then the dump goes on."""
+    records = itertools.chain(bombs.many_records(1, 10), bombs.one_record(40 << 20))
+    later = bytearray(bombs.batch(Codec.NONE, bombs.many_records(1, 10)))
+    later[:8] = (2).to_bytes(8, "big")
+    path = tmp_path / "00000000000000000000.log"
+    path.write_bytes(bombs.batch(Codec.GZIP, records, 2) + later)
+    code, out, _ = run("dump", path, "--records", "--json")
+    assert code == 0
+    first, second = map(json.loads, out.splitlines())
+    assert first["records"][0]["offset"] == 0
+    assert "barnabas.unpacked.record.max.bytes" in first["records"][1]["error"]
+    assert [record["offset"] for record in second["records"]] == [2]
+    assert "unpacked" in run("dump", path, "--records")[1]

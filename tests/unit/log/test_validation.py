@@ -342,6 +342,19 @@ def test_an_old_message_that_unpacks_to_too_much_is_too_large(check, codec, magi
     assert read_header(check(small, version=magic + 1)[0]).count == 1
 
 
+def test_of_many_faults_the_first_are_named(check):
+    data = bytearray(bombs.batch(Codec.ZSTD, _keyless(40_000, 0), 40_000))
+    with pytest.raises(InvalidRecords) as caught:
+        check(data, cleanup_policy="compact", **LARGE)
+    assert [index for index, _ in caught.value.record_errors] == list(range(10_000))
+    data = bytearray(bombs.batch(Codec.ZSTD, _keyless(40_000, 40_000), 40_000))
+    patch(data, 21, (Codec.ZSTD | 8).to_bytes(2, "big"))  # claims append time
+    with pytest.raises(InvalidRecords) as caught:
+        check(data, message_timestamp_type="LogAppendTime", **LARGE)
+    assert caught.value.code is ErrorCode.INVALID_TIMESTAMP
+    assert [index for index, _ in caught.value.record_errors] == list(range(10_000))
+
+
 def _keyless(count, first):
     """Yield records of which those from one on have no key."""
     for index in range(count):

@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import bombs
 from tests.unit.spark.segments import TIME_MS, batch, marker, segment
 
 from barnabas.kernels import BatchBuilder, Record, crc32c
 from barnabas.records.builder import build_batch
+from barnabas.records.compression import Codec
 from barnabas.records.control import ControlType
 from barnabas.records.legacy import encode_message
 from barnabas.spark import log_reading
@@ -269,3 +271,22 @@ def test_segments_that_a_broker_moves_meanwhile(tmp_path: Path) -> None:
     first.unlink()
     with pytest.raises(CorruptSegmentError, match="is gone since the query was planned"):
         rows()
+
+
+def test_what_unpacks_to_much_comes_in_several_arrow_batches(tmp_path: Path) -> None:
+    """A large record is refused by name, place and option, unless the option allows it."""
+    many = bombs.batch(Codec.ZSTD, bombs.many_records(4000, 1000), 4000)
+    segment(tmp_path, "t-0", 0, many)
+    options = parse_log({"path": str(tmp_path)})
+    sizes = [
+        found.num_rows
+        for task in plan_tasks(options)
+        for found in read_pieces(task, options, layout(options.columns))
+    ]
+    assert sum(sizes) == 4000
+    assert len(sizes) > 1
+    segment(tmp_path, "u-0", 0, bombs.batch(Codec.ZSTD, bombs.one_record(20 << 20)))
+    with pytest.raises(CorruptSegmentError, match=r"u-0.*barnabas\.unpacked\.record\.max\.bytes"):
+        read(tmp_path, topics="u")
+    (row,) = read(tmp_path, topics="u", **{"barnabas.unpacked.record.max.bytes": "30000000"})
+    assert row["value"] == bytes(20 << 20)

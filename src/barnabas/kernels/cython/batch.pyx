@@ -57,6 +57,8 @@ cdef enum:
     CRC_AT = 17
     SEALED_FROM = 21
 
+cdef list FAULTS = [None, *Fault]  # by number: a batch may have as many faults as records
+
 
 cdef struct Walk:
     # A walk over records, which stops at each fault and can go on behind it.
@@ -121,7 +123,7 @@ cdef tuple walk_records(Walk* walk):
             break
         if faults is None:
             faults = []
-        faults.append((walk.index, Fault(fault)))
+        faults.append((walk.index, FAULTS[fault]))
         if not readable:
             break
         walk.index += 1
