@@ -15,8 +15,9 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from barnabas.controller.topic_store import NewTopic
+from barnabas.log.directory import Damaged
 from barnabas.log.partition_log import PartitionLog
-from barnabas.model.ids import Uuid
+from barnabas.model.ids import TopicPartition, Uuid
 
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
@@ -33,17 +34,23 @@ def producer_id_max(logs: Iterable[PartitionLog]) -> int:
 
 
 def topics_of(
-    logs: Iterable[PartitionLog], configs: Mapping[str, Mapping[str, str]]
+    logs: Iterable[PartitionLog],
+    configs: Mapping[str, Mapping[str, str]],
+    damaged: Mapping[TopicPartition, Damaged],
 ) -> list[NewTopic]:
-    """Return the topics that logs belong to; `configs` are those of internal topics."""
-    found: dict[str, dict[int, PartitionLog]] = {}
-    for log in logs:
-        topic, number = log.topic_partition
+    """Return the topics that logs belong to; `configs` are those of internal topics.
+
+    A damaged log is a partition, too: it is offline until it is repaired.
+    """
+    found: dict[str, dict[int, tuple[Uuid | None, int]]] = {}
+    known = {log.topic_partition: (log.topic_id, log.leader_epochs.latest) for log in logs}
+    known |= {partition: (each.topic_id, each.leader_epoch) for partition, each in damaged.items()}
+    for (topic, number), identity in known.items():
         if topic != METADATA_TOPIC:
-            found.setdefault(topic, {})[number] = log
+            found.setdefault(topic, {})[number] = identity
     adopted = []
     for topic, partitions in sorted(found.items()):
-        ids: set[Uuid] = {log.topic_id for log in partitions.values() if log.topic_id is not None}
+        ids: set[Uuid] = {topic_id for topic_id, _ in partitions.values() if topic_id is not None}
         if len(ids) > 1:
             logger.error("the partitions of %s are of several topics: they are left alone", topic)
             continue
@@ -54,9 +61,7 @@ def topics_of(
                 1,
                 configs=configs.get(topic, {}),
                 topic_id=next(iter(ids), None),
-                leader_epochs={
-                    number: log.leader_epochs.latest + 1 for number, log in partitions.items()
-                },
+                leader_epochs={number: epoch + 1 for number, (_, epoch) in partitions.items()},
             )
         )
     return adopted
@@ -67,7 +72,7 @@ async def adopt(broker: Broker) -> None:
     if any(True for _ in broker.cluster.topics):
         return
     configs = {host.topic: host.topic_configs for host in (broker.groups, broker.transactions)}
-    topics = topics_of(broker.logs.all, configs)
+    topics = topics_of(broker.logs.all, configs, broker.logs.damaged)
     if topics:
         names = ", ".join(topic.name for topic in topics)
         logger.info("topics found on disk are taken over: %s", names)

@@ -17,7 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from barnabas.groups.partitioning import partition_for
-from barnabas.kernels import TRANSACTIONAL_BIT, BatchBuilder
+from barnabas.kernels import TRANSACTIONAL_BIT, BatchBuilder, Buffer
 from barnabas.log.validation import NEWEST_VERSION, stored_bounds
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError, RequestError, StorageError
@@ -26,6 +26,7 @@ from barnabas.records.batch import BatchHeader, read_batch, read_headers
 from barnabas.records.bounds import Bounds
 from barnabas.records.compression import Codec, compress
 from barnabas.records.control import ControlType, read_marker
+from barnabas.records.conversion import to_batches
 from barnabas.timing.purgatory import DelayedOperation
 from barnabas.timing.wheel import Timer
 
@@ -246,12 +247,13 @@ class CoordinatorHost(ABC, Generic[M]):
         rest_s = loop.time() + LOAD_SLICE_S
         # The end moves: transactions end here also while their offsets are being loaded.
         while offset < log.log_end_offset and self.is_current(shard):
+            bounds = stored_bounds(log.options)
             piece = log.read(offset, self._load_bytes)
             try:
-                data = piece.read()
+                data = to_batches(piece.read(), bounds.record)
             finally:
                 piece.release()
-            position, bounds = 0, stored_bounds(log.options)
+            position = 0
             for header in read_headers(data):
                 self._replay_batch(shard.machine, data, header, position, bounds)
                 position += header.size
@@ -264,7 +266,7 @@ class CoordinatorHost(ABC, Generic[M]):
             await asyncio.sleep(0)
 
     def _replay_batch(
-        self, machine: M, data: bytes, header: BatchHeader, position: int, bounds: Bounds
+        self, machine: M, data: Buffer, header: BatchHeader, position: int, bounds: Bounds
     ) -> None:
         if header.is_control:
             for record in read_batch(data, header, position, bounds):

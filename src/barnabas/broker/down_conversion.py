@@ -7,8 +7,8 @@ from barnabas.log.partition_log import PartitionLog
 from barnabas.log.validation import stored_bounds
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
-from barnabas.records.batch import read_headers
 from barnabas.records.legacy import down_convert
+from barnabas.records.message_set import scan_entries
 
 CONVERTED_BYTES_MAX = 8 * 1024 * 1024
 """Converted records are not compressed: of batches with more than this a client gets the beginning,
@@ -20,7 +20,8 @@ def read_converted(
 ) -> Buffer:
     """Read from an offset in an old format; batches with nothing for old readers are passed over.
 
-    Raise UNSUPPORTED_VERSION where `message.downconversion.enable` forbids it.
+    What is stored in that format or an older one is given as it is, as Kafka does. Raise
+    UNSUPPORTED_VERSION where `message.downconversion.enable` forbids it.
     """
     if not log.options.message_downconversion_enable:
         raise RequestError(ErrorCode.UNSUPPORTED_VERSION)
@@ -31,8 +32,8 @@ def read_converted(
             data = piece.read()
         finally:
             piece.release()
-        headers = read_headers(data)
-        if not headers:
+        entries = scan_entries(data)
+        if not entries:
             break
         messages = down_convert(
             data,
@@ -43,5 +44,5 @@ def read_converted(
         )
         if messages:
             return messages
-        position = headers[-1].last_offset + 1
+        position = entries[-1][0] + entries[-1][6] + 1
     return b""

@@ -16,19 +16,13 @@ from barnabas.broker.elsewhere import elsewhere
 from barnabas.broker.log_failures import directory_is_lost
 from barnabas.config.topic import TopicOptions
 from barnabas.log.checkpoints import encode_offsets
-from barnabas.log.directory import (
-    CLEANED,
-    HIGH_WATERMARKS,
-    LOG_STARTS,
-    RECOVERY_POINTS,
-    LogDirectory,
-)
+from barnabas.log.directory import Damaged, LogDirectory
 from barnabas.log.file_pool import FilePool
 from barnabas.log.files import Files
 from barnabas.log.fork import PENDING, Fork
 from barnabas.log.partition_log import PartitionLog
 from barnabas.log.relocation import Relocation
-from barnabas.model.errors import ConfigError, StorageError
+from barnabas.model.errors import ConfigError, DamagedLogError, StorageError
 from barnabas.model.ids import TopicPartition, Uuid
 
 logger = logging.getLogger("barnabas.logs")
@@ -205,6 +199,12 @@ class Logs:
                 return log
             logger.warning("%s belongs to a topic that was deleted: removing it", partition)
             self._delete(directory, partition, options.file_delete_delay_ms)
+        elif partition in self.damaged:
+            damaged = self.damaged[partition]
+            if damaged.topic_id is None or damaged.topic_id == topic_id:
+                raise DamagedLogError(damaged.reason)
+            logger.warning("%s belongs to a topic that was deleted: removing it", partition)
+            self.delete(partition, options.file_delete_delay_ms)
         elif self.offline and not new:
             raise StorageError(f"the log of {partition} may be in {', '.join(self.offline)}")
         for directory in sorted(self._directories, key=lambda each: len(each.logs)):
@@ -219,14 +219,24 @@ class Logs:
         raise refusal
 
     def may_be_offline(self, partition: TopicPartition) -> bool:
-        """Tell whether a partition's log may be in a directory that failed."""
+        """Return whether a partition's log may be in a directory that failed."""
         return bool(self.offline) and self._directory_of(partition) is None
+
+    @property
+    def damaged(self) -> dict[TopicPartition, Damaged]:
+        """Return the logs that are offline for what their files hold, unless there is another."""
+        return {
+            partition: damaged
+            for directory in self._directories
+            for partition, damaged in directory.damaged.items()
+            if self._directory_of(partition) is None
+        }
 
     def delete(self, partition: TopicPartition, delay_ms: int) -> None:
         """Take a log out of use now, and remove its files after a while."""
-        directory = self._directory_of(partition)
-        if directory is not None:
-            self._delete(directory, partition, delay_ms)
+        for directory in self._directories:
+            if partition in directory.logs or partition in directory.damaged:
+                self._delete(directory, partition, delay_ms)
 
     def relocation(self, partition: TopicPartition, path: str, now_ms: int) -> Relocation | None:
         """Begin to move a log to another directory; None when it is there already."""
@@ -397,21 +407,7 @@ class Logs:
 
 
 def _checkpoints(directory: LogDirectory) -> dict[str, bytes]:
-    logs = directory.logs
-    return {
-        RECOVERY_POINTS: encode_offsets({key: log.recovery_point for key, log in logs.items()}),
-        LOG_STARTS: encode_offsets(
-            {
-                key: start
-                for key, log in logs.items()
-                if (start := log.log_start_to_checkpoint) is not None
-            }
-        ),
-        CLEANED: encode_offsets(
-            {key: log.cleaned_offset for key, log in logs.items() if log.cleaned_offset}
-        ),
-        HIGH_WATERMARKS: encode_offsets({key: log.high_watermark for key, log in logs.items()}),
-    }
+    return {name: encode_offsets(offsets) for name, offsets in directory.checkpoints().items()}
 
 
 def _flush_owed(directory: LogDirectory, now_ms: int) -> None:

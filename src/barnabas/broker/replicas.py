@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from barnabas.config.topic import TopicOptions
 from barnabas.model.error_codes import ErrorCode
-from barnabas.model.errors import RequestError, StorageError
+from barnabas.model.errors import DamagedLogError, RequestError, StorageError
 from barnabas.model.ids import ZERO_UUID, TopicPartition, Uuid
 from barnabas.replication.neighbours import Neighbours
 from barnabas.replication.partition import Partition
@@ -105,7 +105,8 @@ class Replicas:
                 errors[key] = refusal.code
                 continue
             except StorageError as failure:
-                if not broker.logs.may_be_offline(key):  # else that is known
+                known = isinstance(failure, DamagedLogError) or broker.logs.may_be_offline(key)
+                if not known:  # else a line was logged at the start
                     logger.error("cannot open the log of %s: %s", key, failure)
                 errors[key] = ErrorCode.KAFKA_STORAGE_ERROR
                 continue

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from barnabas.kernels import check_batch
+from barnabas.kernels import Buffer, check_batch
 from barnabas.records.batch import Record, read_batch, read_headers
 from barnabas.records.compression import TooLargeError
 from barnabas.records.control import ControlType, read_marker
+from barnabas.records.conversion import to_batches
 
 HELD_BYTES_MAX = 16 * 1024 * 1024
 _RECORD_BYTES = 200  # of a record beside its key and value
@@ -27,7 +28,7 @@ class Fetched(NamedTuple):
 
 
 def visible_records(
-    data: memoryview | bytes,
+    data: Buffer,
     offset: int,
     aborted: Iterable[tuple[int, int]] = (),
 ) -> Fetched:
@@ -40,6 +41,7 @@ def visible_records(
     starts = sorted(aborted, key=lambda transaction: transaction[1])
     aborting: set[int] = set()
     position = 0
+    data = to_batches(data)
     for header in read_headers(data):
         check_batch(data, position)
         while starts and starts[0][1] <= header.last_offset:

@@ -225,6 +225,7 @@ def _recover(files: DiskFiles, data: str, path: str, as_json: bool) -> dict[str,
         recovery_point=0,
         log_start_offset=starts.get(partition, 0),
         cleaned_offset=NO_GAP_IS_LOSS,
+        repair=True,
     )
     log.close(now_ms)
     if not as_json:

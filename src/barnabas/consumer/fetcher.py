@@ -22,7 +22,6 @@ from barnabas.consumer.fetch_plan import FetchPlan, Lane
 from barnabas.consumer.fetch_session import SESSION_ERRORS, Plan, Wanted
 from barnabas.consumer.flow import Flow
 from barnabas.consumer.news import News, OutOfRange, Refused
-from barnabas.consumer.old_formats import to_batches
 from barnabas.consumer.partings import Partings
 from barnabas.consumer.positions import Positions
 from barnabas.consumer.shelf import Chunk, Shelf
@@ -34,6 +33,7 @@ from barnabas.model.ids import ZERO_UUID, TopicPartition
 from barnabas.model.request_errors import request_error
 from barnabas.records.bounds import Bounds
 from barnabas.records.chunks import unpack_chunks
+from barnabas.records.conversion import to_batches
 from barnabas.wire.messages.fetch import (
     FetchPartition,
     FetchRequest,

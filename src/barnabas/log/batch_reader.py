@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from barnabas.kernels import HEADER_SIZE, HeaderFields, scan_batch
+from barnabas.kernels import HEADER_SIZE, Buffer, HeaderFields, scan_batch
 from barnabas.log.files import File
 from barnabas.model.errors import CorruptRecordError
+from barnabas.records.conversion import take_batch
+from barnabas.records.message_set import MESSAGE_MIN, is_message, scan_message
 
 
 class BatchReader:
@@ -24,20 +26,35 @@ class BatchReader:
 
     def whole(self) -> HeaderFields | None:
         """Return the header of the next batch if all of it is in the buffer."""
-        if self.filled - self.at < HEADER_SIZE:
+        fields = self._header()
+        return fields if fields is not None and fields[1] <= self.filled - self.at else None
+
+    def _header(self) -> HeaderFields | None:
+        """Return the header of the next batch, or entry of older formats, if it is there."""
+        available = self.filled - self.at
+        if available >= MESSAGE_MIN and is_message(self.buffer, self.at):
+            return scan_message(self.buffer, self.at, self.filled)
+        if available < HEADER_SIZE:
             return None
-        fields = scan_batch(self.buffer, self.at, self.filled)
-        return fields if fields[1] <= self.filled - self.at else None
+        return scan_batch(self.buffer, self.at, self.filled)
+
+    def take_old(self, *, packed: bool) -> Buffer:
+        """Return the next entry, which is whole and of an older format, as a batch, and go on.
+
+        Messages that are not compressed bring along those that follow. A batch is compressed as
+        its wrapper was if it is to be `packed`.
+        """
+        batch, self.at = take_batch(self.buffer, self.at, self.filled, packed=packed)
+        return batch
 
     def fill(self) -> int:
         """Read on, with a larger buffer if the next batch needs it; return how much was read."""
-        needed = HEADER_SIZE
-        if self.filled - self.at >= HEADER_SIZE:
-            needed = scan_batch(self.buffer, self.at, self.filled)[1]
+        fields = self._header()
         self._position += self.at
         self.at = 0
         left = self._end - self._position
-        if needed > left:
+        needed = min(HEADER_SIZE, left) if fields is None else fields[1]
+        if needed > left or left < MESSAGE_MIN:
             raise CorruptRecordError(f"{left} bytes of an unfinished batch in {self._file.path}")
         if needed > len(self.buffer):
             self.buffer = bytearray(needed)
@@ -45,4 +62,6 @@ class BatchReader:
         self.filled = self._file.pread_into(memoryview(self.buffer)[:wanted], self._position)
         if self.filled < needed:
             raise CorruptRecordError(f"{self._file.path} ends {needed - self.filled} bytes early")
+        if self._header() is None:
+            raise CorruptRecordError(f"{left} bytes of an unfinished batch in {self._file.path}")
         return self.filled

@@ -16,16 +16,19 @@ import json
 import logging
 import re
 from collections.abc import Callable, Iterable, Iterator
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from barnabas.config.properties import read_properties, write_properties
 from barnabas.config.topic import TopicOptions
+from barnabas.log import partition_metadata
 from barnabas.log.checkpoints import read_offsets, write_offsets
 from barnabas.log.file_pool import FilePool
 from barnabas.log.files import Files
 from barnabas.log.flush import Flush
+from barnabas.log.leader_epochs import NO_EPOCH, LeaderEpochs
 from barnabas.log.partition_log import PartitionLog
-from barnabas.model.errors import ConfigError, CorruptFileError, StorageError
+from barnabas.log.recovery import EPOCH_FILE
+from barnabas.model.errors import ConfigError, CorruptFileError, DamagedLogError, StorageError
 from barnabas.model.ids import TopicPartition, Uuid
 
 LOCK = ".lock"
@@ -46,12 +49,23 @@ _NAME = re.compile(r"^(.+)-(\d+)$")
 
 _logger = logging.getLogger(__name__)
 
-_Load: TypeAlias = Callable[[TopicPartition], PartitionLog]
-Each: TypeAlias = Callable[[_Load, Iterable[TopicPartition]], Iterable[PartitionLog]]
+_Load: TypeAlias = Callable[[TopicPartition], "PartitionLog | Damaged"]
+Each: TypeAlias = Callable[[_Load, Iterable[TopicPartition]], "Iterable[PartitionLog | Damaged]"]
 EachFlush: TypeAlias = Callable[[Callable[[Flush], None], Iterable[Flush]], Iterable[None]]
 
 # How many logs have their files open at the same time while a directory is closed.
 _CLOSED_AT_ONCE = 100
+
+
+class Damaged(NamedTuple):
+    """A log that was not opened, because its files hold what is neither understood nor torn.
+
+    Nothing of it is changed: neither its files nor what the checkpoints say of it.
+    """
+
+    reason: str
+    topic_id: Uuid | None
+    leader_epoch: int
 
 
 def parse_name(name: str) -> TopicPartition | None:
@@ -82,6 +96,7 @@ class LogDirectory:
         self.path = path.rstrip("/") or "/"
         self.pool = pool
         self.logs: dict[TopicPartition, PartitionLog] = {}
+        self.damaged: dict[TopicPartition, Damaged] = {}
         self._files = files
         _make_durable_dirs(files, self.path)
         self._lock = files.lock(self._at(LOCK))
@@ -138,20 +153,44 @@ class LogDirectory:
     ) -> dict[TopicPartition, PartitionLog]:
         """Open every log, recovering them after a crash; `each` may be an executor's map.
 
-        The marker goes now, and not before: a start that is given up earlier has changed nothing.
+        A log that cannot be opened as its files are is left alone, and named in `damaged`. The
+        marker goes now, and not before: a start that is given up earlier has changed nothing.
         """
         if self.clean:
             self._files.unlink(self._at(CLEAN_SHUTDOWN))
             self._files.flush_dir(self.path)
 
-        def load(partition: TopicPartition) -> PartitionLog:
+        def load(partition: TopicPartition) -> PartitionLog | Damaged:
             options = options_of(partition.topic)
-            return self._open(partition, options, now_ms, topic_id=None, random=random)
+            try:
+                return self._open(partition, options, now_ms, topic_id=None, random=random)
+            except DamagedLogError as failure:
+                return self._leave_alone(partition, failure)
 
         found = list(self._partitions())
         for partition, log in zip(found, each(load, found), strict=True):
-            self.logs[partition] = log
+            if isinstance(log, Damaged):
+                self.damaged[partition] = log
+            else:
+                self.logs[partition] = log
         return self.logs
+
+    def _leave_alone(self, partition: TopicPartition, failure: DamagedLogError) -> Damaged:
+        _logger.error(
+            "log %s is offline and nothing of it was changed: %s; "
+            "`barnabas log verify` shows it, `barnabas log repair` puts it aside",
+            partition,
+            failure,
+        )
+        path = self.path_of(partition)
+        topic_id, epoch = None, NO_EPOCH
+        try:
+            topic_id = partition_metadata.read(self._files, path)
+            known = self._files.read(f"{path}/{EPOCH_FILE}") or b""
+            epoch = LeaderEpochs.decode(known, path).latest
+        except CorruptFileError:
+            pass  # it is known as far as it can be read
+        return Damaged(str(failure), topic_id, epoch)
 
     def _partitions(self) -> Iterator[TopicPartition]:
         for name in self._files.list(self.path):
@@ -188,6 +227,8 @@ class LogDirectory:
         """Return the log of a partition, making an empty one where there is none."""
         log = self.logs.get(partition)
         if log is None:
+            if partition in self.damaged:
+                raise DamagedLogError(self.damaged[partition].reason)
             log = self._open(partition, options, now_ms, topic_id=topic_id, random=random)
             self.logs[partition] = log
         elif log.topic_id is None and topic_id is not None:
@@ -224,12 +265,15 @@ class LogDirectory:
 
         `unique` are 32 hex digits that keep apart several deletions of one name.
         """
-        log = self.logs[partition]
         target = self.path_beside(partition, unique, DELETE)
-        del self.logs[partition]
+        log = self.logs.pop(partition, None)
         for known in (self._recovery_points, self._log_starts, self._cleaned, self.high_watermarks):
             known.pop(partition, None)
-        log.mark_deleted(target)
+        if log is not None:
+            log.mark_deleted(target)
+        else:
+            del self.damaged[partition]
+            self._files.rename(self.path_of(partition), target)
         return target
 
     def give_up(self, log: PartitionLog, unique: str) -> str:
@@ -253,41 +297,53 @@ class LogDirectory:
 
     # -- checkpoints --------------------------------------------------------------------------
 
+    def checkpoints(self) -> dict[str, dict[TopicPartition, int]]:
+        """Return what belongs into each checkpoint file now.
+
+        Of a damaged log it is what was there before: whoever repairs it needs that.
+        """
+        logs = self.logs.items()
+        now: dict[str, dict[TopicPartition, int]] = {
+            RECOVERY_POINTS: {key: log.recovery_point for key, log in logs},
+            LOG_STARTS: {
+                key: start
+                for key, log in logs
+                if (start := log.log_start_to_checkpoint) is not None
+            },
+            CLEANED: {key: log.cleaned_offset for key, log in logs if log.cleaned_offset},
+            HIGH_WATERMARKS: {key: log.high_watermark for key, log in logs},
+        }
+        before = (self._recovery_points, self._log_starts, self._cleaned, self.high_watermarks)
+        if self.damaged:
+            for entries, known in zip(now.values(), before, strict=True):
+                entries.update({key: known[key] for key in self.damaged if key in known})
+        return now
+
     def write_recovery_points(self) -> None:
         """Remember up to where each log is flushed."""
         points = {partition: log.recovery_point for partition, log in self.logs.items()}
-        write_offsets(self._files, self._at(RECOVERY_POINTS), points)
+        write_offsets(self._files, self._at(RECOVERY_POINTS), self.checkpoints()[RECOVERY_POINTS])
         for partition, point in points.items():
             self.logs[partition].checkpointed_recovery_point = point
 
     def write_log_starts(self) -> None:
         """Remember the log starts that the segments do not say."""
-        starts = {
-            partition: start
-            for partition, log in self.logs.items()
-            if (start := log.log_start_to_checkpoint) is not None
-        }
-        write_offsets(self._files, self._at(LOG_STARTS), starts)
+        write_offsets(self._files, self._at(LOG_STARTS), self.checkpoints()[LOG_STARTS])
 
     def write_cleaned_offsets(self) -> None:
         """Remember up to where compaction has been."""
-        offsets = {
-            partition: log.cleaned_offset
-            for partition, log in self.logs.items()
-            if log.cleaned_offset
-        }
-        write_offsets(self._files, self._at(CLEANED), offsets)
+        write_offsets(self._files, self._at(CLEANED), self.checkpoints()[CLEANED])
 
     def write_high_watermarks(self) -> None:
         """Remember the high watermarks."""
-        marks = {partition: log.high_watermark for partition, log in self.logs.items()}
-        write_offsets(self._files, self._at(HIGH_WATERMARKS), marks)
+        write_offsets(self._files, self._at(HIGH_WATERMARKS), self.checkpoints()[HIGH_WATERMARKS])
 
     # -- ending -------------------------------------------------------------------------------
 
     def close(self, now_ms: int, broker_epoch: int = -1, *, each: EachFlush = map) -> None:
         """Stop cleanly: all logs flushed, checkpoints written, marker set, lock released.
 
+        While a log is damaged there is no marker: it would say that this one was closed, too.
         `each` may be an executor's map, which then flushes several logs at a time.
         """
         logs = list(self.logs.values())
@@ -297,8 +353,9 @@ class LogDirectory:
         self.write_log_starts()
         self.write_cleaned_offsets()
         self.write_high_watermarks()
-        marker = json.dumps({"version": 0, "brokerEpoch": broker_epoch}, separators=(",", ":"))
-        self._files.write_atomic(self._at(CLEAN_SHUTDOWN), marker.encode())
+        if not self.damaged:
+            marker = json.dumps({"version": 0, "brokerEpoch": broker_epoch}, separators=(",", ":"))
+            self._files.write_atomic(self._at(CLEAN_SHUTDOWN), marker.encode())
         self.logs.clear()
         self._lock.release()
 

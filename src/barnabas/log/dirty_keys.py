@@ -7,7 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 
-from barnabas.kernels import CONTROL_BIT, TRANSACTIONAL_BIT, HeaderFields, check_batch
+from barnabas.kernels import (
+    CONTROL_BIT,
+    HEADER_SIZE,
+    TRANSACTIONAL_BIT,
+    HeaderFields,
+    check_batch,
+    scan_batch,
+)
 from barnabas.log.batch_reader import BatchReader
 from barnabas.log.compaction_work import WORK_BYTES, Aborted, Means, Work, give_way, go_on
 from barnabas.log.offset_map import OffsetMap
@@ -17,6 +24,7 @@ from barnabas.log.transactions_seen import TransactionsSeen
 from barnabas.log.validation import stored_bounds
 from barnabas.records.bounds import Bounds
 from barnabas.records.chunks import read_chunks
+from barnabas.records.message_set import OLDEST_BATCH
 
 
 def fill_map(
@@ -79,9 +87,21 @@ class _Mapping:
                 if fields is None:
                     give_way()
                     done += reader.fill()
+                elif fields[3] < OLDEST_BATCH:
+                    self._put_old()
                 else:
                     self._put_special(fields)
         return done
+
+    def _put_old(self) -> None:
+        """Enter an entry of an older format, or messages that follow each other."""
+        start = self._reader.at
+        batch = self._reader.take_old(packed=False)
+        fields = scan_batch(batch)
+        records = memoryview(batch)[HEADER_SIZE:]
+        self.full_at = self._map.put_records(records, fields[12], fields[0], self._start)
+        if self.full_at >= 0:
+            self._reader.at = start
 
     def _put_special(self, fields: HeaderFields) -> None:
         """Enter a compressed or transactional batch, or pass over a control batch."""

@@ -6,7 +6,7 @@ partition.metadata, meta.properties. A batch whose CRC is wrong is shown as it i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from barnabas.kernels import check_batch, scan_batch
@@ -24,9 +24,11 @@ from barnabas.log.segment import INDEX, LOG, TIME_INDEX, TRANSACTION_INDEX, is_s
 from barnabas.log.time_index import TimeIndex
 from barnabas.model.errors import CorruptFileError, CorruptRecordError, InvalidValueError
 from barnabas.model.ids import uuid_text
-from barnabas.records.batch import BatchHeader, read_batch
+from barnabas.records.batch import BatchHeader, Record, read_batch
 from barnabas.records.compression import TooLargeError
 from barnabas.records.control import read_marker
+from barnabas.records.legacy import iterate_messages
+from barnabas.records.message_set import OLDEST_BATCH, is_message, scan_message
 
 Entry = dict[str, Any]
 
@@ -110,7 +112,8 @@ def _dump_segment(files: Files, path: str, records: bool) -> Iterator[Entry]:
         position, end = 0, file.size()
         while position < end:
             try:
-                fields = scan_batch(file.pread(HEADER_SIZE, position), 0)
+                head = file.pread(HEADER_SIZE, position)
+                fields = scan_message(head) if is_message(head) else scan_batch(head)
             except CorruptRecordError as failure:
                 raise CorruptFileError(f"{path} at {position}: {failure}") from failure
             if position + fields[1] > end:
@@ -126,13 +129,23 @@ def _dump_segment(files: Files, path: str, records: bool) -> Iterator[Entry]:
 def _dump_batch(file: File, position: int, header: BatchHeader, records: bool) -> Iterator[Entry]:
     data = file.pread(header.size, position)
     flaw = None
+    found: list[Record] | None = None
     try:
-        check_batch(data, 0)
+        if header.magic >= OLDEST_BATCH:
+            check_batch(data, 0)
+        else:
+            # Only what is unpacked tells which offsets a wrapper holds, and how many.
+            found = list(iterate_messages(data))
+            delta = header.base_offset - found[0].offset
+            header = header._replace(
+                base_offset=found[0].offset, last_offset_delta=delta, count=len(found)
+            )
     except CorruptRecordError as failure:
         flaw = str(failure)
     entry: Entry = {
         "position": position,
         "size": header.size,
+        "magic": header.magic,
         "base_offset": header.base_offset,
         "last_offset": header.last_offset,
         "count": header.count,
@@ -152,14 +165,14 @@ def _dump_batch(file: File, position: int, header: BatchHeader, records: bool) -
     if flaw is not None:
         entry["flaw"] = flaw
     if records and flaw is None:
-        entry["records"] = _dump_records(data, header)
+        entry["records"] = _dump_records(read_batch(data, header) if found is None else found, header)
     yield entry
 
 
-def _dump_records(data: bytes, header: BatchHeader) -> Iterator[Entry]:
+def _dump_records(records: Iterable[Record], header: BatchHeader) -> Iterator[Entry]:
     """Yield the records of a batch, up to one that is not to be unpacked."""
     try:
-        for record in read_batch(data, header):
+        for record in records:
             yield {
                 "offset": record.offset,
                 "timestamp": record.timestamp,

@@ -3,7 +3,8 @@
 Every batch's CRC is checked, and everything beside the batches (indexes, snapshots, epochs,
 checkpoints) against them: the batches are the truth. A flaw comes with what a recovery makes of it.
 Those that are `damage` are bytes that a stopped broker never leaves; the others are what a crash
-may leave and every start repairs.
+may leave and every start repairs. Wrappers of older formats are unpacked: only so it can be told
+which offsets they hold.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from barnabas.kernels.contract import TRANSACTIONAL_BIT, Buffer, HeaderFields
-from barnabas.log import partition_metadata, producer_snapshot, transaction_index
+from barnabas.kernels.contract import CODEC_MASK, TRANSACTIONAL_BIT, Buffer, HeaderFields
+from barnabas.log import partition_metadata, producer_snapshot, torn, transaction_index
 from barnabas.log.checkpoints import decode_offsets
 from barnabas.log.directory import (
     CLEANED,
@@ -36,8 +37,11 @@ from barnabas.log.time_index import TimeIndex
 from barnabas.log.transaction_index import AbortedTransaction
 from barnabas.model.errors import CorruptFileError, CorruptRecordError
 from barnabas.records.control import ControlType
+from barnabas.records.legacy import iterate_messages
+from barnabas.records.message_set import OLDEST_BATCH
 
 FAR = 2**63 - 1
+KEPT_ASIDE = "kept aside"
 CHECKPOINTS = (RECOVERY_POINTS, HIGH_WATERMARKS, LOG_STARTS, CLEANED)
 
 
@@ -60,11 +64,16 @@ class _Batches:
         self.last_offsets: list[int] = []
         self.max_timestamps: list[int] = []
         self.epochs: list[int] = []
+        self.old: set[int] = set()  # which of them are of an older format
+        self.unreadable: list[tuple[int, str]] = []  # positions, and what is wrong
         self.transactional: dict[int, int] = {}  # producers by the base offset of their batches
         self.aborts: dict[int, int] = {}  # producers by the offset of the marker
 
     def note(self, position: int, fields: HeaderFields, buffer: Buffer, start: int) -> None:
         """Take note of the batch at a position, whose bytes begin at `buffer[start]`."""
+        if fields[3] < OLDEST_BATCH:
+            self.old.add(len(self.positions))
+            fields = self._unpacked(position, fields, buffer, start)
         self.positions.append(position)
         self.base_offsets.append(fields[0])
         self.last_offsets.append(fields[0] + fields[6])
@@ -75,6 +84,27 @@ class _Batches:
             self.aborts[fields[0]] = fields[9]
         elif fields[5] & TRANSACTIONAL_BIT:
             self.transactional[fields[0]] = fields[9]
+
+    def _unpacked(
+        self, position: int, fields: HeaderFields, buffer: Buffer, start: int
+    ) -> HeaderFields:
+        """Return the fields of a message, or of a wrapper with the offset at which it begins."""
+        if not fields[5] & CODEC_MASK:
+            return fields
+        last_offset = fields[0] + fields[6]
+        try:
+            offsets = [
+                record.offset
+                for record in iterate_messages(memoryview(buffer)[start : start + fields[1]])
+            ]
+        except CorruptRecordError as failure:
+            self.unreadable.append((position, str(failure)))
+            return fields
+        if offsets != sorted(set(offsets)) or offsets[-1] > last_offset:
+            what = f"a wrapper up to offset {last_offset} that holds {offsets[0]} to {offsets[-1]}"
+            self.unreadable.append((position, what))
+            return fields
+        return (offsets[0], *fields[1:6], last_offset - offsets[0], *fields[7:])
 
     def bears_out(self, transaction: AbortedTransaction) -> bool:
         """Tell whether there is the marker, and nothing else where the transaction began.
@@ -150,11 +180,15 @@ def inspect_partition(files: Files, directory: str) -> Iterator[Flaw]:
             break
         batches = _Batches()
         later = (n for n in bases[index + 1 :] if files.size(f"{directory}/{n:020d}{LOG}"))
-        bound = min(next(later, FAR), base + OFFSET_SPAN_MAX + 1)
-        flaw = _walk(files, path, base, bound, epochs[-1][0] if epochs else -1, batches)
+        following = next(later, FAR)
+        followed = following != FAR
+        bound = min(following, base + OFFSET_SPAN_MAX + 1)
+        flaw = _walk(files, path, base, bound, epochs[-1][0] if epochs else -1, batches, followed)
+        for position, what in batches.unreadable:
+            flaws.append(Flaw(path, position, what, "kept as it is; readers get an error"))
         flaws += _gaps(path, end if index else base, batches)
         for slot, epoch in enumerate(batches.epochs):
-            if not epochs or epoch > epochs[-1][0]:
+            if slot not in batches.old and (not epochs or epoch > epochs[-1][0]):
                 if epochs:
                     epochs.append((epochs[-1][0], end - 1))
                 epochs.append((epoch, batches.base_offsets[slot]))
@@ -166,9 +200,10 @@ def inspect_partition(files: Files, directory: str) -> Iterator[Flaw]:
         flaws += _inspect_indexes(files, directory, base, batches, flaw is not None, is_last)
         if flaw is not None:
             flaws.append(flaw)
+            remedy = KEPT_ASIDE if KEPT_ASIDE in flaw.remedy else "removed"
             for dropped in bases[index + 1 :]:
                 after = f"{directory}/{dropped:020d}{LOG}"
-                flaws.append(Flaw(after, 0, "follows a damaged segment", "removed"))
+                flaws.append(Flaw(after, 0, "follows a damaged segment", remedy))
             break
     yield from flaws
     yield from _inspect_rest(files, directory, names, set(bases), epochs)
@@ -190,14 +225,15 @@ def _gaps(path: str, end: int, batches: _Batches) -> Iterator[Flaw]:
 
 
 def _walk(
-    files: Files, path: str, base: int, bound: int, epoch: int, batches: _Batches
+    files: Files, path: str, base: int, bound: int, epoch: int, batches: _Batches, followed: bool
 ) -> Flaw | None:
     """Check every batch of a segment; return what stops the walk before the end."""
     file = files.open(path)
     try:
         size = file.size()
-        walk = CheckedWalk(file, 0, size)
+        walk = CheckedWalk(file, 0, size, next_offset=base)
         good, end = 0, base
+        found: str | None = None
         for position, fields in walk:
             if fields[0] < end:
                 walk.flaw = f"offset {fields[0]} after offset {end - 1}"
@@ -205,38 +241,30 @@ def _walk(
             if fields[0] + fields[6] >= bound:
                 walk.flaw = f"offset {fields[0] + fields[6]} in front of offset {bound}"
                 break
-            if fields[2] < epoch:
-                walk.flaw = f"leader epoch {fields[2]} after leader epoch {epoch}"
-                break
-            epoch = fields[2]
+            if fields[3] >= OLDEST_BATCH:
+                if fields[2] < epoch:
+                    walk.flaw = f"leader epoch {fields[2]} after leader epoch {epoch}"
+                    break
+                epoch = fields[2]
             try:
                 batches.note(position, fields, walk.buffer, walk.start)
             except CorruptRecordError as failure:
-                walk.flaw = str(failure)
+                walk.flaw = found = str(failure)
                 break
             end = fields[0] + fields[6] + 1
             good = position + fields[1]
+        if good == size:
+            return None
+        zeros = torn.is_zero(file, good, size)
+        found = found or torn.contradiction(file, good, size, end, followed=followed)
     finally:
         file.close()
-    if good == size:
-        return None
-    zeros = _is_zero(files, path, good, size)
+    what = walk.flaw or "bytes after the last batch"
     remedy = f"{size - good} bytes cut, from offset {end} on"
-    return Flaw(path, good, walk.flaw or "bytes after the last batch", remedy, damage=not zeros)
-
-
-def _is_zero(files: Files, path: str, position: int, end: int) -> bool:
-    """Tell whether only zeros follow: a file that was given its size before it was filled."""
-    file = files.open(path)
-    try:
-        while position < end:
-            data = file.pread(min(1 << 20, end - position), position)
-            if not data or data.strip(b"\0"):
-                return False
-            position += len(data)
-    finally:
-        file.close()
-    return True
+    if found is not None:
+        what = what if what == found else f"{what}; {found}"
+        remedy = f"offline until a repair; then {size - good} bytes {KEPT_ASIDE}, from {end} on"
+    return Flaw(path, good, what, remedy, damage=not zeros)
 
 
 def _inspect_indexes(
@@ -253,7 +281,10 @@ def _inspect_indexes(
             offsets = OffsetIndex.decode(base, data, size)
             for number, (offset, position) in enumerate(offsets.entries()):
                 slot = batches.slot_of(offset)
-                known = slot is not None and batches.last_offsets[slot] == offset
+                # Releases of Kafka that wrote older formats entered the first offset of a wrapper.
+                known = slot is not None and (
+                    batches.last_offsets[slot] == offset or slot in batches.old
+                )
                 if not (known and batches.starts_at(position)) and not cut:
                     what = f"says that offset {offset} is at {position}"
                     yield Flaw(stem + INDEX, number * 8, what, "made again")

@@ -33,6 +33,7 @@ def find(
     log_start_offset: int,
     cleaned_offset: int,
     topic_id: Uuid | None,
+    repair: bool,
 ) -> Opened:
     """Return the log in a directory, a new one where none is."""
     files = pool.files
@@ -52,6 +53,7 @@ def find(
         cleaned_offset=cleaned_offset,
         index_interval_bytes=options.index_interval_bytes,
         now_ms=now_ms,
+        repair=repair,
     )
     preallocate = options.segment_bytes if options.preallocate else 0
     found = recovery.create(preallocate) if created else recovery.load()

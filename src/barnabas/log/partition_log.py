@@ -113,9 +113,12 @@ class PartitionLog:
         cleaned_offset: int = 0,
         topic_id: Uuid | None = None,
         random: Callable[[], float] = lambda: 0.0,
+        repair: bool = False,
     ) -> PartitionLog:
         """Open the log in a directory, recovering it unless `clean`; make a new one where none is.
 
+        DamagedLogError, with nothing changed, where the files hold what is no torn tail; a `repair`
+        cuts that, too, and keeps it aside.
         `topic_id` names a new log; of an existing one its own is kept, for the caller to compare.
         """
         opened = opening.find(
@@ -128,6 +131,7 @@ class PartitionLog:
             log_start_offset=log_start_offset,
             cleaned_offset=cleaned_offset,
             topic_id=topic_id,
+            repair=repair,
         )
         log = cls(pool, directory, topic_partition, options, opened, now_ms, random)
         if not opened.created:

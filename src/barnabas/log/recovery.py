@@ -5,6 +5,10 @@ the recovery point on is walked batch by batch: a torn tail is cut at the last w
 indexes, leader epochs and producer state are rebuilt. What a crash can leave behind of a
 compaction or a deletion is finished or undone first. One line in the log says what was done.
 
+Only a torn tail is ever cut (see `torn`), and only where nothing was flushed. Whatever else is met
+that is no batch, of any format, raises DamagedLogError, and the files stay as they are. A repair,
+which somebody asked for, goes on, and keeps what it cuts in files that end in `.cut`.
+
 Index files are right for every segment below the recovery point, and for all after a clean stop.
 """
 
@@ -12,12 +16,14 @@ from __future__ import annotations
 
 import logging
 from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from operator import attrgetter
 
+from barnabas.log import torn
 from barnabas.log.file_pool import FilePool
-from barnabas.log.files import Files
+from barnabas.log.files import File, Files
 from barnabas.log.leader_epochs import LeaderEpochs
 from barnabas.log.offset_index import OFFSET_SPAN_MAX
 from barnabas.log.producer_snapshot import (
@@ -39,10 +45,12 @@ from barnabas.log.segment import (
     Segment,
     is_segment_file,
 )
-from barnabas.log.sharing import cut_shared
-from barnabas.model.errors import CorruptFileError, CorruptRecordError
+from barnabas.log.sharing import copy_range, cut_shared
+from barnabas.model.errors import CorruptFileError, CorruptRecordError, DamagedLogError
+from barnabas.records.message_set import OLDEST_BATCH
 
 CLEANED, SWAP = ".cleaned", ".swap"
+CUT = ".cut"
 EPOCH_FILE = "leader-epoch-checkpoint"
 
 _logger = logging.getLogger(__name__)
@@ -69,6 +77,7 @@ class _Work:
     bytes_walked: int = 0
     bytes_cut: int = 0
     dropped: list[int] = field(default_factory=list)
+    kept: list[str] = field(default_factory=list)
     flaws: list[str] = field(default_factory=list)
 
 
@@ -86,8 +95,12 @@ class Recovery:
         cleaned_offset: int,
         index_interval_bytes: int,
         now_ms: int,
+        repair: bool = False,
     ) -> None:
-        """Describe the task; below `cleaned_offset` compaction may have left gaps."""
+        """Describe the task; below `cleaned_offset` compaction may have left gaps.
+
+        A `repair` also cuts what is damaged, and keeps it aside.
+        """
         # A pool of its own: logs are recovered on several threads, the shared pool is for one.
         self._pool = FilePool(files, limit=4)
         self._files = files
@@ -98,6 +111,9 @@ class Recovery:
         self._cleaned_offset = cleaned_offset
         self._index_interval_bytes = index_interval_bytes
         self._now_ms = now_ms
+        self._repair = repair
+        # What the last broker is known to have flushed, however much is walked again.
+        self._was_closed, self._was_flushed = clean, recovery_point
         self._work = _Work()
         self._segments: list[Segment] = []
         self._epochs = LeaderEpochs()
@@ -113,7 +129,13 @@ class Recovery:
         return Found([segment], start, start, start, self._epochs, self._producers)
 
     def load(self) -> Found:
-        """Find the log, mending what needs it."""
+        """Find the log, mending what needs it; DamagedLogError where that is not allowed."""
+        try:
+            return self._load()
+        except (CorruptRecordError, CorruptFileError) as failure:
+            raise DamagedLogError(f"{self._directory}: {failure}") from failure
+
+    def _load(self) -> Found:
         names = finish_replacements(self._files, self._directory)
         self._epochs = self._read_epochs()
         bases = sorted(_base(name) for name in names if name.endswith(LOG))
@@ -235,7 +257,7 @@ class Recovery:
         bound = self._bound_of(segment)
         file = self._files.open(segment.path(LOG))
         try:
-            walk = CheckedWalk(file, 0, segment.size_bytes)
+            walk = CheckedWalk(file, 0, segment.size_bytes, next_offset=base)
             good = 0
             for position, fields in walk:
                 if fields[0] < end:
@@ -244,17 +266,19 @@ class Recovery:
                 if fields[0] + fields[6] >= bound:
                     walk.flaw = f"offset {fields[0] + fields[6]} in front of offset {bound}"
                     break
-                if fields[2] < epoch:
-                    walk.flaw = f"leader epoch {fields[2]} after leader epoch {epoch}"
-                    break
-                epoch = fields[2]
-                if epoch > self._epochs.latest:
-                    self._epochs.assign(fields[2], fields[0])
+                if fields[3] >= OLDEST_BATCH:  # older formats have no epochs
+                    if fields[2] < epoch:
+                        walk.flaw = f"leader epoch {fields[2]} after leader epoch {epoch}"
+                        break
+                    epoch = fields[2]
+                    if epoch > self._epochs.latest:
+                        self._epochs.assign(fields[2], fields[0])
                 if fields[9] >= 0:
                     try:
                         aborted = apply_batch(self._producers, walk.buffer, walk.start, fields)
                     except CorruptRecordError as failure:  # a marker that no broker writes
                         walk.flaw = str(failure)
+                        self._refuse(file, segment, good, walk.flaw)
                         break
                     if aborted is not None:
                         segment.add_aborted(aborted)
@@ -264,6 +288,7 @@ class Recovery:
                 work.batches += 1
             cut = segment.size_bytes - good
             if cut:
+                self._check_torn(file, segment, good, end, str(walk.flaw))
                 # The cut must last: what is cut could come back between batches written next.
                 if not cut_shared(self._files, segment.path(LOG), good):
                     file.truncate(good)
@@ -283,11 +308,41 @@ class Recovery:
         work.bytes_walked += good
         return end, cut > 0
 
+    def _check_torn(self, file: File, segment: Segment, good: int, end: int, flaw: str) -> None:
+        """Refuse to cut a segment at a position unless a crash can have left what follows."""
+        size = segment.size_bytes
+        followed = any(each.size_bytes for each in self._segments_after(segment))
+        if not followed and torn.is_zero(file, good, size):
+            return  # the file was given its size before it was filled: no record is in there
+        why: str | None
+        if self._was_closed:
+            why = "the log was closed cleanly"
+        elif end < self._was_flushed:
+            why = f"everything below offset {self._was_flushed} was flushed"
+        else:
+            why = torn.contradiction(file, good, size, end, followed=followed)
+        if why is not None:
+            self._refuse(file, segment, good, f"{flaw}; {why}")
+
+    def _refuse(self, file: File, segment: Segment, position: int, what: str) -> None:
+        """Raise DamagedLogError; a repair keeps the bytes from a position on, and goes on."""
+        path = segment.path(LOG)
+        if not self._repair:
+            raise DamagedLogError(f"{path} at {position}: {what}")
+        target = f"{self._directory}/{segment.base_offset:020d}-{position}{CUT}"
+        if target in self._work.kept:
+            return
+        copy_range(self._files, file, target, position, segment.size_bytes)
+        self._work.kept.append(target)
+
+    def _segments_after(self, segment: Segment) -> Iterator[Segment]:
+        later = bisect_right(self._segments, segment.base_offset, key=attrgetter("base_offset"))
+        return islice(self._segments, later, None)
+
     def _bound_of(self, segment: Segment) -> int:
         """Return the offset that all of a segment are below: its CRCs do not cover offsets."""
         bound = segment.base_offset + OFFSET_SPAN_MAX + 1
-        later = bisect_right(self._segments, segment.base_offset, key=attrgetter("base_offset"))
-        for each in islice(self._segments, later, None):
+        for each in self._segments_after(segment):
             if each.size_bytes:
                 return min(each.base_offset, bound)
         return bound
@@ -322,6 +377,10 @@ class Recovery:
     def _drop_from(self, index: int) -> None:
         for segment in self._segments[index:]:
             self._work.dropped.append(segment.base_offset)
+            if self._work.kept and segment.size_bytes:
+                target = f"{self._directory}/{segment.base_offset:020d}-0{CUT}"
+                self._files.rename(segment.path(LOG), target)
+                self._work.kept.append(target)
             segment.remove()
         if self._segments[index:]:
             self._files.flush_dir(self._directory)
@@ -380,7 +439,7 @@ class Recovery:
             _logger.log(
                 logging.WARNING if work.flaws or work.dropped else logging.INFO,
                 "recovered %s: %d segments and %d batches (%d bytes) walked, %d bytes cut, "
-                "%d segments dropped%s",
+                "%d segments dropped%s%s",
                 self._directory,
                 work.segments,
                 work.batches,
@@ -388,6 +447,7 @@ class Recovery:
                 work.bytes_cut,
                 len(work.dropped),
                 "".join(f"; {flaw}" for flaw in work.flaws),
+                f"; kept in {', '.join(work.kept)}" if work.kept else "",
             )
 
 

@@ -13,12 +13,12 @@ with everything that was ever flushed; the next start keeps the longer one.
 
 from __future__ import annotations
 
-from barnabas.kernels import scan_batch
 from barnabas.log.directory import FUTURE, LogDirectory
 from barnabas.log.file_pool import FilePool
 from barnabas.log.leader_epochs import LeaderEpochs
 from barnabas.log.partition_log import PartitionLog
 from barnabas.log.producer_snapshot import restore_snapshot, snapshot_offsets
+from barnabas.log.scan import first_offset
 from barnabas.log.slice import Slice
 
 PIECE_BYTES = 1024 * 1024
@@ -148,5 +148,5 @@ def _first_batch_offset(log: PartitionLog) -> int:
         data = piece.read()
     finally:
         piece.release()
-    first = scan_batch(data, 0)[0] if data else log.log_end_offset
+    first = first_offset(data) if data else log.log_end_offset
     return min(first, log.log_start_offset)

@@ -5,7 +5,15 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Generator
 
-from barnabas.kernels import SPECIAL_MASK, Buffer, check_batch, filter_batches, scan_batches
+from barnabas.kernels import (
+    SPECIAL_MASK,
+    Buffer,
+    check_batch,
+    filter_batches,
+    scan_batch,
+    scan_batches,
+)
+from barnabas.kernels.contract import SIZE_MAX
 from barnabas.log.batch_reader import BatchReader
 from barnabas.log.compaction_work import WORK_BYTES, Aborted, Means, Work, give_way, go_on
 from barnabas.log.file_pool import FilePool, PooledFile
@@ -13,6 +21,8 @@ from barnabas.log.partition_log import PartitionLog
 from barnabas.log.recovery import CLEANED
 from barnabas.log.segment import LOG, Segment
 from barnabas.log.survivors import Filtering, SpecialBatches
+from barnabas.model.errors import InvalidValueError
+from barnabas.records.message_set import OLDEST_BATCH
 
 OUT_BYTES = 64 * 1024
 """How much is written, and entered into the indexes, at a time. The loop waits for the GIL while
@@ -116,6 +126,10 @@ class Rewriting:
             if fields is None:
                 give_way()
                 done += reader.fill()
+            elif fields[3] < OLDEST_BATCH:
+                batch = reader.take_old(packed=True)
+                self._put(self._special.filter(batch, 0, scan_batch(batch)))
+                self._special.changed = True  # to magic 2, at the least
             elif fields[5] & SPECIAL_MASK:
                 self._put(self._special.filter(reader.buffer, reader.at, fields))
                 reader.at += fields[1]
@@ -160,6 +174,12 @@ class Rewriting:
 
     def _write_out(self) -> int:
         new, size = self._new, self._size
+        if new.size_bytes + size > SIZE_MAX:
+            # Batches can be larger than the messages that they are made of.
+            raise InvalidValueError(
+                f"{new.path(LOG)} would have {new.size_bytes + size} bytes as batches of magic 2, "
+                f"a segment has at most {SIZE_MAX}"
+            )
         if not self._created:
             new.create()
             self._created = True

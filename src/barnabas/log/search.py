@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from barnabas.kernels.contract import HeaderFields
 from barnabas.log.segment import LOG, Segment
 from barnabas.model.errors import CorruptFileError, CorruptRecordError
-from barnabas.records.batch import BatchHeader, read_batch
+from barnabas.records.batch import BatchHeader, Record, read_batch
 from barnabas.records.compression import TooLargeError
+from barnabas.records.legacy import iterate_messages
+from barnabas.records.message_set import OLDEST_BATCH
 
 LATEST, EARLIEST = -1, -2
 
@@ -74,8 +76,13 @@ def _first_record(
 ) -> FoundOffset | None:
     data = segment.file.get().pread(fields[1], position)
     seen = max(fields[0], log_start_offset)
+    records: Iterable[Record]
+    if fields[3] < OLDEST_BATCH:
+        records = iterate_messages(data)
+    else:
+        records = read_batch(data, BatchHeader._make(fields))
     try:
-        for record in read_batch(data, BatchHeader._make(fields)):
+        for record in records:
             if record.timestamp >= timestamp and record.offset >= log_start_offset:
                 return FoundOffset(record.timestamp, record.offset, fields[2])
             seen = max(seen, record.offset + 1)

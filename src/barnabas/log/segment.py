@@ -16,6 +16,7 @@ import logging
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Protocol
 
 from barnabas.kernels.contract import HeaderFields
@@ -27,7 +28,7 @@ from barnabas.log.scan import headers
 from barnabas.log.sharing import cut_shared
 from barnabas.log.time_index import TimeIndex
 from barnabas.log.transaction_index import AbortedTransaction
-from barnabas.model.errors import CorruptFileError, CorruptRecordError
+from barnabas.model.errors import CorruptFileError, CorruptRecordError, StorageError
 
 LOG, INDEX, TIME_INDEX, TRANSACTION_INDEX = ".log", ".index", ".timeindex", ".txnindex"
 SUFFIXES = (LOG, INDEX, TIME_INDEX, TRANSACTION_INDEX)
@@ -387,6 +388,9 @@ class Segment:
         position = self.size_bytes
         try:
             self.file.get().pwrite(data, position)
+        except StorageError:
+            self._take_back(position)
+            raise
         except BaseException:
             self.overlong = True
             raise
@@ -409,6 +413,20 @@ class Segment:
         self._tail_positions.append(position)
         if len(tail) > TAIL_ENTRIES_MAX:
             self._trim_tail()
+
+    def _take_back(self, position: int) -> None:
+        """Cut what a failed write has left, and for good.
+
+        Behind a smaller batch that is written next it would be bytes that begin no batch, and after
+        a crash nobody could tell where they came from.
+        """
+        self.overlong = True
+        with suppress(StorageError):
+            file = self.file.get()
+            if file.size() > position:
+                file.truncate(position)
+                file.flush()
+            self.overlong = False
 
     def append_batches(self, data: Data, batches: Sequence[HeaderFields]) -> None:
         """Write several batches, whose offsets are set, with one write and one index entry."""

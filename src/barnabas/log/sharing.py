@@ -14,15 +14,20 @@ CHUNK_BYTES = 1024 * 1024
 
 def copy_start(files: Files, source: File, path: str, size: int) -> None:
     """Write the first `size` bytes of a file to another one, and flush it."""
+    copy_range(files, source, path, 0, size)
+
+
+def copy_range(files: Files, source: File, path: str, start: int, end: int) -> None:
+    """Write the bytes between two positions of a file to another one, and flush it."""
     files.write(path, b"")
     target = files.open(path)
     try:
-        position = 0
-        while position < size:
-            data = source.pread(min(CHUNK_BYTES, size - position), position)
+        position = start
+        while position < end:
+            data = source.pread(min(CHUNK_BYTES, end - position), position)
             if not data:
                 break
-            target.pwrite(data, position)
+            target.pwrite(data, position - start)
             position += len(data)
         target.flush()
     finally:

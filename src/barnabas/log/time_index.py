@@ -33,8 +33,8 @@ class TimeIndex:
         return len(self._timestamps)
 
     def append(self, timestamp: int, offset: int) -> None:
-        """Add an entry, unless its timestamp is not above the last one's."""
-        if not self._timestamps or timestamp > self._timestamps[-1]:
+        """Add an entry, unless its timestamp is not above the last one's, or is none."""
+        if timestamp > (self._timestamps[-1] if self._timestamps else -1):
             self._timestamps.append(timestamp)
             self._offsets.append(offset - self.base_offset)
 

@@ -10,6 +10,7 @@
     ├── CorruptRecordError     records whose bytes contradict themselves (CRC, length, count)
     ├── CorruptFileError       a file of ours that cannot be trusted
     ├── StorageError           the disk refused (full, read-only, gone)
+    │   └── DamagedLogError    a log whose files hold what is neither understood nor a torn tail
     ├── RequestError           a reply: carries the ErrorCode that the peer gets, or that we got
     │   └── CodedError         … one class per code, for clients: see request_errors.py
     └── RetriableError         what may succeed later
@@ -83,6 +84,12 @@ class StorageError(BarnabasError):
     """The disk refused an operation."""
 
     retriable = True
+
+
+class DamagedLogError(StorageError):
+    """A log whose files hold what recovery neither understands nor may cut: it is not opened."""
+
+    retriable = False
 
 
 class RequestError(BarnabasError):

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import NamedTuple
 
@@ -21,10 +21,11 @@ from barnabas.kernels import NO_TIMESTAMP, Buffer, Record
 from barnabas.kernels.contract import SIZE_MAX
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import CorruptRecordError, RequestError
-from barnabas.records.batch import read_batch, read_headers
+from barnabas.records.batch import BatchHeader, read_batch
 from barnabas.records.bounds import READING, RECORD_MAX, Bounds, whole_too_large
 from barnabas.records.builder import build_batch
 from barnabas.records.compression import Codec, TooLargeError, decompress
+from barnabas.records.message_set import OLDEST_BATCH, scan_entries
 
 _PREFIX = struct.Struct(">qi")  # offset and size
 _START = struct.Struct(">Ibb")  # crc, magic and attributes
@@ -83,31 +84,47 @@ def down_convert(
     size_max: int = SIZE_MAX,
     bounds: Bounds = READING,
 ) -> bytearray:
-    """Return batches of magic 2 as an uncompressed message set of magic 0 or 1.
+    """Return entries of any format as messages that a reader of `magic` (0 or 1) knows.
 
-    Headers, control batches and records below `from_offset` are left out. It ends with the message
-    that makes it `size_max` bytes or more. An empty answer to whole
-    batches means that there was nothing else: a fetch must then read on behind them, because an old
-    consumer moves only by the messages it gets. zstd is refused, as such consumers expect.
+    What is stored in its format, or in an older one, is given as it is. Batches of magic 2 come
+    uncompressed: headers, control batches and records below `from_offset` are left out. It ends
+    with the message that makes it `size_max` bytes or more. An empty answer to whole batches means
+    that there was nothing else: a fetch must then read on behind them, because an old consumer
+    moves only by the messages it gets. zstd is refused, as such consumers expect.
     """
     assert magic in (0, 1), f"magic {magic} is not an old format"
     out = bytearray()
     position = 0
-    for header in read_headers(buffer):
-        if not header.is_control:
-            if header.codec is Codec.ZSTD:
-                raise RequestError(
-                    ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
-                    f"records compressed with zstd cannot be given as messages of magic {magic}",
-                )
+    for fields in scan_entries(buffer):
+        header = BatchHeader._make(fields)
+        entry = memoryview(buffer)[position : position + header.size]
+        position += header.size
+        if header.magic <= magic:
+            out += entry
+        elif not header.is_control:
             attributes = _APPEND_TIME_BIT if magic == 1 and header.is_append_time else 0
-            for record in read_batch(buffer, header, position, bounds):
+            for record in _records_of(entry, header, magic, bounds):
                 if record.offset >= from_offset:
                     _add_message(out, record, magic, attributes)
                     if len(out) >= size_max:
                         return out
-        position += header.size
+        if len(out) >= size_max:
+            break
     return out
+
+
+def _records_of(
+    entry: Buffer, header: BatchHeader, magic: int, bounds: Bounds
+) -> Iterable[Record]:
+    """Return the records of one entry, which a reader of an older magic is to get."""
+    if header.magic < OLDEST_BATCH:
+        return iterate_messages(entry, limit=bounds.held_max(header.size))
+    if header.codec is Codec.ZSTD:
+        raise RequestError(
+            ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
+            f"records compressed with zstd cannot be given as messages of magic {magic}",
+        )
+    return read_batch(entry, header, 0, bounds)
 
 
 def encode_message(record: Record, magic: int, attributes: int = 0) -> bytes:

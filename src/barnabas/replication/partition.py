@@ -21,6 +21,7 @@ from collections.abc import Sequence
 
 from barnabas.kernels.contract import Buffer
 from barnabas.log.partition_log import Appended, PartitionLog
+from barnabas.log.scan import first_offset
 from barnabas.log.validation import Origin
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
@@ -344,7 +345,7 @@ class Partition:
         """Append what the leader has and follow its watermarks; return how many batches came."""
         log = self.log
         if len(records) >= OFFSET_BYTES and log.log_start_offset == log.log_end_offset:
-            first = int.from_bytes(records[:OFFSET_BYTES], "big")
+            first = first_offset(records)
             if first < log.log_end_offset:
                 # The leader's log starts inside of a batch, which comes whole: so must ours.
                 log.truncate_all(first, now_ms)

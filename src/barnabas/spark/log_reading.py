@@ -13,7 +13,6 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from barnabas.consumer.old_formats import to_batches
 from barnabas.kernels import (
     CODEC_MASK,
     CONTROL_BIT,
@@ -25,6 +24,7 @@ from barnabas.kernels import (
 from barnabas.model.errors import BarnabasError, CorruptRecordError
 from barnabas.records.chunks import unpack_chunks
 from barnabas.records.control import read_marker
+from barnabas.records.conversion import to_batches
 from barnabas.spark.log_files import Piece, segments_in
 from barnabas.spark.log_options import OFFSET_MAX, LogOptions, OnCorrupt
 from barnabas.spark.log_rows import LogRows, Origin

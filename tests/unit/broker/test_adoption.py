@@ -61,3 +61,30 @@ def test_a_directory_formatted_by_kraft(tmp_path: Path) -> None:
         create_topic(wire, "t")
         answer = metadata(wire, "t", "__cluster_metadata")
         assert [topic.error_code for topic in answer.topics] == [0, 3]
+
+
+def test_a_damaged_log_is_a_partition_that_is_offline(tmp_path: Path) -> None:
+    """It is taken over with the others, so that it is served once it is repaired."""
+    with Serving(tmp_path) as serving:
+        with serving.connect() as wire:
+            topic_id = create_topic(wire, "a", partitions=2)
+            for partition in range(2):
+                produce(wire, "a", batch_of(["one", "two"]), partition=partition)
+        serving.stop()
+        for file in tmp_path.glob("coordination.sqlite*"):
+            file.unlink()
+        victim = tmp_path / "a-1" / f"{0:020d}.log"
+        stored = victim.read_bytes()
+        victim.write_bytes(stored[:16] + b"\x05" + stored[17:])
+        serving.start()
+        with serving.connect() as wire:
+            [topic] = metadata(wire, "a").topics
+            assert (topic.topic_id, len(topic.partitions)) == (topic_id, 2)
+            assert values_of(fetch(wire, "a", partition=0)) == [b"one", b"two"]
+            assert fetch(wire, "a", partition=1).error_code != 0
+        serving.stop()
+        victim.write_bytes(stored)
+        serving.start()
+        with serving.connect() as wire:
+            assert values_of(fetch(wire, "a", partition=1)) == [b"one", b"two"]
+            assert produce(wire, "a", batch_of(["three"]), partition=1).base_offset == 2

@@ -29,6 +29,7 @@ from barnabas.config.broker import BrokerOptions
 from barnabas.config.topic import TopicOptions
 from barnabas.log.directory import CLEAN_SHUTDOWN, LogDirectory
 from barnabas.log.files import DiskFiles
+from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import ConfigError
 from barnabas.model.ids import TopicPartition
 
@@ -237,3 +238,52 @@ def test_protocols_that_are_not_served(tmp_path: Path, protocol: str) -> None:
 
     with pytest.raises(ConfigError, match=protocol):
         asyncio.run(start())
+
+
+def test_a_log_that_is_not_understood_is_offline_alone(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nothing of it changes, not even its checkpoints; others are served; it can be deleted."""
+    with Serving(tmp_path) as serving:
+        with serving.connect() as wire:
+            for topic in ("good", "odd"):
+                create_topic(wire, topic)
+                for number in range(3):
+                    produce(wire, topic, batch_of([f"{topic} {number}"]))
+        serving.stop()
+        victim = tmp_path / "odd-0" / f"{0:020d}.log"
+        stored = victim.read_bytes()
+        size = len(stored) // 3
+        strange = stored[: size + 16] + b"\x03" + stored[size + 17 :]
+        victim.write_bytes(strange)
+        checkpoints = {path.name: path.read_text() for path in tmp_path.glob("*-checkpoint")}
+        for _ in range(2):
+            serving.start()
+            said = (
+                f"log odd-0 is offline and nothing of it was changed: {victim} at {size}: magic 3"
+            )
+            assert said in caplog.text
+            caplog.clear()
+            with serving.connect() as wire:
+                assert values_of(fetch(wire, "good")) == [b"good 0", b"good 1", b"good 2"]
+                assert fetch(wire, "odd").error_code == ErrorCode.KAFKA_STORAGE_ERROR
+                assert produce(wire, "odd", batch_of(["x"])).error_code in (
+                    ErrorCode.KAFKA_STORAGE_ERROR,
+                    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+                )
+            serving.stop()
+            assert victim.read_bytes() == strange
+            for name, text in checkpoints.items():
+                assert ("odd 0 " in (tmp_path / name).read_text()) == ("odd 0 " in text)
+        victim.write_bytes(stored)
+        serving.start()
+        with serving.connect() as wire:
+            assert values_of(fetch(wire, "odd")) == [b"odd 0", b"odd 1", b"odd 2"]
+        serving.stop()
+        victim.write_bytes(strange)
+        serving.start()
+        with serving.connect() as wire:
+            assert delete(wire, name="odd").error_code == 0
+            wait_for(lambda: "odd-0" not in logs_in(tmp_path), "the log is gone")
+            create_topic(wire, "odd")
+            assert values_of(fetch(wire, "odd")) == []

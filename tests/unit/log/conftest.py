@@ -123,7 +123,7 @@ def open_log(pool: FilePool, tmp_path: Any, options: Any) -> Iterator[Callable[.
         log.release()
 
 
-_ARGUMENTS = ("clean", "recovery_point", "log_start_offset", "topic_id", "random")
+_ARGUMENTS = ("clean", "recovery_point", "log_start_offset", "topic_id", "random", "repair")
 
 
 @pytest.fixture

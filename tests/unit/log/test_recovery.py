@@ -10,7 +10,7 @@ from barnabas.log.directory import LogDirectory
 from barnabas.log.file_pool import FilePool
 from barnabas.log.producer_snapshot import snapshot_path
 from barnabas.log.segment import INDEX, TIME_INDEX, TRANSACTION_INDEX
-from barnabas.model.errors import CorruptRecordError
+from barnabas.model.errors import CorruptRecordError, DamagedLogError
 from barnabas.model.ids import TopicPartition
 from barnabas.records.batch import read_headers
 from barnabas.records.builder import build_batch
@@ -48,21 +48,97 @@ def test_a_tail_torn_at_any_byte_is_cut_at_the_last_whole_batch(open_log, batch,
     assert open_log(clean=False).log_end_offset == 4
 
 
-@pytest.mark.parametrize("junk", [b"\0", bytes(5000), b"\xff" * 300])
-def test_junk_after_the_last_batch_is_cut_also_after_a_clean_stop(open_log, batch, disk, junk):
+@pytest.mark.parametrize("zeros", [1, 5000])
+def test_zeros_after_the_last_batch_are_cut_also_after_a_clean_stop(open_log, batch, disk, zeros):
+    """A file may be given its size before it is filled."""
     log = open_log()
     fill(log, batch, 3)
     log.close(NOW)
     path, whole = log.segments[0].path(".log"), log.size_bytes
     for clean in (True, False):
-        disk.write(path, disk.read(path) + junk)
+        disk.write(path, disk.read(path) + bytes(zeros))
         again = open_log(clean=clean)
         assert again.log_end_offset == 3
         assert disk.size(path) == whole
         again.close(NOW)
 
 
-def test_a_flipped_byte_in_the_middle_cuts_there_and_drops_later_segments(
+UNKNOWN = bytes.fromhex("0000000000000003 00000040 ffffffff 03") + b"a format of the future" * 3
+
+
+@pytest.mark.parametrize(
+    ("tail", "found"),
+    [
+        (b"\xff" * 300, "magic 255"),
+        (UNKNOWN, "magic 3"),
+        (b"\x7f" * 16 + b"\2" + b"x" * 90, "begin no batch"),
+    ],
+    ids=["junk", "future", "text"],
+)
+@pytest.mark.parametrize("clean", [True, False])
+def test_what_is_not_understood_is_never_cut(open_log, batch, disk, read_all, tail, found, clean):
+    log = open_log()
+    fill(log, batch, 3)
+    log.close(NOW)
+    path, whole = log.segments[0].path(".log"), log.size_bytes
+    stored = disk.read(path) + tail
+    disk.write(path, stored)
+    with pytest.raises(DamagedLogError) as failure:
+        open_log(clean=clean)
+    assert str(failure.value).startswith(f"{path} at {whole}: ")
+    assert ("closed cleanly" if clean else found) in str(failure.value)
+    assert disk.read(path) == stored
+    repaired = open_log(clean=False, repair=True)
+    assert read_all(repaired) == values(3)
+    assert disk.read(f"{log.directory}/{0:020d}-{whole}.cut") == tail
+
+
+def test_what_was_flushed_is_never_cut(open_log, batch, disk):
+    """The recovery point says so: what a crash takes lies above it."""
+    log = open_log()
+    fill(log, batch, 5)
+    path = log.segments[0].path(".log")
+    log.release()
+    stored = disk.read(path)[:-30]
+    disk.write(path, stored)
+    with pytest.raises(DamagedLogError, match="below offset 5 was flushed"):
+        open_log(clean=False, recovery_point=5)
+    assert disk.read(path) == stored
+    assert open_log(clean=False, recovery_point=4).log_end_offset == 4
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_a_closed_segment_is_not_cut_for_its_missing_index(open_log, batch, disk, clean):
+    log = open_log(segment_bytes=300)
+    fill(log, batch, 20)
+    first = log.segments[0]
+    log.close(NOW)
+    disk.unlink(first.path(INDEX))
+    stored = bytearray(disk.read(first.path(".log")))
+    stored[-1] ^= 1
+    disk.write(first.path(".log"), stored)
+    with pytest.raises(DamagedLogError):
+        open_log(clean=clean, recovery_point=20, segment_bytes=300)
+    assert disk.read(first.path(".log")) == stored
+
+
+@pytest.mark.parametrize("lost", [0, 1])
+def test_a_block_that_was_never_written_is_cut_with_what_follows(open_log, batch, disk, lost):
+    """Pages reach the disk in any order: nothing behind the hole was flushed."""
+    log = open_log()
+    for index in range(4):
+        log.append_as_leader(batch(size=2000, at=NOW + index), 1, NOW)
+    path, size = log.segments[0].path(".log"), log.size_bytes // 4
+    log.release()
+    data = bytearray(disk.read(path))
+    start = size * 2 if lost == 0 else -(-(size * 2 + 100) // 512) * 512
+    data[start : start + 512] = bytes(512)
+    disk.write(path, data)
+    assert open_log(clean=False).log_end_offset == 2
+    assert disk.size(path) == size * 2
+
+
+def test_a_flipped_byte_in_the_middle_takes_the_log_offline(
     open_log, batch, read_all, disk, caplog
 ):
     log = open_log(segment_bytes=300)
@@ -74,8 +150,12 @@ def test_a_flipped_byte_in_the_middle_cuts_there_and_drops_later_segments(
     data = bytearray(disk.read(victim.path(".log")))
     data[-1] ^= 1
     disk.write(victim.path(".log"), data)
+    with pytest.raises(DamagedLogError, match=f"{victim.path('.log')} at .*CRC.*later segments"):
+        open_log(clean=False, segment_bytes=300)
+    assert all(disk.exists(segment.path(".log")) for segment in segments)
+    assert disk.read(victim.path(".log")) == data
     with caplog.at_level(logging.WARNING):
-        again = open_log(clean=False, segment_bytes=300)
+        again = open_log(clean=False, segment_bytes=300, repair=True)
     end = segments[3].base_offset - 1
     assert again.log_end_offset == end
     assert read_all(again) == values(end)
@@ -99,7 +179,8 @@ def test_segments_below_the_recovery_point_are_not_walked(open_log, batch, disk,
     disk.write(first.path(".log"), data)
     point = last.base_offset
     assert open_log(clean=False, recovery_point=point, segment_bytes=400).log_end_offset == 20
-    assert open_log(clean=False, recovery_point=0, segment_bytes=400).log_end_offset < 5
+    with pytest.raises(DamagedLogError):
+        open_log(clean=False, recovery_point=0, segment_bytes=400)
 
 
 def test_recovery_restores_epochs_producers_and_aborted_transactions(open_log, batch, disk):
@@ -285,18 +366,22 @@ def test_a_finished_swap_is_completed_and_an_unfinished_one_undone(open_log, bat
     assert not [n for n in disk.list(directory) if n.endswith((".swap", ".cleaned"))]
 
 
-def test_offsets_that_go_back_are_damage(open_log, batch, disk):
+def test_offsets_that_go_back_take_the_log_offline(open_log, batch, disk):
+    """A whole batch is never cut: its offset is not covered by its CRC, its records are."""
     log = open_log()
     fill(log, batch, 3)
     path = log.segments[0].path(".log")
     data = disk.read(path)
     log.release()
     disk.write(path, data + data)
-    assert open_log(clean=False).log_end_offset == 3
-    assert disk.size(path) == len(data)
+    with pytest.raises(DamagedLogError, match=f"at {len(data)}: offset 0 after offset 2"):
+        open_log(clean=False)
+    assert disk.read(path) == data + data
+    assert open_log(clean=False, repair=True).log_end_offset == 3
+    assert disk.read(path) == data
 
 
-def test_a_marker_that_cannot_be_read_is_damage(open_log, batch, disk, read_all):
+def test_a_marker_that_cannot_be_read_is_not_cut(open_log, batch, disk, read_all):
     log = open_log()
     log.append_as_leader(batch(), 0, NOW)
     marker = build_batch(
@@ -309,7 +394,12 @@ def test_a_marker_that_cannot_be_read_is_damage(open_log, batch, disk, read_all)
     )
     log.segments[0].file.get().pwrite(marker, log.size_bytes)
     log.release()
-    again = open_log(clean=False)
+    path = log.segments[0].path(".log")
+    stored = disk.read(path)
+    with pytest.raises(DamagedLogError, match=f"{path} at {log.size_bytes}: "):
+        open_log(clean=False)
+    assert disk.read(path) == stored
+    again = open_log(clean=False, repair=True)
     assert (again.log_end_offset, len(read_all(again))) == (1, 1)
     assert again.append_as_leader(batch(), 0, NOW).first_offset == 1
 

@@ -198,10 +198,8 @@ def test_a_failed_write_leaves_the_segment_as_it_was(pool, disk, tmp_path):
     with pytest.raises(StorageError):
         add(segment, 1)
     assert (segment.size_bytes, segment.locate(1)) == (before, None)
-    assert segment.file.get().size() == before + 30
+    assert segment.file.get().size() == before  # what was written of it could outlast a crash
     disk.room = None
-    segment.finish()
-    assert segment.file.get().size() == before
     add(segment, 1)
     assert segment.locate(1) == (before, before)
 

@@ -16,7 +16,7 @@ def build(base, pairs):
     index, kept = TimeIndex(base), []
     for timestamp, offset in pairs:
         index.append(timestamp, base + offset)
-        if not kept or timestamp > kept[-1][0]:
+        if timestamp > (kept[-1][0] if kept else -1):  # no entry without a time, as with Kafka
             kept.append((timestamp, base + offset))
     return index, kept
 

@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from barnabas.client.errors import ConsumerTimeout
-from barnabas.consumer.old_formats import to_batches
 from barnabas.errors import RecordTooLargeError
 from barnabas.kernels import Buffer
 from barnabas.model.ids import TopicPartition
 from barnabas.records.batch import Record, iterate, read_headers
 from barnabas.records.bounds import READING, Bounds
 from barnabas.records.compression import TooLargeError
+from barnabas.records.conversion import to_batches
 
 
 class PartitionFeed:

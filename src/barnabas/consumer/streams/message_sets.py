@@ -15,12 +15,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, TypeVar
 
-from barnabas.consumer.old_formats import to_batches
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import InvalidValueError
 from barnabas.model.ids import TopicPartition
 from barnabas.records.batch import iterate, read_headers
 from barnabas.records.bounds import READING, Bounds
+from barnabas.records.conversion import to_batches
 
 Answer = TypeVar("Answer")
 

@@ -211,7 +211,10 @@ def scan_batch(buffer, Py_ssize_t position=0, Py_ssize_t end=-1):
 
 
 def scan_batches(buffer, Py_ssize_t position=0, Py_ssize_t end=-1):
-    """Return the header fields of every whole batch; a cut one at the end is left out."""
+    """Return the header fields of every whole batch; a cut one at the end is left out.
+
+    So is what follows a batch from an entry of an older format (magic 0 or 1) on.
+    """
     cdef Py_buffer view
     cdef list found = []
     cdef int64_t size
@@ -221,6 +224,8 @@ def scan_batches(buffer, Py_ssize_t position=0, Py_ssize_t end=-1):
         require_range(position, &end, view.len)
         while end - position >= HEADER_SIZE:
             p = <const uint8_t*>view.buf + position
+            if p[16] < 2 and found:
+                break
             size = batch_size(p, end - position)
             if size > end - position:
                 break

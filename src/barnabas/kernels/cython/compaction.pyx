@@ -340,6 +340,8 @@ cdef inline int64_t plain_size(
     if end - p < HEADER:
         return 0
     cdef int64_t size = <int64_t><int32_t>load32(p + 8) + PREFIX
+    if p[16] < 2:
+        return 0
     if p[16] != 2:
         trouble.kind, trouble.first = BAD_MAGIC, <signed char>p[16]
         return 0

@@ -246,6 +246,11 @@ cdef class RecordCursor:
                 self.release()
                 break
             if p[16] != 2:
+                if p[16] < 2 and self.progressed:
+                    # An older format: the next fetch begins with it, and it is converted on
+                    # arrival.
+                    self.release()
+                    break
                 raise wrong_magic(<int><signed char>p[16])
             size = <int64_t><int32_t>load32(p + 8) + 12
             if size < HEADER_BYTES:

@@ -42,7 +42,7 @@ from barnabas.kernels.python.varint import decode_varint
 from barnabas.model.errors import CorruptRecordError
 
 _HEADER = struct.Struct(">qiibIhiqqqhii")
-_CRC_AT, _ATTRIBUTES_AT = 17, 21
+_MAGIC_AT, _CRC_AT, _ATTRIBUTES_AT = 16, 17, 21
 
 
 def scan_batch(buffer: Buffer, position: int = 0, end: int = -1) -> HeaderFields:
@@ -60,10 +60,15 @@ def scan_batch(buffer: Buffer, position: int = 0, end: int = -1) -> HeaderFields
 
 
 def scan_batches(buffer: Buffer, position: int = 0, end: int = -1) -> list[HeaderFields]:
-    """Return the header fields of every whole batch; a cut one at the end is left out."""
+    """Return the header fields of every whole batch; a cut one at the end is left out.
+
+    So is what follows a batch from an entry of an older format (magic 0 or 1) on.
+    """
     end = _end(buffer, position, end)
-    found = []
+    found: list[HeaderFields] = []
     while end - position >= HEADER_SIZE:
+        if found and buffer[position + _MAGIC_AT] < 2:
+            break
         fields = scan_batch(buffer, position, end)
         if fields[1] > end - position:
             break

@@ -7,7 +7,8 @@ half of the digest says, as a fraction of all:
 
 It belongs to the caller, who says how many new keys it may still take (`room`); a slot stays free
 at all times, so that a search ends. Batches that are compressed, transactional or control are not
-*plain*: the kernels over many batches stop in front of them, and the caller does those one by one.
+*plain*, nor are entries of older formats (magic 0 and 1): the kernels over many batches stop in
+front of them, and the caller does those one by one.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from barnabas.kernels.python.crc32c import crc32c
 from barnabas.kernels.python.layout import Layout, RecordFault, read_layout, wrap64
 from barnabas.kernels.python.varint import encode_varint, encode_varlong
 
+_MAGIC_AT = 16
 _SLOT = struct.Struct("=16sq")
 _SEALED = struct.Struct(">hiqq")  # attributes, last offset delta, base and max timestamp
 _GROWTH_MAX = 11  # bytes by which a record can grow when its timestamp delta does
@@ -243,7 +245,7 @@ def _filter_batch(
 def _plain(buffer: Buffer, position: int, end: int) -> HeaderFields | None:
     if not 0 <= position <= end <= len(buffer):
         raise wrong_range(position, end, len(buffer))
-    if end - position < HEADER_SIZE:
+    if end - position < HEADER_SIZE or buffer[position + _MAGIC_AT] < 2:
         return None
     fields = scan_batch(buffer, position, end)
     return None if fields[1] > end - position or fields[5] & SPECIAL_MASK else fields

@@ -116,6 +116,8 @@ class RecordCursor:
         """Decompress batches in advance, until they come to `size_max` bytes."""
         place, total = self._next, 0
         while total < size_max and len(self._buffer) - place >= HEADER_SIZE:
+            if self._buffer[place + _MAGIC_AT] != 2:
+                return
             header = scan_batch(self._buffer, place)
             size, attributes = header[1], header[5]
             if size > len(self._buffer) - place:
@@ -162,6 +164,10 @@ class RecordCursor:
         """Go to the next batch with records for the user; return False if there is none."""
         while len(self._buffer) - self._next >= HEADER_SIZE:
             place = self._next
+            if self.progressed and self._buffer[place + _MAGIC_AT] < 2:
+                # An older format: the next fetch begins with it, and it is converted on arrival.
+                self._next = len(self._buffer)
+                break
             header = scan_batch(self._buffer, place)
             size, count = header[1], header[12]
             if size > len(self._buffer) - place:

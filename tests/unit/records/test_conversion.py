@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from barnabas.consumer.old_formats import to_batches
 from barnabas.kernels import Record, RecordCursor
 from barnabas.records.builder import build_batch
+from barnabas.records.conversion import to_batches
 from barnabas.records.legacy import encode_message
 
 

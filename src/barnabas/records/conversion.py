@@ -1,0 +1,134 @@
+"""Entries of the formats before batches, rebuilt as batches of magic 2 with the same offsets.
+
+Old segments are served as they are stored. Whoever reads records converts on arrival, so that every
+reader knows one format alone; compaction converts for good. Offsets, timestamps and their type,
+keys and values stay. Messages that are not compressed are put together, because a batch for each of
+them would be twice their size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from barnabas.kernels import (
+    APPEND_TIME_BIT,
+    CODEC_MASK,
+    BatchBuilder,
+    Buffer,
+    HeaderFields,
+    Record,
+    stamp_timestamp,
+)
+from barnabas.model.errors import CorruptRecordError
+from barnabas.records.bounds import RECORD_MAX
+from barnabas.records.builder import finish
+from barnabas.records.compression import Codec
+from barnabas.records.legacy import iterate_messages
+from barnabas.records.message_set import (
+    MESSAGE_MIN,
+    check_message,
+    is_message,
+    scan_message,
+)
+
+TOGETHER_BYTES_MAX = 16 * 1024
+"""How much of uncompressed messages goes into one batch, as a producer would have sent them."""
+
+OFFSETS_MAX = 2**31
+"""Of one batch: what its last offset delta can say."""
+
+
+def to_batches(buffer: Buffer, unpacked_max: int = RECORD_MAX) -> Buffer:
+    """Return the same bytes, or batches of what older formats are at their start.
+
+    The records of wrappers come uncompressed; each may unpack to `unpacked_max` bytes.
+    """
+    if not is_message(buffer):
+        return buffer
+    converted = bytearray()
+    position, end = 0, len(buffer)
+    while is_message(buffer, position) and end - position >= MESSAGE_MIN:
+        if scan_message(buffer, position)[1] > end - position:
+            break
+        batch, position = take_batch(buffer, position, end, packed=False, unpacked_max=unpacked_max)
+        converted += batch
+    return converted + bytes(memoryview(buffer)[position:])
+
+
+def first_offset(buffer: Buffer, position: int = 0, unpacked_max: int = RECORD_MAX) -> int:
+    """Return the offset of the first message of the whole entry at position."""
+    fields = scan_message(buffer, position)
+    if not fields[5] & CODEC_MASK:
+        return fields[0]
+    entry = memoryview(buffer)[position : position + fields[1]]
+    return next(iterate_messages(entry, limit=unpacked_max)).offset
+
+
+def take_batch(
+    buffer: Buffer, position: int, end: int, *, packed: bool, unpacked_max: int = RECORD_MAX
+) -> tuple[bytearray, int]:
+    """Return the whole entry at position as a batch, and the position behind it.
+
+    Uncompressed messages take those with them that follow and are whole. With `packed` a batch is
+    compressed as its wrapper was.
+    """
+    fields = check_message(buffer, position, end)
+    after = position + fields[1]
+    if not fields[5] & CODEC_MASK:
+        last = fields
+        while after - position < TOGETHER_BYTES_MAX and is_message(buffer, after):
+            if end - after < MESSAGE_MIN:
+                break
+            following = scan_message(buffer, after, end)
+            if following[1] > end - after or not _goes_with(following, fields, last):
+                break
+            last = following
+            after += following[1]
+        last_offset = last[0]
+    else:
+        last_offset = fields[0]
+    records = iterate_messages(memoryview(buffer)[position:after], limit=unpacked_max)
+    return _build(records, fields, last_offset, packed), after
+
+
+def _goes_with(following: HeaderFields, first: HeaderFields, last: HeaderFields) -> bool:
+    """Return whether a message can be in one batch with those before it."""
+    attributes, offset = following[5], following[0]
+    # A batch has one type of timestamps, and one time where the broker's clock gave it.
+    stamped = attributes & APPEND_TIME_BIT
+    return (
+        attributes == first[5]
+        and (not stamped or following[8] == first[8])
+        and last[0] < offset < first[0] + OFFSETS_MAX
+    )
+
+
+def _build(
+    records: Iterator[Record], fields: HeaderFields, last_offset: int, packed: bool
+) -> bytearray:
+    builder = BatchBuilder()
+    base_offset = last = -1
+    for record in records:
+        if not builder.count:
+            base_offset = record.offset
+        elif record.offset <= last:
+            raise CorruptRecordError(f"offset {record.offset} after offset {last} in a wrapper")
+        last = record.offset
+        if not 0 <= last - base_offset < OFFSETS_MAX or last > last_offset:
+            raise CorruptRecordError(
+                f"offset {last} in a wrapper of offsets {base_offset} to {last_offset}"
+            )
+        if builder.append(record.timestamp, record.key, record.value, (), last - base_offset) < 0:
+            raise CorruptRecordError(f"the messages from offset {base_offset} on fit no batch")
+    span = last_offset - base_offset
+    if span >= OFFSETS_MAX:
+        raise CorruptRecordError(f"a wrapper of {span + 1} offsets from {base_offset} on")
+    batch = finish(
+        builder,
+        Codec.of(fields[5] & CODEC_MASK) if packed else Codec.NONE,
+        base_offset=base_offset,
+        last_offset_delta=span,
+    )
+    if fields[5] & APPEND_TIME_BIT:
+        stamp_timestamp(batch, 0, True, fields[8])
+    return batch
