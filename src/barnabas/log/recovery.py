@@ -266,10 +266,11 @@ class Recovery:
                 if fields[0] + fields[6] >= bound:
                     walk.flaw = f"offset {fields[0] + fields[6]} in front of offset {bound}"
                     break
-                if fields[3] >= OLDEST_BATCH:  # older formats have no epochs
-                    if fields[2] < epoch:
+                if fields[2] < epoch:
+                    if fields[3] >= OLDEST_BATCH:  # older formats have no epochs
                         walk.flaw = f"leader epoch {fields[2]} after leader epoch {epoch}"
                         break
+                else:
                     epoch = fields[2]
                     if epoch > self._epochs.latest:
                         self._epochs.assign(fields[2], fields[0])

@@ -5,8 +5,8 @@ was torn. The checked walk also stops at the first byte that cannot be a batch; 
 a crash can have left it so.
 
 Entries of older formats (magic 0 and 1) are batches, too, with the header fields that
-`records/message_set.py` gives them. The test for them costs batches of magic 2 nothing, or one
-comparison of a byte.
+`records/message_set.py` gives them. They are looked for where there is no batch of magic 2, so that
+those cost nothing.
 """
 
 from __future__ import annotations
@@ -20,9 +20,7 @@ from barnabas.model.errors import CorruptRecordError
 from barnabas.records import conversion
 from barnabas.records.compression import TooLargeError
 from barnabas.records.message_set import (
-    MAGIC_AT,
     MESSAGE_MIN,
-    OLDEST_BATCH,
     check_message,
     is_message,
     scan_message,
@@ -41,7 +39,7 @@ def headers(file: File, position: int, end: int) -> Iterator[tuple[int, HeaderFi
     is said to begin behind the entry before it; only the first one is unpacked to know.
     """
     chunk, start = b"", position
-    after: int | None = None  # the offset behind the entry before
+    before: HeaderFields | None = None
     while end - position >= MESSAGE_MIN:
         at = position - start
         if at + HEADER_SIZE > len(chunk) and start + len(chunk) < end:
@@ -56,16 +54,18 @@ def headers(file: File, position: int, end: int) -> Iterator[tuple[int, HeaderFi
                 raise
             fields = scan_message(chunk, at)
             if fields[5] & CODEC_MASK and fields[1] <= end - position:
-                if after is None:
-                    after = _first_offset(file.pread(fields[1], position), fields)
-                fields = starting_at(fields, after)
+                if before is None:
+                    first = _first_offset(file.pread(fields[1], position), fields)
+                else:
+                    first = before[0] + before[6] + 1
+                fields = starting_at(fields, first)
         if fields[1] > end - position:
             return
         if fields[6] < 0:
             raise CorruptRecordError(f"a batch at {position} that ends before it begins")
         yield position, fields
         position += fields[1]
-        after = fields[0] + fields[6] + 1
+        before = fields
 
 
 def first_offset(data: Data) -> int:
@@ -112,6 +112,14 @@ def check_batches(data: Data, next_offset: int) -> tuple[list[HeaderFields], int
     return batches, position
 
 
+class _Refilled(Exception):
+    """The buffer was filled from the present position on: look again at its start."""
+
+
+def _unfinished(left: int) -> CorruptRecordError:
+    return CorruptRecordError(f"{left} bytes of an unfinished batch")
+
+
 class CheckedWalk:
     """An iteration over whole batches whose CRC is right, with their bytes at hand.
 
@@ -144,47 +152,56 @@ class CheckedWalk:
     def __iter__(self) -> Iterator[tuple[int, HeaderFields]]:
         """Yield (position, header fields) of each good batch."""
         at = 0
-        after = self._next_offset
+        fields: HeaderFields | None = None
         while self.position < self._end:
             available = self._filled - at
-            left = self._end - self.position
-            size = HEADER_SIZE
-            old = False
             try:
-                if available < HEADER_SIZE and available < left:
-                    self._fill(min(HEADER_SIZE, left))
-                    at = 0
-                    continue
-                if available > MAGIC_AT and self.buffer[at + MAGIC_AT] < OLDEST_BATCH:
-                    old = True
-                    size = scan_message(self.buffer, at, self._filled)[1]
-                elif available >= HEADER_SIZE:
-                    size = scan_batch(self.buffer, at, self._filled)[1]
+                size = scan_batch(self.buffer, at, self._filled)[1]
                 if size > available:
-                    if size > left:
-                        self.flaw = f"{left} bytes of an unfinished batch"
-                        return
                     self._fill(size)
                     at = 0
                     continue
-                if old:
-                    fields = check_message(self.buffer, at, at + size)
-                    if fields[5] & CODEC_MASK:
-                        fields = starting_at(fields, after)
-                else:
-                    fields = check_batch(self.buffer, at, at + size)
+                fields = check_batch(self.buffer, at, at + size)
             except CorruptRecordError as failure:
-                self.flaw = str(failure)
-                return
+                if available >= HEADER_SIZE and not is_message(self.buffer, at):
+                    self.flaw = str(failure)
+                    return
+                try:
+                    fields = self._old(at, available, fields)
+                except _Refilled:
+                    at = 0
+                    continue
+                except CorruptRecordError as damage:
+                    self.flaw = str(damage)
+                    return
             self.start = at
             position = self.position
-            at += size
-            self.position += size
-            after = fields[0] + fields[6] + 1
+            at += fields[1]
+            self.position += fields[1]
             yield position, fields
+
+    def _old(self, at: int, available: int, before: HeaderFields | None) -> HeaderFields:
+        """Return the fields of an entry of an older format; or read on, and raise _Refilled."""
+        left = self._end - self.position
+        if available < min(HEADER_SIZE, left):
+            self._fill(min(HEADER_SIZE, left))
+            raise _Refilled
+        if not is_message(self.buffer, at) or available < MESSAGE_MIN:
+            raise _unfinished(left)
+        size = scan_message(self.buffer, at, self._filled)[1]
+        if size > available:
+            self._fill(size)
+            raise _Refilled
+        fields = check_message(self.buffer, at, at + size)
+        if fields[5] & CODEC_MASK:
+            after = self._next_offset if before is None else before[0] + before[6] + 1
+            fields = starting_at(fields, after)
+        return fields
 
     def _fill(self, size: int) -> None:
         """Read the file from the present position into the buffer, at least `size` bytes."""
+        if size > self._end - self.position:
+            raise _unfinished(self._end - self.position)
         if size > len(self.buffer):
             self.buffer = bytearray(size)
         wanted = min(len(self.buffer), self._end - self.position)
