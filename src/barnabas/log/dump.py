@@ -165,7 +165,9 @@ def _dump_batch(file: File, position: int, header: BatchHeader, records: bool) -
     if flaw is not None:
         entry["flaw"] = flaw
     if records and flaw is None:
-        entry["records"] = _dump_records(read_batch(data, header) if found is None else found, header)
+        entry["records"] = _dump_records(
+            read_batch(data, header) if found is None else found, header
+        )
     yield entry
 
 

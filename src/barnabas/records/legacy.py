@@ -113,9 +113,7 @@ def down_convert(
     return out
 
 
-def _records_of(
-    entry: Buffer, header: BatchHeader, magic: int, bounds: Bounds
-) -> Iterable[Record]:
+def _records_of(entry: Buffer, header: BatchHeader, magic: int, bounds: Bounds) -> Iterable[Record]:
     """Return the records of one entry, which a reader of an older magic is to get."""
     if header.magic < OLDEST_BATCH:
         return iterate_messages(entry, limit=bounds.held_max(header.size))
