@@ -383,7 +383,7 @@ def test_inspection_and_dump() -> None:
     flaws = list(inspect_partition(host.disk, PLACE))
     assert [flaw.what for flaw in flaws if not flaw.path.endswith("metadata")] == []
     entries = [
-        entry
+        {**entry, "records": list(entry["records"])}
         for base in ONCE[0]
         for entry in dump_file(host.disk, f"{PLACE}/{segment_name(base)}", records=True)
     ]
