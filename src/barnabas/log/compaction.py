@@ -1,7 +1,8 @@
 """Compaction of one log: of each key only the newest record stays, at its offset.
 
 First the keys of the dirty part go into a map, as many as fit. Then all closed segments up to there
-are written anew through the map, several small ones into one, and take their place.
+are written anew through the map, several small ones into one, and take their place. Those that
+have become small by that are put together at the end, until no neighbours fit into one segment.
 
 What a reader may rely on, whenever it reads: offsets and order never change; the newest record of
 every key is there; a tombstone stays for `delete.retention.ms` after the older records of its key
@@ -78,18 +79,28 @@ def compact(
             f"no key of {log.topic_partition} from offset {first_dirty} on fits into "
             f"{means.map_bytes} bytes: log.cleaner.dedupe.buffer.size is too small"
         )
-    segments = [segment for segment in log.segments if segment.base_offset < reached]
+    segments = log.segments_between(0, reached)
+    before = sum(segment.size_bytes for segment in segments)
     filtering = Filtering(log, offset_map, reached, end, now_ms)
-    before = after = 0
     for group in group_segments(segments, end, log.options):
         new = yield from rewrite(log, group, filtering, means, is_aborted)
-        before += sum(segment.size_bytes for segment in group)
-        after += group[0].size_bytes if new is None else new.size_bytes
         if new is not None:
             yield from _swap(log, group, new, unlink_later)
+    while neighbours := _mergeable(log, reached, end):
+        for group in neighbours:
+            new = yield from rewrite(log, group, filtering, means, is_aborted, merging=True)
+            assert new is not None, group[0].base_offset
+            yield from _swap(log, group, new, unlink_later)
+    after = sum(segment.size_bytes for segment in log.segments_between(0, reached))
     share = len(offset_map) / offset_map.capacity
     yield offset_map.release
     return Compacted(reached, before, after, share)
+
+
+def _mergeable(log: PartitionLog, reached: int, end: int) -> list[list[Segment]]:
+    """Return the neighbours that have become small enough to be one segment."""
+    groups = group_segments(log.segments_between(0, reached), end, log.options)
+    return [group for group in groups if len(group) > 1]
 
 
 def run(steps: Steps) -> Compacted:

@@ -244,6 +244,7 @@ class PartitionLog:
         self._segments.active.load_aborted()
         offset = self.log_end_offset
         self._write(data, fields, leader_epoch, now_ms)
+        self._segments.active.note_void()
         aborted = self.producers.append_marker(
             fields,
             offset,

@@ -35,8 +35,14 @@ def rewrite(
     filtering: Filtering,
     means: Means,
     is_aborted: Callable[[], bool],
+    *,
+    merging: bool = False,
 ) -> Generator[Work, None, Segment | None]:
-    """Write a group through the map into one segment; None when that would change nothing."""
+    """Write a group through the map into one segment; None when that would change nothing.
+
+    With `merging` it has gone through the map already, and only what its segments kept as their
+    ends goes.
+    """
     if not log.holds(group):
         raise Aborted
     new = Segment(
@@ -50,8 +56,12 @@ def rewrite(
     tail = group[-1].end_offset() - 1
     changed_ms = new.pool.files.mtime_ms(group[-1].path(LOG))
     writing = Rewriting(new, filtering, tail, changed_ms, means.buffer_bytes)
+    work = writing.merge if merging else writing.work
     pinned: list[PooledFile] = []
     try:
+        if merging:
+            for transaction in (each for segment in group for each in segment.aborted):
+                new.add_aborted(transaction)
         for segment in group:
             # All of them before the first is read: they may be taken out of the log meanwhile.
             segment.file.pin()
@@ -60,7 +70,7 @@ def rewrite(
             writing.reader = BatchReader(file.get(), 0, segment.size_bytes, means.buffer_bytes)
             while not writing.reader.done:
                 go_on(is_aborted)
-                yield writing.work
+                yield work
         if len(group) == 1 and not writing.changed:
             yield writing.discard
             return None
@@ -93,6 +103,7 @@ class Rewriting:
         self._changed_ms = changed_ms
         retained = frozenset((*filtering.last_offsets, tail))
         self._retained = array("q", sorted(retained)).tobytes()
+        self._ends = retained
         self._special = SpecialBatches(filtering, tail, retained, new.add_aborted)
         self._out = bytearray(min(buffer_bytes, OUT_BYTES))
         self._size = 0  # of what waits in _out
@@ -141,6 +152,22 @@ class Rewriting:
                 room = fields[1] + 11 * fields[12]
                 if len(self._out) < room:
                     self._out = bytearray(room)
+        return done
+
+    def merge(self) -> int:
+        """Take some batches as they are, without those that are empty and no longer needed."""
+        reader, done = self.reader, 0
+        while not reader.done and done < WORK_BYTES:
+            fields = reader.whole()
+            if fields is None:
+                give_way()
+                done += reader.fill()
+                continue
+            end = reader.at + fields[1]
+            check_batch(reader.buffer, reader.at, end)
+            if fields[12] or fields[0] + fields[6] in self._ends:
+                self._put(memoryview(reader.buffer)[reader.at : end])
+            reader.at = end
         return done
 
     def finish(self) -> int:

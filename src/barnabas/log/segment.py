@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Protocol
 
-from barnabas.kernels.contract import HeaderFields
+from barnabas.kernels.contract import CONTROL_BIT, HeaderFields
 from barnabas.log import transaction_index
 from barnabas.log.file_pool import FilePool, PooledFile
 from barnabas.log.files import Data
@@ -49,6 +49,11 @@ def is_segment_file(name: str) -> bool:
     return len(name) > 20 and name[:20].isdigit() and name[20] == "."
 
 
+def may_be_void(fields: HeaderFields) -> bool:
+    """Return whether a batch may hold nothing for a consumer: a marker, or records went from it."""
+    return fields[12] <= fields[6] or fields[5] & CONTROL_BIT != 0
+
+
 class Limits(Protocol):
     """How large a segment may grow, how long it may be written to, and how large its indexes."""
 
@@ -70,6 +75,7 @@ class Segment:
         "_tail_floor",
         "_tail_offsets",
         "_tail_positions",
+        "_tail_voids",
         "_time_index",
         "_unindexed_bytes",
         "base_offset",
@@ -125,6 +131,7 @@ class Segment:
         self._tail_floor = base_offset - 1
         self._tail_offsets = array("q")
         self._tail_positions = array("q")
+        self._tail_voids: set[int] = set()  # positions among them that consumers may pass over
 
     def path(self, suffix: str) -> str:
         """Return the path of one of the segment's files."""
@@ -342,6 +349,7 @@ class Segment:
         self._tail_floor = last_offset
         self._tail_offsets = array("q")
         self._tail_positions = array("q")
+        self._tail_voids.clear()
 
     # -- writing ------------------------------------------------------------------------------
 
@@ -434,6 +442,7 @@ class Segment:
         newest = max(batches, key=lambda fields: fields[8])
         last_offset = batches[-1][0] + batches[-1][6]
         self.append(data, last_offset, newest[8], newest[0] + newest[6])
+        start = position
         if len(batches) > 1:
             if not position:
                 self._first_timestamp = batches[0][8]
@@ -443,11 +452,21 @@ class Segment:
                 self._tail_offsets.append(fields[0] + fields[6])
                 self._tail_positions.append(position)
                 position += fields[1]
+        for fields in batches:
+            if may_be_void(fields):
+                self._tail_voids.add(start)
+            start += fields[1]
+
+    def note_void(self) -> None:
+        """Note that the batch that was just appended holds nothing for a consumer."""
+        self._tail_voids.add(self._tail_positions[-1])
 
     def _trim_tail(self) -> None:
         half = len(self._tail_offsets) // 2
         self._tail_floor = self._tail_offsets[half - 1]
         del self._tail_offsets[:half], self._tail_positions[:half]
+        first = self._tail_positions[0]
+        self._tail_voids = {position for position in self._tail_voids if position >= first}
 
     def add_aborted(self, transaction: AbortedTransaction) -> None:
         """Remember an aborted transaction whose marker is in this segment."""
@@ -458,6 +477,14 @@ class Segment:
 
     def locate(self, offset: int) -> tuple[int, int] | None:
         """Return (position, size) of the first batch that ends at or after an offset, if any."""
+        found = self.find(offset)
+        return None if found is None else found[:2]
+
+    def find(self, offset: int) -> tuple[int, int, bool] | None:
+        """Return what `locate` does, and whether that batch may be void for who reads from there.
+
+        It costs no look at the file where `locate` takes none.
+        """
         if offset > self._tail_floor:
             positions = self._tail_positions
             slot = bisect_left(self._tail_offsets, offset)
@@ -466,7 +493,7 @@ class Segment:
             position = positions[slot]
             following = slot + 1
             end = positions[following] if following < len(positions) else self.size_bytes
-            return position, end - position
+            return position, end - position, position in self._tail_voids
         start = self.offset_index.position_of(offset)
         try:
             return self._scan_for(offset, start)
@@ -476,13 +503,16 @@ class Segment:
             self.rebuild_indexes(failure)
             return self._scan_for(offset, self.offset_index.position_of(offset))
 
-    def _scan_for(self, offset: int, start: int) -> tuple[int, int] | None:
+    def _scan_for(self, offset: int, start: int) -> tuple[int, int, bool] | None:
         """Scan from a position of the index, which no batch before the wanted one may follow."""
         for position, fields in self.headers(start):
             if start and position == start and fields[0] > offset:
                 raise CorruptRecordError(f"the index passes over offset {offset}")
             if fields[0] + fields[6] >= offset:
-                return position, fields[1]
+                void = may_be_void(fields) and (
+                    not fields[12] or fields[0] < offset or fields[5] & CONTROL_BIT != 0
+                )
+                return position, fields[1], void
         return None
 
     def headers(self, position: int = 0) -> Iterator[tuple[int, HeaderFields]]:

@@ -6,9 +6,10 @@ because compaction can leave a gap at a segment's end.
 
 from __future__ import annotations
 
-import operator
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from itertools import islice
+from operator import attrgetter, is_
 
 from barnabas.log.segment import Segment
 from barnabas.log.slice import Slice
@@ -82,7 +83,7 @@ class Segments:
         return (
             self.active not in segments
             and len(found) == len(segments)
-            and all(map(operator.is_, found, segments))
+            and all(map(is_, found, segments))
         )
 
     def replace(self, old: Sequence[Segment], new: Segment) -> None:
@@ -100,17 +101,17 @@ class Segments:
         if offset < bases[-1]:
             index = self.index_of(offset)
         segment = self._items[index]
-        located = segment.locate(offset)
-        while located is None:
+        found = segment.find(offset)
+        while found is None:
             index += 1
             if index == len(bases):
                 return Slice(None, 0, 0, 0, segment.base_offset)
             segment = self._items[index]
-            located = segment.locate(offset)
-        position, first_size = located
+            found = segment.find(offset)
+        position, first_size, void = found
         end = segment.size_bytes
         if bound is not None and (index + 1 == len(bases) or bound < bases[index + 1]):
-            reaching = segment.locate(bound)
+            reaching = segment.find(bound)
             if reaching is not None:
                 end = reaching[0]
         size = first_size if at_least_one and first_size > max_bytes else max_bytes
@@ -118,7 +119,7 @@ class Segments:
             size = end - position
         if size <= 0:
             return Slice(None, 0, 0, 0, segment.base_offset)
-        return Slice(segment.file, position, size, first_size, segment.base_offset)
+        return Slice(segment.file, position, size, first_size, segment.base_offset, void)
 
     def upper_bound_offset(self, piece: Slice) -> int | None:
         """Return an offset that all batches of a slice are below; None when only the log's end is
@@ -132,8 +133,10 @@ class Segments:
         """Return the aborted transactions that a read of [from, to) may meet."""
         found = []
         for segment in self.starting_at(from_offset):
-            for entry in segment.aborted:
-                if entry.last_offset >= from_offset and entry.first_offset < to_offset:
+            entries = segment.aborted
+            start = bisect_left(entries, from_offset, key=attrgetter("last_offset"))
+            for entry in islice(entries, start, None):
+                if entry.first_offset < to_offset:
                     found.append(entry)
                 if entry.last_stable_offset >= to_offset:
                     return found

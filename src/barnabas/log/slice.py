@@ -7,8 +7,13 @@ A slice pins its file: it stays open and readable, also when the segment is dele
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from barnabas.kernels.contract import HeaderFields
 from barnabas.log.file_pool import PooledFile
 from barnabas.log.files import File
+from barnabas.log.scan import headers
+from barnabas.records.batch import BatchHeader, Record, read_batch
 
 
 class Slice:
@@ -18,6 +23,7 @@ class Slice:
         "_file",
         "_pooled",
         "first_batch_size",
+        "may_begin_void",
         "position",
         "segment_base_offset",
         "size",
@@ -30,13 +36,16 @@ class Slice:
         size: int,
         first_batch_size: int,
         segment_base_offset: int,
+        may_begin_void: bool = False,
     ) -> None:
+        """Pin a stretch; say whether its first batch may hold nothing for a consumer."""
         self._pooled = pooled
         self._file: File | None = None if pooled is None else pooled.pin()
         self.position = position
         self.size = size
         self.first_batch_size = first_batch_size
         self.segment_base_offset = segment_base_offset
+        self.may_begin_void = may_begin_void
 
     def __len__(self) -> int:
         return self.size
@@ -45,6 +54,17 @@ class Slice:
     def first_batch_incomplete(self) -> bool:
         """Whether the byte limit cuts even the first batch, so that a reader gets nowhere."""
         return self.size < self.first_batch_size
+
+    def headers(self) -> Iterator[tuple[int, HeaderFields]]:
+        """Yield (position in the file, header fields) of the whole batches."""
+        if self._file is not None:
+            yield from headers(self._file, self.position, self.position + self.size)
+
+    def read_batch(self, position: int, fields: HeaderFields) -> Iterator[Record]:
+        """Yield the records of one of the batches."""
+        if self._file is not None:
+            data = self._file.pread(fields[1], position)
+            yield from read_batch(data, BatchHeader._make(fields))
 
     def read(self) -> bytes:
         """Return the bytes; may run on another thread."""

@@ -182,7 +182,7 @@ def test_the_newest_record_of_each_key_stays_at_its_offset(host: Host) -> None:
         (39, b"k3", b"v39"),
         (40, b"k0", b"new"),
     ]
-    assert [segment.base_offset for segment in host.log.segments] == [0, 12, 24, 36, 40]
+    assert [segment.base_offset for segment in host.log.segments] == [0, 40]
 
 
 def test_the_active_segment_is_never_touched(host: Host) -> None:
@@ -367,6 +367,52 @@ def test_small_neighbours_become_one_segment_within_the_limits(host: Host) -> No
     host.compact()
     assert len(host.log.segments) == 7
     assert len(values(host)) == 12
+
+
+def test_segments_that_have_become_small_are_merged_in_the_same_pass(host: Host) -> None:
+    """By their new sizes, and as often as it takes: one batch of 61 bytes is left of each."""
+    for number in range(250):
+        host.put((b"k%d" % (number % 2), b"v" * 300))
+        host.put((b"k%d" % (number % 2), b"v" * 300))
+        host.roll()
+    assert len(host.log.segments) == 251
+    done = host.compact()
+    assert [segment.base_offset for segment in host.log.segments[:-1]] == [0]
+    assert [(h.base_offset, h.count) for h in host.batches()] == [(497, 1), (499, 1)]
+    assert done is not None
+    assert done.bytes_after == host.log.segments[0].size_bytes
+    assert host.log.segments[0].size_bytes <= host.options.segment_bytes
+
+
+def test_what_is_merged_keeps_markers_producers_and_aborted_transactions(host: Host) -> None:
+    """A marker is needed by a batch of another segment, which the merge does not look at."""
+    identity = {"transactional": True, "producer_id": 7, "producer_epoch": 0}
+    host.put((b"big", b"v" * 640))
+    host.put((b"a", b"no"), base_sequence=0, **identity)
+    host.put((b"b", b"no"), base_sequence=1, **identity)
+    host.roll()
+    host.put((b"c", b"old" * 150))
+    host.roll()
+    host.mark(ControlType.ABORT, 7)
+    host.put((b"c", b"new"))
+    host.roll()
+    aborted = host.log.aborted_transactions(0, host.log.log_end_offset)
+    assert [each.producer_id for each in aborted] == [7]
+    host.compact()
+    assert [segment.base_offset for segment in host.log.segments] == [0, 3, 6]
+    assert [(h.base_offset, h.count, h.is_control) for h in host.batches()] == [
+        (0, 1, False),
+        (2, 0, False),  # its producer's last one
+        (4, 1, True),
+        (5, 1, False),
+    ]
+    assert host.log.aborted_transactions(0, host.log.log_end_offset) == aborted
+    assert [key for _, key, _ in values(host)] == [b"big", b"c"]
+    host.checkpoint()
+    host.disk.crash()
+    host.open()
+    assert not host.log.producers.has_open_transaction(7)
+    assert host.log.producers.get(7).last_sequence == 1
 
 
 def test_a_great_number_of_segments_is_not_open_at_once(host: Host) -> None:
@@ -682,8 +728,9 @@ class PowerCut(BaseException):
 
 
 def prepare(
-    disk: CrashingDisk, segment_bytes: int = 1200
+    disk: CrashingDisk, segment_bytes: int = 1200, kept: int = 0
 ) -> tuple[Host, dict[bytes, tuple[int, bytes | None]]]:
+    """Make a log of 30 records over a few keys; the first `kept` have each its own."""
     options = make_options(
         segment_bytes=segment_bytes,
         cleanup_policy="compact,delete",
@@ -696,6 +743,8 @@ def prepare(
         if number == 12:
             host.now_ms += 5_000
         key, value = b"k%d" % (number % 5), b"v%d" % number
+        if number < kept:
+            key = b"o%d" % number
         newest[key] = (host.put((key, value)), value)
         if number % 4 == 3:
             host.log.roll(host.now_ms)
@@ -725,7 +774,7 @@ def check_after_crash(host: Host, newest: dict[bytes, tuple[int, bytes | None]],
             assert int(name[:20]) in bases, name
 
 
-@pytest.mark.parametrize("cut", range(150))
+@pytest.mark.parametrize("cut", range(280))
 def test_a_crash_at_any_operation_of_a_compaction_loses_nothing(cut: int) -> None:
     for seed in range(5):
         disk = CrashingDisk(Random(1000 * cut + seed), lambda: NOW)
@@ -783,7 +832,7 @@ def check_after_crash_again(
 def test_a_crash_at_any_operation_of_retention_leaves_a_log_without_holes(cut: int) -> None:
     for seed in range(3):
         disk = CrashingDisk(Random(1000 * cut + seed), lambda: NOW)
-        host, newest = prepare(disk, segment_bytes=500)
+        host, newest = prepare(disk, segment_bytes=500, kept=12)
         if seed % 2:
             host.compact()
         end = host.log.log_end_offset
@@ -803,7 +852,7 @@ def test_a_crash_at_any_operation_of_retention_leaves_a_log_without_holes(cut: i
         check_after_crash(host, newest, end)
 
 
-@pytest.mark.parametrize("number", range(0, 180, 3))
+@pytest.mark.parametrize("number", range(0, 290, 3))
 def test_a_failing_disk_fails_the_compaction_and_not_the_log(number: int) -> None:
     class Failing(CrashingDisk):
         def check(self, operation: str, path: str) -> None:

@@ -9,7 +9,7 @@ a batch boundary and may end inside a batch, as all clients expect.
 from __future__ import annotations
 
 import logging
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, cast
 
 from barnabas.broker.down_conversion import read_converted
@@ -17,6 +17,8 @@ from barnabas.broker.fetch_sessions import LOOK_MS, Fetching, FetchItem
 from barnabas.broker.new_leader import MISLED, leader_of, places_of
 from barnabas.broker.read_replica import RACK_AWARE, preferred_replica
 from barnabas.broker.replication_quotas import leads_throttled
+from barnabas.log.consumer_read import read_for_consumer
+from barnabas.log.transaction_index import AbortedTransaction as Aborted
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import (
     CorruptFileError,
@@ -393,16 +395,23 @@ class _Fetch(DelayedOperation):
             converted = read_converted(log, offset, end, limit, magic, at_least_one)
             result.records = cast(bytes, converted)
             return
-        piece = log.read(offset, limit, max_offset=end, at_least_one=at_least_one)
+        aborted: Sequence[Aborted] = ()
+        if self._follower >= 0:
+            piece = log.read(offset, limit, max_offset=end, at_least_one=at_least_one)
+        else:
+            committed = self._isolation == READ_COMMITTED
+            piece, aborted = read_for_consumer(
+                log, offset, limit, end, at_least_one=at_least_one, committed=committed
+            )
         # The codec takes whatever has a length; the connection sends it from its file.
         as_it_is = cast(bytes, piece)
         try:
             if not piece.size or piece.first_batch_incomplete:  # a reader cannot use part of one
                 return
-            if self._isolation == READ_COMMITTED:
+            if aborted:
                 result.aborted_transactions = [
                     AbortedTransaction(producer_id=each.producer_id, first_offset=each.first_offset)
-                    for each in log.aborted_transactions(offset, log.upper_bound_offset(piece))
+                    for each in aborted
                 ]
             if piece.size < self._broker.options.barnabas_sendfile_min_bytes:
                 result.records = piece.read()

@@ -1,0 +1,140 @@
+"""What a consumer is given of a log: batches in which there is something for it.
+
+Compaction leaves batches without records, transactions leave markers, and who reads committed
+records passes over those of aborted transactions. An answer of nothing else moves a client on but
+gives it nothing, and librdkafka takes one of empty batches for a record that is too large. So a
+read that begins with such batches goes on, into later segments where need be, and begins at the
+first batch that gives something. Where none does below the bound, it begins at the last batch:
+a client must come to the end.
+
+Replicas are not served in this way: they copy every byte.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from operator import attrgetter
+from typing import TypeAlias
+
+from barnabas.kernels.contract import CONTROL_BIT, TRANSACTIONAL_BIT, HeaderFields
+from barnabas.log.partition_log import PartitionLog
+from barnabas.log.slice import Slice
+from barnabas.log.transaction_index import AbortedTransaction
+from barnabas.model.errors import CorruptRecordError
+
+WALK_BATCHES_MAX = 4096
+"""How many batches are passed over before a marker or an aborted batch is given after all: whoever
+else needs the loop waits meanwhile. Batches without records do not count, because they must never
+be all that is given; compaction leaves few of them."""
+
+FIRST_BATCH_MAGIC = 2
+
+ConsumerRead: TypeAlias = tuple[Slice, Sequence[AbortedTransaction]]
+"""A slice, and the aborted transactions that its reader must know of."""
+
+
+def read_for_consumer(
+    log: PartitionLog,
+    offset: int,
+    max_bytes: int,
+    max_offset: int,
+    *,
+    at_least_one: bool = True,
+    committed: bool = False,
+) -> ConsumerRead:
+    """Read as `PartitionLog.read` does, but pass over what gives the consumer nothing.
+
+    A reader of committed records is told which transactions were aborted.
+    """
+    piece = log.read(offset, max_bytes, max_offset=max_offset, at_least_one=at_least_one)
+    aborted = _aborted_in(piece, log, offset) if committed else ()
+    if not piece.may_begin_void and not aborted:
+        return piece, aborted  # nearly always
+
+    def read(start: int) -> ConsumerRead:
+        following = log.read(start, max_bytes, max_offset=max_offset, at_least_one=at_least_one)
+        return following, _aborted_in(following, log, start) if committed else ()
+
+    return _begin_with_records(piece, aborted, offset, read)
+
+
+def _aborted_in(piece: Slice, log: PartitionLog, start: int) -> Sequence[AbortedTransaction]:
+    """Return the aborted transactions that a slice may hold records of; without them let it go."""
+    if not piece.size or piece.first_batch_incomplete:
+        return ()
+    try:
+        return log.aborted_transactions(start, log.upper_bound_offset(piece))
+    except BaseException:
+        piece.release()
+        raise
+
+
+def _begin_with_records(
+    piece: Slice,
+    aborted: Sequence[AbortedTransaction],
+    offset: int,
+    read: Callable[[int], ConsumerRead],
+) -> ConsumerRead:
+    """Go on from a slice to the first that begins with something for the consumer, if any does."""
+    last: int | None = None  # the last offset that was passed over
+    walked = 0
+    while (piece.may_begin_void or aborted) and not piece.first_batch_incomplete:
+        try:
+            passed, useful = _pass_over(piece, aborted, offset)
+        except BaseException:
+            piece.release()
+            raise
+        if not passed:
+            break
+        piece.release()
+        if useful is not None:
+            return read(useful)
+        last = passed[-1][0] + passed[-1][6]
+        walked += sum(1 for fields in passed if fields[12])
+        if walked >= WALK_BATCHES_MAX and passed[-1][12]:
+            return read(last)
+        piece, aborted = read(last + 1)
+    if not piece.size and last is not None:
+        return read(last)
+    return piece, aborted
+
+
+def _pass_over(
+    piece: Slice, aborted: Sequence[AbortedTransaction], offset: int
+) -> tuple[list[HeaderFields], int | None]:
+    """Return the batches that a slice begins with in vain, and the last offset of the next one.
+
+    That is None where the slice holds no other.
+    """
+    passed: list[HeaderFields] = []
+    ahead = deque(sorted(aborted, key=attrgetter("first_offset")))
+    begun: dict[int, AbortedTransaction] = {}  # by producer, the latest that was aborted
+    for position, fields in piece.headers():
+        last_offset = fields[0] + fields[6]
+        while ahead and ahead[0].first_offset <= last_offset:
+            transaction = ahead.popleft()
+            begun[transaction.producer_id] = transaction
+        if fields[3] < FIRST_BATCH_MAGIC:
+            return passed, last_offset
+        if fields[12] and not fields[5] & CONTROL_BIT:
+            ended = begun.get(fields[9]) if fields[5] & TRANSACTIONAL_BIT else None
+            if (ended is None or fields[0] > ended.last_offset) and (
+                fields[0] >= offset or _reaches(piece, position, fields, offset)
+            ):
+                return passed, last_offset
+        passed.append(fields)
+    return passed, None
+
+
+def _reaches(piece: Slice, position: int, fields: HeaderFields, offset: int) -> bool:
+    """Return whether a batch that begins before an offset has a record there or later.
+
+    Its last records may have gone in a compaction, and its last offset stays.
+    """
+    if fields[12] > fields[6]:
+        return True  # none went
+    try:
+        return any(record.offset >= offset for record in piece.read_batch(position, fields))
+    except CorruptRecordError:
+        return True  # the consumer will see it, and say so
