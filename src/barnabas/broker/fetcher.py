@@ -86,8 +86,8 @@ class Fetcher:
 
     @property
     def is_busy(self) -> bool:
-        """Return whether there is anything to follow."""
-        return len(self._pull) > 0
+        """Return whether there is anything to follow, or a step that must come to its end."""
+        return len(self._pull) > 0 or bool(self._steps)
 
     @property
     def partitions(self) -> Iterable[Partition]:
@@ -330,7 +330,12 @@ class Fetcher:
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = spawn(work, f"a step of the fetcher from broker {self._source}")
         self._steps.add(task)
-        task.add_done_callback(self._steps.discard)
+        task.add_done_callback(self._step_ended)
+
+    def _step_ended(self, task: asyncio.Task[None]) -> None:
+        self._steps.discard(task)
+        if not self.is_busy:
+            self._broker.fetchers.end_idle()  # it was the last thing to wait for
 
     def _follows(self, partition: Partition, epoch: int) -> bool:
         """Tell whether a step is still to be taken: what one leader says is not the next one's."""

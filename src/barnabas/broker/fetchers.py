@@ -1,7 +1,8 @@
 """Replica fetchers: copy from other brokers what this one follows.
 
 `num.replica.fetchers` per source broker, each a loop of its own (`fetcher`); a partition is always
-copied by the same one.
+copied by the same one. One that is left without partitions ends, once all that the controller said
+at a time is done: what one topic takes from it the next may give.
 """
 
 from __future__ import annotations
@@ -64,14 +65,18 @@ class Fetchers:
         for fetcher in self._fetchers.values():
             fetcher.resume(partition.topic_partition)
 
+    def end_idle(self) -> None:
+        """End the loops that have nothing to follow any more, and their connections."""
+        for place, fetcher in list(self._fetchers.items()):
+            if not fetcher.is_busy:
+                del self._fetchers[place]
+                fetcher.end()
+
     def cluster_changed(self) -> None:
         """Brokers came or moved: those who wait for theirs try again; idle ones end."""
-        for place, fetcher in list(self._fetchers.items()):
-            if place[0] not in self._broker.cluster.brokers and not fetcher.is_busy:
-                fetcher.end()
-                del self._fetchers[place]
-            else:
-                fetcher.wake()
+        self.end_idle()
+        for fetcher in self._fetchers.values():
+            fetcher.wake()
 
     async def stop(self) -> None:
         """End all loops, for good."""

@@ -74,6 +74,7 @@ class Replicas:
                     began = loop.time()
                 states = topic.partition_states[start : start + ROLES_AT_ONCE]
                 self._take(topic.topic_name, topic.topic_id, states, errors)
+        broker.fetchers.end_idle()
         return errors
 
     def _take(
@@ -182,6 +183,7 @@ class Replicas:
             for state in topic.partition_states:
                 key = TopicPartition(topic.topic_name, state.partition_index)
                 errors[key] = await self._stop(key, state)
+        self._broker.fetchers.end_idle()
         return errors
 
     async def _stop(self, key: TopicPartition, state: StopReplicaPartitionState) -> ErrorCode:

@@ -23,6 +23,7 @@ from barnabas.wire.messages import (
     describe_topic_partitions,
     elect_leaders,
     fetch,
+    find_coordinator,
     incremental_alter_configs,
     init_producer_id,
     list_config_resources,
@@ -189,6 +190,13 @@ def _describe_topic_partitions(version: int, topic: str, topic_id: Uuid) -> Mess
     )
 
 
+def _find_coordinator(version: int, topic: str, topic_id: Uuid) -> Message:
+    group = f"group-of-{topic}"
+    if version < 4:
+        return find_coordinator.FindCoordinatorRequest(key=group)
+    return find_coordinator.FindCoordinatorRequest(coordinator_keys=[group])
+
+
 _REQUESTS = {
     "Produce": _produce,
     "Fetch": _fetch,
@@ -201,6 +209,7 @@ _REQUESTS = {
     "CreateTopics": _create_topics,
     "DeleteTopics": _delete_topics,
     "DeleteRecords": _delete_records,
+    "FindCoordinator": _find_coordinator,
     "InitProducerId": lambda *_: init_producer_id.InitProducerIdRequest(transactional_id=None),
     "OffsetForLeaderEpoch": _offset_for_leader_epoch,
     "DescribeConfigs": _describe_configs,

@@ -100,3 +100,57 @@ def test_a_watermark_in_an_answer_that_comes_too_late_is_told_again(tmp_path: Pa
         await leader.stop()
 
     asyncio.run(story())
+
+
+def test_a_fetcher_with_nothing_left_to_follow_ends(tmp_path: Path) -> None:
+    """Its connection goes, too; the next partition gets a new one."""
+
+    async def story() -> None:
+        leader, follower = await pair(tmp_path)
+        (fetcher,) = follower.fetchers._fetchers.values()
+        await lead(leader, "other")
+        await until(lambda: ("other", 0) in follower.partitions, "both are followed")
+        assert list(follower.fetchers._fetchers.values()) == [fetcher]
+        await leader.topics.delete("idle", 60_000)
+        await until(lambda: ("idle", 0) not in follower.partitions, "one is gone")
+        assert list(follower.fetchers._fetchers.values()) == [fetcher]
+        await leader.topics.delete("other", 60_000)
+        await until(lambda: fetcher.task.done(), "the loop has ended")
+        assert not follower.fetchers._fetchers
+        assert fetcher._connection is not None
+        assert fetcher._connection.closed
+        await until(lambda: not len(leader.fetch_purgatory), "nobody waits at the leader")
+        await lead(leader, "new")
+        assert await produce(leader, "new", "x") is ErrorCode.NONE
+        await follower.stop()
+        await leader.stop()
+
+    asyncio.run(story())
+
+
+def test_an_idle_fetcher_ends_after_its_last_step(tmp_path: Path) -> None:
+    """A log that is cut back must be checkpointed, also when another leads by then."""
+
+    async def story() -> None:
+        leader, follower = await pair(tmp_path)
+        (fetcher,) = follower.fetchers._fetchers.values()
+        may_end = asyncio.Event()
+        ended: list[bool] = []
+
+        async def step() -> None:
+            await may_end.wait()
+            ended.append(True)
+
+        fetcher._spawn(step())
+        await leader.topics.delete("idle", 60_000)
+        await until(lambda: ("idle", 0) not in follower.partitions, "it is gone")
+        follower.cluster_changed()
+        assert not fetcher.task.done()
+        may_end.set()
+        await until(lambda: fetcher.task.done(), "the loop has ended")
+        assert ended == [True]
+        assert not follower.fetchers._fetchers
+        await follower.stop()
+        await leader.stop()
+
+    asyncio.run(story())

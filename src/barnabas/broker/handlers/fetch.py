@@ -3,7 +3,8 @@
 v0-v1 get message format 0 and v2-v3 format 1, converted down. v3 bounds the whole answer, v4
 knows transactions, v7 sessions, v9 leader epochs, v11 racks, v12 diverging epochs, v13 topic ids,
 v16 the new leader behind an error. An answer takes bytes of one segment per partition, starts at
-a batch boundary and may end inside a batch, as all clients expect.
+a batch boundary and may end inside a batch, as all clients expect. A replica id of -2 is a debugging
+consumer, which any replica answers in every version, up to its high watermark.
 """
 
 from __future__ import annotations
@@ -55,6 +56,7 @@ FIRST_FOLLOWER_READ_VERSION = 11
 FIRST_ZSTD_VERSION = 10
 FIRST_ID_VERSION = 13
 FIRST_NEW_LEADER_VERSION = 16
+DEBUGGING_REPLICA = -2
 
 
 def handle(broker: Broker, request: Request[FetchRequest]) -> FetchResponse | None:
@@ -110,7 +112,7 @@ def refuse(request: FetchRequest, code: ErrorCode, message: str | None) -> Fetch
 
 
 def _follower(request: FetchRequest) -> int:
-    """Return the broker that asks, -1 for a consumer."""
+    """Return the broker that asks, a negative number for a consumer."""
     state = request.replica_state
     return state.replica_id if state is not None else request.replica_id
 
@@ -125,6 +127,7 @@ class _Fetch(DelayedOperation):
         "_isolation",
         "_min_bytes",
         "_rack",
+        "_reads_followers",
         "_request",
         "_selects",
     )
@@ -138,6 +141,9 @@ class _Fetch(DelayedOperation):
         self._isolation = body.isolation_level
         self._min_bytes = body.min_bytes
         self._follower = _follower(body)
+        self._reads_followers = self._follower < 0 and (
+            request.version >= FIRST_FOLLOWER_READ_VERSION or self._follower == DEBUGGING_REPLICA
+        )
         self._selects = broker.options.replica_selector_class == RACK_AWARE
         """Consumers are sent to followers: those must hear of a higher watermark at once."""
         self._rack = body.rack_id if self._selects and self._follower < 0 else ""
@@ -180,7 +186,7 @@ class _Fetch(DelayedOperation):
         isolation = self._isolation
         is_follower = self._follower >= 0
         broker_id = self._broker.broker_id
-        reads_followers = self._request.version >= FIRST_FOLLOWER_READ_VERSION and not is_follower
+        reads_followers = self._reads_followers
         for item in self._fetching.items:
             partition = partitions.get((item.topic, item.partition))
             if partition is None or (partition.leader != broker_id and not reads_followers):
@@ -433,7 +439,9 @@ class _Fetch(DelayedOperation):
             epoch == -1 or epoch == partition.leader_epoch
         ):
             return partition
-        if self._follower < 0 and self._request.version >= FIRST_FOLLOWER_READ_VERSION:
+        if self._follower == DEBUGGING_REPLICA:
+            partition.check_epoch(epoch)  # also while nobody leads
+        elif self._reads_followers:
             partition.check_replica(epoch)
         else:
             partition.check_leader(epoch)

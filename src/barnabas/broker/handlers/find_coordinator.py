@@ -42,12 +42,15 @@ async def handle(
 def refuse(
     request: FindCoordinatorRequest, code: ErrorCode, message: str | None
 ) -> FindCoordinatorResponse:
-    """Answer with an error, by key for those who may ask for several."""
-    if request.key:
-        return FindCoordinatorResponse(error_code=code, error_message=message, node_id=-1, port=-1)
-    return FindCoordinatorResponse(
-        coordinators=[_failed(key, code, message) for key in request.coordinator_keys]
-    )
+    """Answer with an error, by key for those who may ask for several.
+
+    The one key of older versions may be empty; where a list of keys is, nothing can fail.
+    """
+    if request.coordinator_keys:
+        return FindCoordinatorResponse(
+            coordinators=[_failed(key, code, message) for key in request.coordinator_keys]
+        )
+    return FindCoordinatorResponse(error_code=code, error_message=message, node_id=-1, port=-1)
 
 
 async def _find(broker: Broker, request: Request[FindCoordinatorRequest], key: str) -> Coordinator:

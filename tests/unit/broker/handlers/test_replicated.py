@@ -39,6 +39,7 @@ from barnabas.wire.messages.delete_records import (
     DeleteRecordsRequest,
     DeleteRecordsTopic,
 )
+from barnabas.wire.messages.fetch import FetchRequest, ReplicaState
 
 RACKS = ("red", "green", "blue")
 _numbers = itertools.count()
@@ -116,6 +117,34 @@ def test_a_leader_sends_consumers_to_their_rack(cluster: Cluster) -> None:
         # It need not wait to be told that: the socket gives up long before the request does.
         waiting = fetch(leader, topic, 2, rack_id="green", max_wait_ms=600_000)
         assert waiting.preferred_read_replica == 1
+
+
+def test_any_replica_answers_a_debugging_consumer(cluster: Cluster) -> None:
+    """In every version, up to its watermark; others are sent to the leader before v11."""
+    topic = create(cluster, 0, 1)
+    view(cluster, topic)
+    [described] = ask(cluster, lambda board: describe_topics(board, [topic]))
+    with wire(cluster, 0) as leader, wire(cluster, 1) as follower:
+        assert produce(leader, topic, batch_of(["a", "b"]), acks=-1).error_code == 0
+        until(lambda: len(values_of(fetch(follower, topic))) == 2)
+        for version in range(FetchRequest.STABLE.first, FetchRequest.STABLE.last + 1):
+            for replica_id, code in ((-2, 0), (-1, 0 if version >= 11 else 6), (2, 6)):
+                request = fetch_request(topic if version < 13 else described.topic_id)
+                if version >= 15:
+                    request.replica_state = ReplicaState(replica_id=replica_id)
+                else:
+                    request.replica_id = replica_id
+                [result] = follower.ask(request, version).responses[0].partitions
+                assert result.error_code == code, (version, replica_id)
+                assert bool(result.records) == (not code), (version, replica_id)
+                if version >= 4 and not code:  # before, records are of older formats
+                    assert values_of(result) == [b"a", b"b"], (version, replica_id)
+        # It waits at a follower as well, instead of being told to ask another.
+        sent = fetch_request(topic, 2, replica_id=-2, max_wait_ms=600_000)
+        follower.send(sent, 10)
+        assert produce(leader, topic, batch_of(["c"]), acks=-1).error_code == 0
+        [result] = follower.receive(FetchRequest, 10)[1].responses[0].partitions
+        assert values_of(result) == [b"c"]
 
 
 def test_a_consumer_with_a_rack_reads_from_there(cluster: Cluster) -> None:
