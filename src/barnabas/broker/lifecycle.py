@@ -257,7 +257,7 @@ class Lifecycle:
         broker.network.stop_accepting()
         broker.housekeeping.stop()
         await broker.network.drain(DRAIN_S_MAX)
-        await broker.flusher.drain()  # producers that wait for it are told
+        await self._answer_producers()
         await broker.network.close()
         broker.groups.stop()
         broker.transactions.stop()
@@ -272,6 +272,16 @@ class Lifecycle:
         await broker.logs.close(broker.now_ms(), broker.broker_epoch)
         await broker.tree.close()
         self._shut_executor()
+
+    async def _answer_producers(self) -> None:
+        """Flush what producers wait for, and tell them; the others that nobody fetches any more."""
+        broker = self._broker
+        for partition in broker.partitions.values():
+            if partition.flush_owed:  # also where the disk refused before, and may not now
+                broker.flusher.request(partition)
+        await broker.flusher.drain()
+        broker.produce_purgatory.give_up()
+        await asyncio.sleep(0)  # the loop writes at the end of its turn
 
     async def kill(self) -> None:
         """End as a crash of the machine would: what was not flushed is gone, nothing is marked."""

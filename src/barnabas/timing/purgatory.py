@@ -139,6 +139,12 @@ class Purgatory:
             self._checking = False
         return completed
 
+    def give_up(self) -> None:
+        """Let everything that waits expire now: what it waits for will not come any more."""
+        for watchers in list(self._watchers.values()):
+            for operation in tuple(watchers):
+                operation._expire()
+
     def expire(self, now_ms: int) -> int:
         """Give up what is due at `now_ms`; return how many timers of the wheel fired."""
         return self.wheel.run(now_ms)

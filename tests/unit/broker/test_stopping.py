@@ -5,6 +5,7 @@ its own controller, or of a coordination service that is away.
 from __future__ import annotations
 
 import asyncio
+import errno
 import threading
 import time
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.unit.broker import neighbours
 from tests.unit.broker.serving import (
     DEADLINE_S,
     Serving,
@@ -29,11 +31,12 @@ from barnabas.broker.broker import Broker
 from barnabas.client.addresses import Address
 from barnabas.client.connection import Connection
 from barnabas.config.broker import BrokerOptions
+from barnabas.controller.topic_store import NewTopic
 from barnabas.coordination.contract import SessionExpired, SessionState
 from barnabas.coordination.memory import MemoryCoordination, MemoryStore
 from barnabas.log.files import DiskFile, DiskFiles
 from barnabas.model.error_codes import ErrorCode
-from barnabas.model.errors import BarnabasError
+from barnabas.model.errors import BarnabasError, StorageError
 from barnabas.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.wire.messages.produce import ProduceRequest
@@ -146,13 +149,15 @@ def test_requests_that_wait_for_the_controller_are_answered(
 
 
 class HeldFile(DiskFile):
-    """A file whose flushes wait until the disk lets them go on."""
+    """A file whose flushes wait until the disk lets them go on, or are refused."""
 
     __slots__ = ("disk",)
     disk: HeldFiles
 
     def flush(self) -> None:
         assert self.disk.let_go.wait(DEADLINE_S)
+        if self.disk.full:
+            raise StorageError(f"cannot flush {self.path}") from OSError(errno.ENOSPC, "no room")
         super().flush()
 
 
@@ -162,6 +167,7 @@ class HeldFiles(DiskFiles):
     def __init__(self) -> None:
         self.let_go = threading.Event()
         self.let_go.set()
+        self.full = False
 
     def open(self, path: str, *, create: bool = False) -> DiskFile:
         file = super().open(path, create=create)
@@ -196,3 +202,59 @@ def test_producers_that_wait_for_a_flush_are_answered(tmp_path: Path) -> None:
     serving.expect_no_lines()
     with Serving(tmp_path) as again, again.connect() as reader:
         assert values_of(fetch(reader, "t")) == [b"first"]
+
+
+def test_a_flush_that_was_refused_is_tried_again_for_who_waits(tmp_path: Path) -> None:
+    """The disk was full for a moment; nobody else would ask for that flush again."""
+    disk = HeldFiles()
+    serving = Serving(tmp_path, files=disk).start()
+    wire = serving.connect()
+    create_topic(wire, "t", configs={"flush.messages": "1"})
+    disk.full = True
+    wire.send(produce_request("t", batch_of(["kept"])), 9)
+    serving.expect_line("cannot flush t-0")
+    assert serving.inside(lambda: len(serving.broker.produce_purgatory)) == 1
+    disk.full = False
+    serving._runner.stop()
+    _, answer = wire.receive(ProduceRequest, 9)
+    result = answer.responses[0].partition_responses[0]
+    assert (result.error_code, result.base_offset) == (0, 0)
+    serving._forget()
+    serving.expect_no_lines()
+    with Serving(tmp_path) as again, again.connect() as reader:
+        assert values_of(fetch(reader, "t")) == [b"kept"]
+
+
+@pytest.mark.parametrize(("acks", "code"), [(1, ErrorCode.NONE), (-1, ErrorCode.REQUEST_TIMED_OUT)])
+def test_producers_do_not_wait_for_followers_of_a_broker_that_stops(
+    tmp_path: Path, acks: int, code: ErrorCode
+) -> None:
+    """With acks=1 a flush is enough; with -1 it is told that the record may not be safe."""
+
+    async def story() -> None:
+        store = MemoryStore()
+        disk = HeldFiles()
+        options = {"controlled_shutdown_enable": "false"}  # else another leads by then
+        leader = neighbours.broker(store, tmp_path, 0, disk, **options)
+        follower = neighbours.broker(store, tmp_path, 1, **options)
+        await leader.start()
+        await follower.start()
+        await neighbours.until(lambda: len(leader.cluster.brokers) == 2, "both know each other")
+        await neighbours.create(leader, NewTopic("t", 1, 2, {0: [0, 1]}, {"flush.messages": "1"}))
+        await neighbours.until(lambda: leader.partitions["t", 0].is_leader, "it is led")
+        await follower.fetchers.stop()
+        disk.let_go.clear()
+        endpoint = leader.endpoints[0]
+        connection = await Connection.open(Address(endpoint.host, endpoint.port), client_id="test")
+        request = produce_request("t", batch_of(["x"]), acks=acks)
+        asked = asyncio.ensure_future(connection.send(request, version=9))
+        await neighbours.until(lambda: len(leader.produce_purgatory) == 1, "the producer waits")
+        stopping = asyncio.ensure_future(leader.stop())
+        disk.let_go.set()
+        response = await asked
+        assert response.responses[0].partition_responses[0].error_code == code
+        await stopping
+        connection.close()
+        await follower.stop()
+
+    asyncio.run(story())

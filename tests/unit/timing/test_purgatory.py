@@ -71,6 +71,17 @@ def test_the_deadline_answers_what_no_key_did(purgatory: Purgatory) -> None:
     assert len(purgatory) == purgatory.key_count == 0
 
 
+def test_what_waits_can_be_given_up(purgatory: Purgatory) -> None:
+    """Each once, whatever its keys; an answer may give up others."""
+    first, second = Operation(), Operation()
+    first.then = second.complete
+    assert not purgatory.watch(first, ["a", "b"], 100)
+    assert not purgatory.watch(second, ["b"], None)
+    purgatory.give_up()
+    assert (first.events, second.events) == (["expire", "complete"], ["complete"])
+    assert len(purgatory) == purgatory.key_count == len(purgatory.wheel) == 0
+
+
 def test_without_a_deadline_it_waits_for_its_keys_alone(purgatory: Purgatory) -> None:
     operation = Operation()
     purgatory.watch(operation, ["a"], None)

@@ -3,8 +3,8 @@
 v0-v1 get message format 0 and v2-v3 format 1, converted down. v3 bounds the whole answer, v4
 knows transactions, v7 sessions, v9 leader epochs, v11 racks, v12 diverging epochs, v13 topic ids,
 v16 the new leader behind an error. An answer takes bytes of one segment per partition, starts at
-a batch boundary and may end inside a batch, as all clients expect. A replica id of -2 is a debugging
-consumer, which any replica answers in every version, up to its high watermark.
+a batch boundary and may end inside a batch, as all clients expect. A replica id of -2 is a
+debugging consumer, which any replica answers in every version, up to its high watermark.
 """
 
 from __future__ import annotations

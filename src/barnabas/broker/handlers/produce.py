@@ -213,7 +213,10 @@ def refuse(request: ProduceRequest, code: ErrorCode, message: str | None) -> Pro
 
 
 class DelayedProduce(DelayedOperation):
-    """An answer that waits until the high watermark has passed every append of its request."""
+    """An answer that waits until the high watermark has passed every append of its request.
+
+    With acks=1 it waits for a flush, and not for followers behind it.
+    """
 
     __slots__ = ("_broker", "_request", "_response", "_waiting")
 
@@ -238,7 +241,9 @@ class DelayedProduce(DelayedOperation):
             if not partition.is_leader:
                 result.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
                 result.base_offset = -1
-            elif partition.log.high_watermark < required:
+            elif partition.log.high_watermark < required and (
+                acks_all or partition.log.recovery_point < required
+            ):
                 still.append((partition, required, result))
             elif acks_all and len(partition.maximal_isr) < partition.min_isr:
                 result.error_code = ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
