@@ -95,9 +95,7 @@ class Filling:
 
     def wait_until_compacted(self, data_dir: Path) -> None:
         """Wait until all closed segments have been gone over."""
-        bases = [
-            int(path.name[:20]) for path in (data_dir / f"{self.topic}-0").glob("*[0-9].log")
-        ]
+        bases = [int(path.name[:20]) for path in (data_dir / f"{self.topic}-0").glob("*[0-9].log")]
         checkpoint = data_dir / "cleaner-offset-checkpoint"
         deadline = time.monotonic() + 60
         while f"{self.topic} 0 {max(bases)}\n" not in _text(checkpoint):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
+from tests.unit.log.reading import read_all
 
 from barnabas.config.topic import TopicOptions
 from barnabas.kernels import NO_TIMESTAMP, rebuild_batch
@@ -17,14 +17,13 @@ from barnabas.log.partition_log import PartitionLog
 from barnabas.log.transaction_index import AbortedTransaction
 from barnabas.model.errors import CorruptFileError
 from barnabas.model.ids import TopicPartition
-from barnabas.records.batch import BatchHeader, read_batch, read_headers
+from barnabas.records.batch import BatchHeader, read_headers
 from barnabas.records.builder import build_batch
 from barnabas.records.control import ControlType, build_control_batch
 from barnabas.simulation.disk import SimulatedDisk
 
 NOW = 1_700_000_000_000
 MUCH = 1 << 20
-ABORT_KEY = bytes(4)  # version 0, type 0
 
 
 class Copy:
@@ -260,13 +259,6 @@ def test_nothing_stays_pinned_when_an_index_cannot_be_read() -> None:
 # -- random logs and clients ----------------------------------------------------------------------
 
 
-class Told(NamedTuple):
-    """A record as a client gets it."""
-
-    offset: int
-    value: bytes | None
-
-
 class Story:
     """A log of random batches, and what each kind of reader must get of it."""
 
@@ -317,36 +309,12 @@ class Story:
         else:
             copy.roll()
 
+    def any_size(self) -> int:
+        return self.random.choice((1, 100, 500, 5000))
+
     def expected(self, start: int, end: int, *, committed: bool) -> list[int]:
         wanted = self.all - self.aborted if committed else self.all.union(*self.open.values())
         return sorted(offset for offset in wanted if start <= offset < end)
-
-    def read(self, start: int, end: int, *, committed: bool) -> Iterator[list[int]]:
-        """Yield what each answer gives, as the Java client takes it."""
-        position = start
-        while position < end:
-            max_bytes = self.random.choice((1, 100, 500, 5000))
-            headers, data, aborted = self.copy.answer(position, max_bytes, committed=committed)
-            assert headers, f"no way on from {position}"
-            assert headers[-1].last_offset < end
-            given: list[int] = []
-            ahead = sorted(aborted, key=lambda each: each.first_offset)
-            ongoing: set[int] = set()
-            at = 0
-            for header in headers:
-                batch = data[at : at + header.size]
-                at += header.size
-                while ahead and ahead[0].first_offset <= header.last_offset:
-                    ongoing.add(ahead.pop(0).producer_id)
-                if header.is_control:
-                    if header.count and next(read_batch(batch, header)).key == ABORT_KEY:
-                        ongoing.discard(header.producer_id)
-                    continue
-                if header.is_transactional and header.producer_id in ongoing:
-                    continue
-                given += [r.offset for r in read_batch(batch, header) if r.offset >= position]
-            position = headers[-1].next_offset
-            yield given
 
 
 @pytest.mark.parametrize("start", range(0, 200, 20))
@@ -358,8 +326,6 @@ def test_every_reader_gets_all_that_is_for_it_and_no_answer_in_vain(start: int) 
             end = log.last_stable_offset if committed else log.high_watermark
             for begin in {0, *(story.random.randrange(end + 1) for _ in range(10))}:
                 expected = story.expected(begin, end, committed=committed)
-                answers = list(story.read(begin, end, committed=committed))
-                assert [offset for answer in answers for offset in answer] == expected
-                in_vain = [number for number, answer in enumerate(answers) if not answer]
-                assert in_vain in ([], [len(answers) - 1]), "only the end gives nothing"
+                found = read_all(log, begin, story.any_size, committed=committed)
+                assert [record.offset for record in found] == expected
         assert not any(segment.file.pins for segment in log.segments)

@@ -1,0 +1,70 @@
+"""The Java consumer reads a compacted topic, while it is compacted and afterwards."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from tests.compat.compacting import END, OPTIONS, Filling, Read
+from tools.apache_kafka import Distribution
+from tools.processes import RunningBroker, start_barnabas
+
+pytestmark = pytest.mark.interop
+
+LINE = re.compile(r"Offset:(\d+)\|([^|]*)\|(.*)")
+ISOLATIONS = ("read_uncommitted", "read_committed")
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBroker]:
+    """A broker that compacts all the time."""
+    running = start_barnabas(tmp_path_factory.mktemp("compacted") / "data", options=OPTIONS)
+    yield running
+    running.stop()
+
+
+def read(kafka: Distribution, bootstrap: str, topic: str, isolation: str) -> list[Read]:
+    """Read by assignment until nothing has come for a while."""
+    shown = ["print.key=true", "key.separator=|", "print.offset=true"]
+    done = kafka.run(
+        "kafka-console-consumer",
+        "--bootstrap-server",
+        bootstrap,
+        "--topic",
+        topic,
+        "--partition=0",
+        "--offset=earliest",
+        f"--isolation-level={isolation}",
+        "--timeout-ms=8000",
+        *[f"--property={one}" for one in shown],
+    )
+    assert done.returncode == 0, done.stderr
+    found = [LINE.fullmatch(line) for line in done.stdout.splitlines() if "Offset:" in line]
+    return [Read(int(m[1]), m[2].encode(), m[3].encode()) for m in found if m is not None]
+
+
+def test_a_compacted_topic_is_read(kafka: Distribution, broker: RunningBroker) -> None:
+    filling = Filling(broker.bootstrap, f"compacted-{kafka.release}")
+    with ThreadPoolExecutor(2) as threads:
+        busy = {
+            isolation: threads.submit(read, kafka, broker.bootstrap, filling.topic, isolation)
+            for isolation in ISOLATIONS
+        }
+        for _ in range(5):
+            filling.put(300)
+            filling.transact(10)
+        filling.end()
+        filling.wait_until_compacted(broker.log_dir)
+        quiet = {
+            isolation: threads.submit(read, kafka, broker.bootstrap, filling.topic, isolation)
+            for isolation in ISOLATIONS
+        }
+        for isolation in ISOLATIONS:
+            for task in (busy[isolation], quiet[isolation]):
+                found = task.result(240)
+                filling.check(found, committed=isolation == "read_committed")
+                assert found[-1].key == END
+            assert len(found) < 400, "the other records went"
+    filling.close()
