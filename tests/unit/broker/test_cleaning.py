@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from tests.unit.broker.serving import Serving, Wire, create_topic, fetch, produce
+from tests.unit.broker.serving import Serving, Wire, create_topic, fetch, produce, records_of
 
 from barnabas.model.ids import TopicPartition
 from barnabas.records.batch import iterate, read_headers
@@ -71,6 +71,32 @@ def test_a_compacted_topic_shrinks_and_keeps_the_newest_values(tmp_path: Path) -
         wire = serving.connect()
         assert {key: value for _, key, value in read_all(wire, "t")} == newest
         assert serving.inside(lambda: cleaned(serving, "t")) >= int(end)
+
+
+def test_consumers_pass_over_what_replicas_copy(tmp_path: Path) -> None:
+    """The last batch of each producer stays as an empty header: many segments hold nothing else."""
+    with Serving(tmp_path, OPTIONS) as serving:
+        wire = serving.connect()
+        create_topic(wire, "t", configs=COMPACTED)
+        for number in range(300):
+            identity = {"producer_id": 1000 + number, "producer_epoch": 0, "base_sequence": 0}
+            data = build_batch([(1_700_000_000_000, b"k", b"v%d" % number)], **identity)
+            assert produce(wire, "t", data).base_offset == number
+        log = serving.broker.partitions[("t", 0)].log
+        serving.wait_inside(
+            lambda: log.cleaned_offset == log.segments[-1].base_offset, "all of it is compacted"
+        )
+        found = fetch(wire, "t", 0)
+        first = records_of(found)[0]
+        assert first.offset > 200
+        copied, position = b"", 0
+        while position < 300:
+            copied += bytes(fetch(wire, "t", position, replica_id=1).records or b"")
+            headers = read_headers(copied)
+            position = headers[-1].next_offset
+        assert [header.base_offset for header in headers] == list(range(300))
+        assert [header.count for header in headers[: first.offset]] == [0] * first.offset
+        assert bytes(found.records or b"") in copied
 
 
 def test_records_without_a_key_are_refused(tmp_path: Path) -> None:
