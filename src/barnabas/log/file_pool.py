@@ -37,7 +37,11 @@ class PooledFile:
 
     def pin(self) -> File:
         """Return the file and keep it open until `unpin`."""
-        file = self.get()
+        file = self._file
+        if file is None:
+            file = self._pool._open(self)
+        else:
+            self._touched = True
         self.pins += 1
         return file
 

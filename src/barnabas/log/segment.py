@@ -509,10 +509,9 @@ class Segment:
             if start and position == start and fields[0] > offset:
                 raise CorruptRecordError(f"the index passes over offset {offset}")
             if fields[0] + fields[6] >= offset:
-                void = may_be_void(fields) and (
-                    not fields[12] or fields[0] < offset or fields[5] & CONTROL_BIT != 0
-                )
-                return position, fields[1], void
+                inside = fields[0] < offset
+                void = not fields[12] or (inside and fields[12] <= fields[6])
+                return position, fields[1], void or fields[5] & CONTROL_BIT != 0
         return None
 
     def headers(self, position: int = 0) -> Iterator[tuple[int, HeaderFields]]:
