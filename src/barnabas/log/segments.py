@@ -134,6 +134,8 @@ class Segments:
         found = []
         for segment in self.starting_at(from_offset):
             entries = segment.aborted
+            if not entries:
+                continue
             start = bisect_left(entries, from_offset, key=attrgetter("last_offset"))
             for entry in islice(entries, start, None):
                 if entry.first_offset < to_offset:
