@@ -4,8 +4,9 @@ Compaction leaves batches without records, transactions leave markers, and who r
 records passes over those of aborted transactions. An answer of nothing else moves a client on but
 gives it nothing, and librdkafka takes one of empty batches for a record that is too large. So a
 read that begins with such batches goes on, into later segments where need be, and begins at the
-first batch that gives something. Where none does below the bound, it begins at the last batch:
-a client must come to the end.
+first batch that gives something. The end of an aborted transaction is something for a client that
+has read its beginning. Where nothing follows below the bound, it begins at the last batch: a client
+must come to the end.
 
 Replicas are not served in this way: they copy every byte.
 """
@@ -117,12 +118,22 @@ def _pass_over(
             begun[transaction.producer_id] = transaction
         if fields[3] < FIRST_BATCH_MAGIC:
             return passed, last_offset
-        if fields[12] and not fields[5] & CONTROL_BIT:
-            ended = begun.get(fields[9]) if fields[5] & TRANSACTIONAL_BIT else None
-            if (ended is None or fields[0] > ended.last_offset) and (
-                fields[0] >= offset or _reaches(piece, position, fields, offset)
-            ):
-                return passed, last_offset
+        ended = begun.get(fields[9]) if fields[5] & TRANSACTIONAL_BIT else None
+        if fields[5] & CONTROL_BIT:
+            # A client that was told of the transaction may wait for its end to forget it.
+            useful = (
+                ended is not None
+                and ended.last_offset == last_offset
+                and ended.first_offset < offset
+            )
+        else:
+            useful = (
+                fields[12] > 0
+                and (ended is None or fields[0] > ended.last_offset)
+                and (fields[0] >= offset or _reaches(piece, position, fields, offset))
+            )
+        if useful:
+            return passed, last_offset
         passed.append(fields)
     return passed, None
 

@@ -188,6 +188,23 @@ def test_aborted_records_are_passed_over_for_who_reads_committed_ones() -> None:
     assert offsets(copy.answer(0, committed=True, end=wanted)[0]) == [8]
 
 
+def test_the_end_of_an_aborted_transaction_is_given_to_who_read_its_beginning() -> None:
+    """Some clients remember from one answer to the next which producers they ignore."""
+    copy = Copy()
+    copy.put(1, **transaction(7))
+    copy.roll()
+    copy.put(1, **transaction(7, 1))
+    copy.roll()
+    marker = copy.mark(ControlType.ABORT, 7)
+    copy.put(1, **transaction(7, 2))
+    copy.mark(ControlType.COMMIT, 7)
+    headers, _, aborted = copy.answer(1, committed=True)
+    assert offsets(headers) == [marker, marker + 1, marker + 2]
+    assert [each.first_offset for each in aborted] == [0]
+    assert offsets(copy.answer(0, committed=True)[0]) == [marker + 1, marker + 2]
+    assert offsets(copy.answer(marker)[0]) == [marker + 1, marker + 2], "without isolation"
+
+
 def test_a_long_walk_ends_with_a_batch_that_moves_the_client_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -326,6 +343,9 @@ def test_every_reader_gets_all_that_is_for_it_and_no_answer_in_vain(start: int) 
             end = log.last_stable_offset if committed else log.high_watermark
             for begin in {0, *(story.random.randrange(end + 1) for _ in range(10))}:
                 expected = story.expected(begin, end, committed=committed)
-                found = read_all(log, begin, story.any_size, committed=committed)
-                assert [record.offset for record in found] == expected
+                for remembers in (False, True):
+                    found = read_all(
+                        log, begin, story.any_size, committed=committed, remembers=remembers
+                    )
+                    assert [record.offset for record in found] == expected
         assert not any(segment.file.pins for segment in log.segments)
