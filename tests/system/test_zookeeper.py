@@ -104,10 +104,10 @@ def use(bootstrap: str) -> None:
     configs = {"retention.ms": "1000", "cleanup.policy": "compact"}
     wanted = [NewTopic("plain", 2, 1), NewTopic("tuned", 1, 1, config=configs)]
     for created in admin.create_topics(wanted).values():
-        created.result(30)
+        created.result(90)  # a broker in Java may have other things to do yet
     producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True})
     producer.produce("plain", b"x")
-    assert producer.flush(30) == 0
+    assert producer.flush(90) == 0
 
 
 def read_with_streams(connect: str) -> None:

@@ -100,6 +100,17 @@ def wrong_size(size: int) -> CorruptRecordError:
     return CorruptRecordError(f"a batch of {size} bytes is smaller than its header ({HEADER_SIZE})")
 
 
+def untraced(failure: Exception) -> Exception:
+    """Return the same failure without its traceback, for one who keeps it to raise it again.
+
+    The frames of a traceback hold whatever raised it: both would stay until the collector finds
+    them, and it complains of every view into records that is in use.
+    """
+    same = type(failure).__new__(type(failure), *failure.args)
+    same.__dict__.update(failure.__dict__)
+    return same
+
+
 def cut_batch(size: int, available: int) -> CorruptRecordError:
     return CorruptRecordError(f"the batch says {size} bytes, only {available} are there")
 

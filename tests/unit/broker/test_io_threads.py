@@ -55,11 +55,13 @@ def test_so_many_work_at_once_as_are_wanted_now() -> None:
 
 
 def test_former_threads_end() -> None:
+    others = set(threading.enumerate())
     threads = IoThreads(3)
     crowd = Crowd()
     working = [threads.submit(crowd.work) for _ in range(3)]
     crowd.expect(3)
-    former = [each for each in threading.enumerate() if each.name.startswith("barnabas-io")]
+    former = set(threading.enumerate()) - others
+    assert len(former) == 3
     threads.resize(1)
     crowd.let_go()
     for each in working:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import pickle
+import weakref
 import zlib
 from typing import Any
 
@@ -13,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from barnabas.kernels.contract import CONTROL_BIT, TRANSACTIONAL_BIT, CursorContract, Kernels
+from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import CorruptRecordError
 
 T0 = 1_700_000_000_000
@@ -512,3 +514,31 @@ def test_chunks_that_end_early_or_fail(kernels: Kernels) -> None:
             with pytest.raises(CorruptRecordError, match=text):
                 read.take(50)
         assert read.position == 101
+
+
+def test_a_failure_that_is_kept_makes_no_cycle(kernels: Kernels) -> None:
+    """A cursor goes with its last reader: the collector cannot take views that are in use."""
+
+    class Owner(bytearray):
+        """Bytes whose end can be seen."""
+
+    def failing(codec: int, packed: memoryview, count: int) -> Any:
+        raise CorruptRecordError("bad luck", ErrorCode.MESSAGE_TOO_LARGE)
+        yield b"", 0
+
+    data = Owner(chunked(kernels, [10])[0])
+    gone = weakref.ref(data)
+    said = []
+    gc.disable()
+    try:
+        read = kernels.RecordCursor(data, "t", 0, 0, unpack=failing)
+        for _ in range(2):
+            try:
+                read.take(50)
+            except CorruptRecordError as failure:  # pytest.raises would keep the traceback
+                said.append((str(failure), failure.code))
+        del data, read
+        assert said == [("bad luck", ErrorCode.MESSAGE_TOO_LARGE)] * 2
+        assert gone() is None
+    finally:
+        gc.enable()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator
 from random import Random
 from typing import Any
@@ -424,16 +423,19 @@ def test_inspection_tells_of_a_wrapper_that_cannot_be_unpacked() -> None:
 MEANS = Means(24 * 1000, 0.9, 512)
 
 
-def compact_host(host: Host, now_ms: int = NOW) -> None:
+def compact_host(host: Host, now_ms: int = NOW) -> bool:
+    """Compact the log if it is due; return whether it was."""
     log = host.log
     found = examine(log, now_ms)
-    assert found is not None
+    if found is None:
+        return False
     files: list[str] = []
     done = run(compact(log, found.first_dirty, found.end, MEANS, now_ms, unlink_later=files.extend))
     log.cleaned_offset = done.end_offset
     host.directory.write_cleaned_offsets()
     for path in files:
         host.disk.unlink(path)
+    return True
 
 
 def newest(rows: list[Row], end: int) -> list[Row]:
@@ -541,8 +543,9 @@ def live(disk: SimulatedDisk, act: Any, operations: int) -> bool:
 
 
 @pytest.mark.parametrize("lost", [True, False], ids=["power", "sigkill"])
-def test_a_crash_at_any_operation_of_the_recovery_changes_nothing(lost: bool) -> None:
-    operations = crashes = 0
+@pytest.mark.parametrize("part", range(4))
+def test_a_crash_at_any_operation_of_the_recovery_changes_nothing(lost: bool, part: int) -> None:
+    operations, crashes = part, 0
     while True:
         host = Host(disk=SimulatedDisk(Random(operations), lambda: NOW))
         done = live(host.disk, host.open, operations)
@@ -554,9 +557,10 @@ def test_a_crash_at_any_operation_of_the_recovery_changes_nothing(lost: bool) ->
         assert host.stored() == ONCE[0]
         if done:
             break
-        operations += 1 if operations < 60 else 5
+        operations += 4
         crashes += 1
     assert crashes > 60
+
 
 
 @pytest.mark.parametrize("torn", [3, 30])
@@ -599,8 +603,7 @@ def test_a_crash_at_any_operation_of_the_first_compaction_loses_nothing(
             assert data == ONCE[0].get(base) or {h.magic for h in read_headers(data)} == {2}
         names = host.disk.list(PLACE)
         assert not [n for n in names if n.endswith((".cleaned", ".swap", ".deleted", ".tmp"))]
-        with contextlib.suppress(AssertionError):
-            compact_host(host)
+        compact_host(host)  # unless the first pass was at its end, and that is known
         assert rows_of(host.log) == expected
         if done:
             break

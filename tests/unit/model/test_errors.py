@@ -27,7 +27,7 @@ def test_every_error_is_ours_and_in_the_picture() -> None:
         for _, error in inspect.getmembers(errors, inspect.isclass)
         if issubclass(error, Exception)
     ]
-    assert len(found) == 13
+    assert len(found) == 14
     for error in found:
         assert issubclass(error, BarnabasError)
         assert error.__name__ in (errors.__doc__ or "")

@@ -13,6 +13,7 @@ from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from barnabas.kernels.contract import (
     corrupt_record,
     cut_marker,
+    untraced,
     wrong_counts,
     wrong_crc,
     wrong_magic,
@@ -360,11 +361,11 @@ cdef class RecordCursor:
     cdef int go_on(self) except -1:
         """Take the next chunk of a large batch; a failure stays, for whoever asks again."""
         if self.failure is not None:
-            raise self.failure
+            raise untraced(self.failure)
         try:
             records, count = next(self.chunks, (b"", 1))  # one that is not there is cut
         except Exception as failure:
-            self.failure = failure
+            self.failure = untraced(failure)
             raise
         self.hold(records)
         self.stop += count

@@ -23,6 +23,7 @@ from barnabas.kernels.contract import (
     HeaderFields,
     corrupt_record,
     cut_marker,
+    untraced,
     wrong_counts,
     wrong_crc,
 )
@@ -255,12 +256,12 @@ class RecordCursor:
     def _go_on(self) -> None:
         """Take the next chunk of a large batch; a failure stays, for whoever asks again."""
         if self._failure is not None:
-            raise self._failure
+            raise untraced(self._failure)
         assert self._chunks is not None
         try:
             records, count = next(self._chunks, (b"", 1))  # one that is not there is cut
         except Exception as failure:
-            self._failure = failure
+            self._failure = untraced(failure)
             raise
         self._records, self._place = memoryview(records), 0
         self._stop += count
