@@ -132,6 +132,23 @@ SessionListener: TypeAlias = Callable[[SessionState], object]
 """Called on the event loop after each change of state, until it is removed."""
 
 
+class Contact(NamedTuple):
+    """How long ago a session was last known to be alive, by the clock of whoever holds it.
+
+    Only what the service as a whole must have seen counts: a server that has lost the others may
+    answer reads for a while after they have ended the session.
+    """
+
+    timeout_ms: int
+    """The service ends the session when it has not heard of it for so long."""
+    asked_ago_ms: float
+    """How long ago the last request was sent that the service answered: it was alive then."""
+    heard_ago_ms: float
+    """How long ago that answer came."""
+    asked_s: float
+    """When it was sent, by the session's own clock: the same until a newer one is answered."""
+
+
 class Stat(NamedTuple):
     """All about a node but its data."""
 
@@ -199,6 +216,11 @@ class Coordination(ABC):
     @abstractmethod
     def state(self) -> SessionState:
         """Where the session stands; CLOSED before the first `start()`."""
+
+    @property
+    def contact(self) -> Contact | None:
+        """When the session was last known to be alive; None where it cannot end by silence."""
+        return None
 
     @abstractmethod
     def add_session_listener(self, listener: SessionListener) -> None:

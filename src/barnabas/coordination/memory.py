@@ -27,6 +27,8 @@ class MemoryStore(Store):
         # simulation that pauses a session's host must not pause the clock that expires it.
         self._context = contextvars.copy_context()
         self._timer: asyncio.TimerHandle | None = None
+        self.is_away = False
+        """Whether no session ends, as in an ensemble without a majority."""
 
     async def open(self) -> None:
         """A store in memory is always open."""
@@ -52,11 +54,23 @@ class MemoryStore(Store):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if due_ms is not None:
+        if due_ms is not None and not self.is_away:
             loop = asyncio.get_running_loop()
             # One millisecond late rather than early: the clock in milliseconds is rounded down.
             when = (due_ms + 1) / 1000
             self._timer = loop.call_at(when, self._expire_due, context=self._context)
+
+    def go_away(self) -> None:
+        """End no session until `come_back`; that nobody is answered meanwhile is not our affair."""
+        self.is_away = True
+        self._await_expiry()
+
+    def come_back(self) -> None:
+        """Give every session its whole timeout, as the leader of an ensemble does."""
+        self.is_away = False
+        for session_id in self.tree.sessions:
+            self.tree.hear(session_id, self.now_ms())
+        self._await_expiry()
 
     def _expire_due(self) -> None:
         for session_id in self.tree.expired(self.now_ms()):

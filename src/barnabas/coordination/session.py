@@ -15,6 +15,7 @@ from typing import TypeAlias, TypeVar, cast
 
 from barnabas.coordination.contract import (
     ANY_VERSION,
+    Contact,
     Coordination,
     Create,
     Delete,
@@ -38,7 +39,7 @@ T = TypeVar("T")
 Carry: TypeAlias = Callable[[Callable[[], None]], object]
 """Runs what it is given at the other end of a link, later or now, in the order given."""
 
-HEARTBEATS_PER_TIMEOUT = 3
+HEARTBEATS_PER_TIMEOUT = 6
 
 
 class StoreSession(Coordination):
@@ -67,6 +68,7 @@ class StoreSession(Coordination):
         self._holds_store = False
         self._listeners: list[SessionListener] = []
         self._heartbeat: asyncio.TimerHandle | None = None
+        self._asked_s = self._heard_s = 0.0
 
     # The session
 
@@ -77,6 +79,18 @@ class StoreSession(Coordination):
     @property
     def state(self) -> SessionState:
         return self._state
+
+    @property
+    def contact(self) -> Contact | None:
+        if self._timeout_ms is None or self._state is not SessionState.CONNECTED:
+            return None
+        now_s = self._loop.time()
+        return Contact(
+            self._timeout_ms,
+            (now_s - self._asked_s) * 1000,
+            (now_s - self._heard_s) * 1000,
+            self._asked_s,
+        )
 
     def add_session_listener(self, listener: SessionListener) -> None:
         self._listeners.append(listener)
@@ -100,8 +114,10 @@ class StoreSession(Coordination):
             session_id = self._store.begin(self, self._timeout_ms)
             self.tell(lambda: begun.set_result(session_id) if not begun.done() else None)
 
+        asked_s = self._loop.time()
         self._to_store(begin)
         self._session_id = await begun
+        self._asked_s, self._heard_s = asked_s, self._loop.time()
         self._enter(SessionState.CONNECTED)
         self._schedule_heartbeat()
 
@@ -190,6 +206,11 @@ class StoreSession(Coordination):
         if self._is_open(session_id):
             self._enter(SessionState.EXPIRED)
 
+    def hear_answer(self, session_id: int, asked_s: float) -> None:
+        """Note that a heartbeat found the session alive."""
+        if self._is_open(session_id):
+            self._asked_s, self._heard_s = asked_s, self._loop.time()
+
     # Inside
 
     def _is_open(self, session_id: int) -> bool:
@@ -225,5 +246,6 @@ class StoreSession(Coordination):
 
     def _send_heartbeat(self) -> None:
         session_id = self._session_id
-        self._to_store(lambda: self._store.hear(session_id, self))
+        asked_s = self._loop.time()
+        self._to_store(lambda: self._store.hear(session_id, self, asked_s))
         self._schedule_heartbeat()

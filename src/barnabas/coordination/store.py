@@ -37,6 +37,9 @@ class Subscriber(Protocol):
     def hear_end(self, session_id: int) -> None:
         """Note that the session has expired."""
 
+    def hear_answer(self, session_id: int, asked_s: float) -> None:
+        """Note that a heartbeat sent at `asked_s` found the session alive."""
+
 
 class Store(ABC):
     """A tree shared by the sessions of this process."""
@@ -67,12 +70,14 @@ class Store(ABC):
         self.subscribers[session_id] = subscriber
         return session_id
 
-    def hear(self, session_id: int, subscriber: Subscriber) -> None:
-        """Take a heartbeat; a session that is no more is told so."""
+    def hear(self, session_id: int, subscriber: Subscriber, asked_s: float) -> None:
+        """Answer a heartbeat that was sent at `asked_s`; a session that is no more is told so."""
         try:
             self.tree.hear(session_id, self.now_ms())
         except SessionExpired:
             subscriber.tell(lambda: subscriber.hear_end(session_id))
+        else:
+            subscriber.tell(lambda: subscriber.hear_answer(session_id, asked_s))
 
     def ask(
         self,

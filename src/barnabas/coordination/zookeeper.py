@@ -21,6 +21,7 @@ from barnabas.coordination.contract import (
     ANY_VERSION,
     DATA_SIZE_MAX,
     BadVersion,
+    Contact,
     Coordination,
     CoordinationError,
     Create,
@@ -90,6 +91,10 @@ class ZooKeeperCoordination(Coordination):
     @property
     def state(self) -> SessionState:
         return self._session.state
+
+    @property
+    def contact(self) -> Contact | None:
+        return self._session.contact
 
     @property
     def _link(self) -> Link | None:

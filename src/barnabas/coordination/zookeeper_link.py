@@ -68,10 +68,14 @@ Answered: TypeAlias = Callable[[Any, Exception | None], None]
 """Given a result or a failure, on the loop."""
 
 # The first pause between attempts to connect, and the longest.
-_RECONNECT_S = (0.05, 1.0)
+_RECONNECT_S = (0.05, 0.4)
 _CUT_S = 0.05
+_FIRST_PATIENCE_S = 0.5
 _PATIENCE_S = 5.0
-"""How long a server that takes a connection may say nothing: it may be one that is starting."""
+_PATIENCE_SHARE = 1 / 3
+"""How long a server that takes a connection may say nothing, at first and at most: it may be one
+that is starting, and others must not be far ahead. A share of the timeout bounds it, too.
+"""
 
 _EVENTS = {
     "CREATED": EventType.CREATED,
@@ -147,6 +151,12 @@ class Link:
             use_ssl=settings.tls is not None,
         )
         self._client.add_listener(self._state_changed)
+        self.timeout_ms = settings.session_timeout_ms
+        """The session's timeout, as the server has granted it."""
+        self.connecting_s = self._began_s = 0.0
+        """When the present connection was begun: the session was confirmed after that."""
+        self._patience_s = _FIRST_PATIENCE_S
+        self._measure_connecting()
 
     @property
     def last_zxid(self) -> int:
@@ -168,11 +178,14 @@ class Link:
 
     def _opened(self, connected: socket.socket) -> None:
         # kazoo gives one connection as long as the session lasts, which ends with it.
-        self._loop.call_later(_PATIENCE_S, self._lose_patience, connected)
+        longest_s = min(_PATIENCE_S, self._settings.session_timeout_ms / 1000 * _PATIENCE_SHARE)
+        self._patience_s = min(self._patience_s, longest_s)
+        self._loop.call_later(self._patience_s, self._lose_patience, connected)
 
     def _lose_patience(self, connected: socket.socket) -> None:
         if not self._client.connected and self._handler.uses(connected):
             logger.info("ZooKeeper at %s says nothing: connecting again", self._settings)
+            self._patience_s *= 2  # it may need more
             self._handler.cut()
 
     def _stop(self) -> None:
@@ -183,6 +196,22 @@ class Link:
             logger.warning("ZooKeeper at %s does not let the session go", self._settings)
         else:
             self._client.close()
+
+    def _measure_connecting(self) -> None:
+        """Note when a connection is begun and which timeout it grants, of which kazoo says nothing.
+
+        Both happen on its thread, where it also tells of the connection in between.
+        """
+        connection = self._client._connection
+        connect = connection._connect
+
+        def measured(*place: Any) -> tuple[float, float]:
+            self._began_s = time.monotonic()
+            read_timeout_ms, connect_timeout_ms = connect(*place)
+            self.timeout_ms = round(read_timeout_ms * 3 / 2)  # it waits for two thirds of it
+            return read_timeout_ms, connect_timeout_ms
+
+        connection._connect = measured
 
     # Questions; each is answered once, on the loop, in the order of asking.
 
@@ -217,6 +246,10 @@ class Link:
     def exists(self, path: str, watched: bool, answered: Answered) -> None:
         """Read the stat, None where there is no node."""
         self._ask(self._client.exists_async(self._full(path), self._watch(watched)), answered)
+
+    def sync(self, answered: Answered) -> None:
+        """Have the leader of the ensemble confirm that the session is alive."""
+        self._ask(self._client.sync_async(self._full("/")), answered)
 
     def children(self, path: str, watched: bool, answered: Answered) -> None:
         """Read the names of the children, and the stat."""
@@ -277,6 +310,8 @@ class Link:
     def _state_changed(self, state: str) -> None:
         """Hear from kazoo, on its thread."""
         if state == KazooState.CONNECTED:
+            self.connecting_s = self._began_s
+            self._patience_s = _FIRST_PATIENCE_S
             told = LinkState.CONNECTED
         elif state == KazooState.SUSPENDED:
             told = LinkState.SUSPENDED

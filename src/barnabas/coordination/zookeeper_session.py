@@ -6,6 +6,9 @@ answer that came over a connection on which the watches were not yet armed count
 a session could see a change before it hears of it.
 
 A session that has expired stays so until `start` opens the next one, over a new link.
+
+The session has a heartbeat beside kazoo's pings: a `sync`, which unlike a ping or a read goes to
+the leader of the ensemble, so that its answer proves that the ensemble has not ended the session.
 """
 
 from __future__ import annotations
@@ -13,11 +16,13 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
+import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeAlias
 
 from barnabas.coordination.contract import (
+    Contact,
     Event,
     NoPermission,
     ServiceUnavailable,
@@ -49,6 +54,8 @@ Ask: TypeAlias = Callable[[Link, Answered], object]
 RETRY_PAUSE_S = 0.01
 """After a lost answer: kazoo may still be busy failing what it had queued."""
 
+HEARTBEATS_PER_TIMEOUT = 6
+
 _OPEN_STATES = (SessionState.CONNECTED, SessionState.SUSPENDED)
 
 
@@ -72,6 +79,22 @@ class ZooKeeperSession:
         self._connections = 0
         self._opened: asyncio.Future[None] | None = None
         self._ending: asyncio.Task[None] | None = None
+        self._asked_s = self._heard_s = 0.0
+        self._heartbeat: asyncio.TimerHandle | None = None
+
+    @property
+    def contact(self) -> Contact | None:
+        """When the ensemble last showed that the session is alive; None without a session."""
+        link = self.link
+        if link is None or self.state not in _OPEN_STATES:
+            return None
+        now_s = time.monotonic()
+        return Contact(
+            link.timeout_ms,
+            (now_s - self._asked_s) * 1000,
+            (now_s - self._heard_s) * 1000,
+            self._asked_s,
+        )
 
     def add_listener(self, listener: SessionListener) -> None:
         """Tell somebody of every change of state."""
@@ -190,7 +213,9 @@ class ZooKeeperSession:
         if state is LinkState.CONNECTED:
             self._connections += 1
             self.session_id = session_id
+            self._asked_s, self._heard_s = link.connecting_s, time.monotonic()
             self._arm_watches(link)
+            self._beat(link, self._connections)
             self._contact.set()
             if self._opened is not None and not self._opened.done():
                 self._opened.set_result(None)
@@ -236,6 +261,24 @@ class ZooKeeperSession:
             else:
                 link.children(path, True, arrived)
 
+    def _beat(self, link: Link, connection: int) -> None:
+        """Ask whether the session is alive, and again after each answer, on one connection."""
+        if link is not self.link or connection != self._connections:
+            return
+        asked_s = time.monotonic()
+
+        def answered(_: object, failure: Exception | None) -> None:
+            if link is not self.link or connection != self._connections:
+                return
+            if failure is None:
+                self._asked_s, self._heard_s = asked_s, time.monotonic()
+            pause_s = asked_s + link.timeout_ms / 1000 / HEARTBEATS_PER_TIMEOUT - time.monotonic()
+            self._heartbeat = self._loop.call_later(
+                max(pause_s, RETRY_PAUSE_S), self._beat, link, connection
+            )
+
+        link.sync(answered)
+
     # Inside
 
     def _enter(self, state: SessionState) -> None:
@@ -253,6 +296,9 @@ class ZooKeeperSession:
     def _drop_link(self) -> None:
         """Let the link go, and those who wait for contact see that the session is over."""
         self._watches.clear()
+        if self._heartbeat is not None:
+            self._heartbeat.cancel()
+            self._heartbeat = None
         link, self.link = self.link, None
         self._contact.set()
         if link is not None:

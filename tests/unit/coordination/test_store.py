@@ -31,7 +31,7 @@ async def test_a_heartbeat_of_an_ended_session_is_told_so():
     one = MemoryCoordination(store)
     await one.start()
     store.tree.end_session(one.session_id)
-    store.hear(one.session_id, one)
+    store.hear(one.session_id, one, 0.0)
     await asyncio.sleep(0)
     assert one.state is SessionState.EXPIRED
     with pytest.raises(SessionExpired):
@@ -52,3 +52,42 @@ async def test_a_killed_broker_is_expired_and_the_others_go_on(tmp_path: Path):
     again = EmbeddedCoordination(EmbeddedStore(store.path))
     await again.start()
     await again.close()
+
+
+async def test_a_session_knows_when_it_was_last_known_to_be_alive():
+    store = MemoryStore()
+    held: list[object] = []
+    passes = True
+
+    def carry(act):
+        if passes:
+            act()
+        else:
+            held.append(act)
+
+    session = MemoryCoordination(store, timeout_ms=300, to_store=carry)
+    assert session.contact is None
+    await session.start()
+    await asyncio.sleep(0.12)
+    contact = session.contact
+    assert contact is not None
+    assert contact.timeout_ms == 300
+    assert contact.heard_ago_ms <= contact.asked_ago_ms < 120, "heartbeats were answered"
+    passes = False
+    store.go_away()
+    await asyncio.sleep(0.4)
+    assert held
+    contact = session.contact
+    assert contact is not None, "a service that is away ends no session"
+    assert contact.heard_ago_ms > 300
+    store.come_back()
+    passes = True
+    await asyncio.sleep(0.1)
+    assert session.contact is not None
+    assert session.contact.heard_ago_ms < 100
+    store.expire(session.session_id)
+    await asyncio.sleep(0)
+    assert session.contact is None
+    without_timeout = MemoryCoordination(store)
+    await without_timeout.start()
+    assert without_timeout.contact is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import count
 
 import pytest
@@ -52,6 +52,13 @@ async def connect(*servers: str, **more: object) -> ZooKeeperCoordination:
     session = ZooKeeperCoordination(settings(*servers, **more))
     await session.start()
     return session
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    """Wait for something that only the clock brings about."""
+    async with asyncio.timeout(PATIENCE_S):
+        while not holds():  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
 
 
 class Reached:
@@ -383,6 +390,31 @@ async def test_the_node_of_another_is_not_taken_for_ours(zookeeper, proxy, chroo
         await lose_answer(one, proxy, lambda: one.create("/older", b"me", ephemeral=True))
     await one.close()
     await two.close()
+
+
+async def test_contact_is_counted_from_a_request_that_was_answered(zookeeper, proxy, chroot):
+    session = await connect(proxy.address, chroot=chroot, session_timeout_ms=SHORT_MS)
+    first = session.contact
+    assert first is not None
+    assert first.timeout_ms == SHORT_MS
+    assert first.heard_ago_ms <= first.asked_ago_ms
+    # A heartbeat is answered, though nobody asks anything.
+    await until(lambda: session.contact.asked_ago_ms < first.asked_ago_ms)
+    proxy.cut()
+    await until(lambda: session.contact.heard_ago_ms > SHORT_MS / 2)
+    assert session.contact.asked_ago_ms >= session.contact.heard_ago_ms
+    proxy.restore()
+    await until(lambda: session.contact is None or session.contact.asked_ago_ms < SHORT_MS / 4)
+    await session.close()
+    assert session.contact is None
+
+
+async def test_contact_knows_the_timeout_that_was_granted(zookeeper, chroot):
+    """A server grants at least two ticks."""
+    session = await connect(zookeeper.address, chroot=chroot, session_timeout_ms=100)
+    await until(lambda: session.contact.timeout_ms != 100)
+    assert session.contact.timeout_ms == 400
+    await session.close()
 
 
 async def test_an_ensemble_survives_the_death_of_its_leader(zookeeper_classpath):
