@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from barnabas.timing.wheel import TimingWheel
 
@@ -15,6 +16,8 @@ class Alarm:
         self.wheel = TimingWheel(start_ms=self.now_ms())
         self._handle: asyncio.TimerHandle | None = None
         self._set_for_ms = 0
+        self.before_ringing: Callable[[], object] = lambda: None
+        """Called before anything that is due: whoever stood still meanwhile must know it first."""
 
     def now_ms(self) -> int:
         """Return the loop's time: it never jumps, and means nothing outside this process."""
@@ -39,6 +42,7 @@ class Alarm:
     def _ring(self) -> None:
         self._handle = None
         try:
+            self.before_ringing()
             self.wheel.run(self.now_ms())
         finally:
             self.set()  # also if a timer fails: the others are due all the same

@@ -51,13 +51,14 @@ from barnabas.broker.replication_quotas import ReplicationQuotas
 from barnabas.broker.retention import Retention
 from barnabas.broker.router import Served
 from barnabas.broker.session import Session
+from barnabas.broker.silence import Silence
 from barnabas.broker.topics import Topics
 from barnabas.broker.transaction_host import TransactionHost
 from barnabas.broker.tree_offsets import TreeOffsets
 from barnabas.broker.tree_refusals import refused_as
 from barnabas.config.broker import BrokerOptions
 from barnabas.config.listeners import Endpoint
-from barnabas.controller.cluster import BrokerView, ClusterView
+from barnabas.controller.cluster import NO_LEADER, BrokerView, ClusterView
 from barnabas.controller.config_store import ConfigStore
 from barnabas.controller.producer_id_blocks import ProducerIdBlocks
 from barnabas.coordination.contract import Coordination
@@ -114,6 +115,7 @@ class Broker:
     producer_ids: ProducerIds
     topics: Topics
     housekeeping: Housekeeping
+    silence: Silence
     cluster_session: ClusterSession
     network: Network
     address_changes: AddressChanges
@@ -126,6 +128,7 @@ class Broker:
         files: Files | None = None,
         executor: Executor | None = None,
         wall_clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] = time.monotonic,
         random: Random | None = None,
         random_bytes: Callable[[int], bytes] = os.urandom,
     ) -> None:
@@ -143,6 +146,8 @@ class Broker:
             self.served_to_clients = {
                 key: served for key, served in self.served.items() if key not in CONTROLLER_KEYS
             }
+        self.clock = clock
+        """Seconds that never step back: how long something took, and how long something counts."""
         self._wall_clock = wall_clock
         self._life = Lifecycle(
             self, coordination, files, executor, random or Random(), random_bytes
@@ -200,6 +205,20 @@ class Broker:
             or (not hosted if replica == self.broker_id else replica in known)
         ]
 
+    def shown_leader(self, topic: str, partition: int, leader: int) -> int:
+        """Return who leads as clients are told: nobody, where this broker may not say so."""
+        if leader == self.broker_id and self.silence.hides:
+            hosted = self.partitions.get((topic, partition))
+            if hosted is None or not hosted.is_leader:
+                return NO_LEADER
+        return leader
+
+    @property
+    def shown_controller(self) -> int:
+        """Return who is the controller as clients are told; not this broker while it is silent."""
+        controller = self.cluster.controller_id
+        return -1 if controller == self.broker_id and self.silence.is_silent else controller
+
     def is_in_sync(self, key: TopicPartition) -> bool:
         """Tell whether this broker's replica is in sync, as far as the controller has told."""
         view = self.cluster.topic(key.topic)
@@ -208,8 +227,14 @@ class Broker:
         return self.broker_id in view.partitions[key.partition].isr
 
     def endpoints_for(self, session: Session) -> Iterator[tuple[int, str, int, str | None]]:
-        """Yield id, host, port and rack of each broker, as the session's listener reaches them."""
+        """Yield id, host, port and rack of each broker, as the session's listener reaches them.
+
+        A silent broker leaves itself out: a client that is connected to nobody else would ask it
+        again and again who leads.
+        """
         for view in self.cluster.brokers.values():
+            if view.broker_id == self.broker_id and self.silence.is_silent:
+                continue
             endpoint = view.endpoints.get(session.listener)
             if endpoint is not None:
                 host, port = endpoint
@@ -241,6 +266,7 @@ class Broker:
 
     def flushed(self, partition: Partition) -> None:
         """A partition's log was flushed: what waited for that goes on."""
+        self.silence.check()
         if self.partitions.get(partition.topic_partition) is not partition:
             return  # it was deleted meanwhile
         partition.flushed()
@@ -281,7 +307,7 @@ class Broker:
 
     def check_controller(self) -> None:
         """Raise NOT_CONTROLLER unless this broker is the controller."""
-        if self.controller.term is None:
+        if self.controller.term is None or self.silence.is_silent:
             raise RequestError(ErrorCode.NOT_CONTROLLER, "this broker is not the controller")
 
     # what the controller does to this broker
@@ -292,8 +318,18 @@ class Broker:
             for topic, configs in (await self.config_store.get_readable("topics", topics)).items():
                 self.configs.set_topic(topic, configs)
 
+    def controller_spoke(self, controller_id: int, controller_epoch: int) -> None:
+        """A controller was heard; from now on older epochs are not."""
+        self.cluster.controller_id = controller_id
+
     def role_taken(self, partition: Partition) -> None:
         """A partition is led or followed from now on: who waits for it, and its coordinator."""
+        if not partition.is_assigned_leader:
+            self.relocations.cancel(partition.topic_partition)
+        self.role_shown(partition)
+
+    def role_shown(self, partition: Partition) -> None:
+        """A partition is or is not led here, or this broker may or may not say so."""
         key = partition.topic_partition
         for host in (self.groups, self.transactions):
             if host.topic == key.topic:
@@ -301,8 +337,6 @@ class Broker:
                     host.lead_all([partition])
                 else:
                     host.resign(key.partition)
-        if not partition.is_leader:
-            self.relocations.cancel(key)
         self.wake_readers(key)
         self.produce_purgatory.check(key)
         self.deletion_purgatory.check(key)

@@ -2,7 +2,8 @@
 
 A session that expires takes the broker's registration with it: for the cluster the broker is
 dead. It opens a new session, however long the service stays away, and enters the cluster again;
-clients are served meanwhile. A broker that cannot enter (its id is another's by now) gives up.
+meanwhile clients are sent elsewhere (`silence`). A broker that cannot enter (its id is another's by
+now) gives up.
 """
 
 from __future__ import annotations

@@ -79,12 +79,17 @@ class Control:
                 return _refused(request, refusal)
             self._controller_epoch = request.controller_epoch
             self._line = session
-            self._broker.cluster.controller_id = request.controller_id
+            self._broker.controller_spoke(request.controller_id, request.controller_epoch)
             if isinstance(request, LeaderAndIsrRequest):
                 return await self._take_roles(request)
             if isinstance(request, UpdateMetadataRequest):
                 return await self._learn(request)
             return await self._stop(request)
+
+    @property
+    def controller_epoch(self) -> int:
+        """Return the epoch of the last controller that was heard."""
+        return self._controller_epoch
 
     @property
     def informed(self) -> bool:

@@ -103,7 +103,7 @@ class ControllerHost:
     async def call(self, work: Callable[[Term], Awaitable[Result]]) -> Result:
         """Have the controller do something in its turn; raises NOT_CONTROLLER where it is not."""
         term = self._term
-        if term is None:
+        if term is None or self._broker.silence.is_silent:
             raise RequestError(ErrorCode.NOT_CONTROLLER, "this broker is not the controller")
         outcome: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
 

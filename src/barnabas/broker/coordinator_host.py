@@ -101,7 +101,8 @@ class CoordinatorHost(ABC, Generic[M]):
         topic = self._broker.cluster.topic(self.topic)
         if topic is None:
             raise RequestError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-        leader = topic.partitions[partition_for(key, len(topic.partitions))].leader
+        number = partition_for(key, len(topic.partitions))
+        leader = self._broker.shown_leader(self.topic, number, topic.partitions[number].leader)
         if leader not in self._broker.cluster.brokers:
             raise RequestError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         return leader

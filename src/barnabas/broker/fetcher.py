@@ -306,6 +306,9 @@ class Fetcher:
                 len(keys),
                 keys[0],
             )
+            if code is ErrorCode.FENCED_LEADER_EPOCH:
+                for key in keys:
+                    broker.silence.fenced(key)
 
     def _act(self, key: TopicPartition, step: Step) -> None:
         if step.action is Action.NOTHING:

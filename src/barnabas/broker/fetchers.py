@@ -35,7 +35,7 @@ class Fetchers:
         for partition in partitions:
             key = partition.topic_partition
             self.forget([key])
-            if partition.leader >= 0:
+            if partition.assigned_leader >= 0:
                 self._fetcher(partition).follow(partition)
 
     def resize(self) -> None:
@@ -91,11 +91,11 @@ class Fetchers:
         """Return which fetcher of which broker copies a partition."""
         count = self._broker.options.num_replica_fetchers
         number = crc32(partition.topic_partition.topic.encode()) + partition.topic_partition[1]
-        return partition.leader, number % count
+        return partition.assigned_leader, number % count
 
     def _fetcher(self, partition: Partition) -> Fetcher:
         place = self._place(partition)
         fetcher = self._fetchers.get(place)
         if fetcher is None:
-            fetcher = self._fetchers[place] = Fetcher(self._broker, partition.leader)
+            fetcher = self._fetchers[place] = Fetcher(self._broker, place[0])
         return fetcher

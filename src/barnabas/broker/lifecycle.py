@@ -45,6 +45,7 @@ from barnabas.broker.relocations import Relocations
 from barnabas.broker.replicas import Replicas
 from barnabas.broker.replication_quotas import ReplicationQuotas
 from barnabas.broker.retention import Retention
+from barnabas.broker.silence import Silence
 from barnabas.broker.topics import Topics
 from barnabas.broker.transaction_host import TransactionHost
 from barnabas.broker.tree_offsets import TreeOffsets
@@ -180,6 +181,8 @@ class Lifecycle:
             options.default_replication_factor,
         )
         broker.housekeeping = Housekeeping(broker)
+        broker.silence = Silence(broker)
+        broker.alarm.before_ringing = broker.silence.check
         broker.cluster_session = ClusterSession(
             tree, broker.controller.resign, self._enter_cluster, broker.give_up
         )
@@ -227,6 +230,7 @@ class Lifecycle:
         broker.cluster.brokers[broker.broker_id] = await broker.membership.register(
             *broker.network.reached_at, broker.now_ms()
         )
+        broker.silence.registered()
         await broker.config_notices.start()
         await broker.controller.start()
         broker.address_changes.look()  # listeners may have changed without a session
@@ -259,6 +263,7 @@ class Lifecycle:
         await broker.network.drain(DRAIN_S_MAX)
         await self._answer_producers()
         await broker.network.close()
+        broker.silence.stop()  # not before: it answers until here
         broker.groups.stop()
         broker.transactions.stop()
         await broker.transactions.markers.stop()
@@ -295,6 +300,7 @@ class Lifecycle:
     async def _halt(self) -> None:
         """End every loop where it is."""
         broker = self._broker
+        broker.silence.stop()
         broker.cluster_session.stop()
         if self._network is not None:
             await broker.address_changes.stop()

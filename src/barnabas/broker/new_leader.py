@@ -37,8 +37,10 @@ class Place(NamedTuple):
 def leader_of(broker: Broker, topic: str, index: int) -> Leader | None:
     """Return who leads a partition as far as this broker knows, None where nobody does."""
     partition = broker.partitions.get((topic, index))
-    if partition is not None and partition.leader != NO_LEADER:
-        return Leader(partition.leader, partition.leader_epoch)
+    if partition is not None and partition.assigned_leader != NO_LEADER:
+        if partition.is_assigned_leader and not partition.is_leader:
+            return None  # somebody else may, of whom this broker has not heard
+        return Leader(partition.assigned_leader, partition.leader_epoch)
     view = broker.cluster.topic(topic)
     if view is None or not 0 <= index < len(view.partitions):
         return None

@@ -73,7 +73,7 @@ class Replicas:
                     await asyncio.sleep(0)  # others have waited while logs were opened
                     began = loop.time()
                 states = topic.partition_states[start : start + ROLES_AT_ONCE]
-                self._take(topic.topic_name, topic.topic_id, states, errors)
+                self._take(topic.topic_name, topic.topic_id, states, request.broker_epoch, errors)
         broker.fetchers.end_idle()
         return errors
 
@@ -82,9 +82,13 @@ class Replicas:
         topic: str,
         topic_id: Uuid,
         states: Sequence[LeaderAndIsrPartitionState],
+        life: int,
         errors: dict[TopicPartition, ErrorCode],
     ) -> None:
-        """Take over roles of one topic between two turns of the loop, with all that follows."""
+        """Take over roles of one topic between two turns of the loop, with all that follows.
+
+        They were told to the `life` of this broker that began with that epoch.
+        """
         broker = self._broker
         options = self._options_of(topic)
         if options is None:
@@ -99,9 +103,10 @@ class Replicas:
         for state in states:
             key = TopicPartition(topic, state.partition_index)
             try:
-                partition = self._partition(key, topic_id, state, options)
-                leads_already = partition.is_leader
+                partition = self._partition(key, topic_id, state, options, life)
+                leads_already = partition.is_assigned_leader
                 partition.assume(_role(state))
+                broker.silence.role_told(partition, life)
             except RequestError as refusal:
                 errors[key] = refusal.code
                 continue
@@ -112,7 +117,7 @@ class Replicas:
                 errors[key] = ErrorCode.KAFKA_STORAGE_ERROR
                 continue
             errors[key] = ErrorCode.NONE
-            if partition.is_leader:
+            if partition.is_assigned_leader:
                 led.append(partition)
             else:
                 followed.append(partition)
@@ -138,17 +143,22 @@ class Replicas:
         topic_id: Uuid,
         state: LeaderAndIsrPartitionState,
         options: TopicOptions,
+        life: int,
     ) -> Partition:
         """Return the partition that a role is for; raise what speaks against taking it."""
         broker = self._broker
         partition = broker.partitions.get(key)
         if partition is not None:
             if topic_id != ZERO_UUID and partition.topic_id != topic_id:
-                if partition.leader != -1:
+                if partition.assigned_leader != -1:
                     raise RequestError(ErrorCode.INCONSISTENT_TOPIC_ID)
                 self.drop(key)
                 partition = None
             elif state.leader_epoch <= partition.leader_epoch:
+                if state.leader_epoch == partition.leader_epoch and broker.silence.role_told(
+                    partition, life
+                ):
+                    broker.role_shown(partition)  # a controller that saw no end of its session
                 if broker.log_failures.hands_on(partition):
                     raise RequestError(ErrorCode.KAFKA_STORAGE_ERROR)
                 raise RequestError(ErrorCode.STALE_CONTROLLER_EPOCH)
@@ -158,6 +168,8 @@ class Replicas:
             log = broker.logs.open(key, topic_id, options, broker.now_ms(), new=state.is_new)
             partition = Partition(key, topic_id, log, broker.broker_id, self._neighbours)
             broker.partitions[key] = partition
+            if broker.silence.is_silent:
+                partition.mute()
         return partition
 
     def drop(self, key: TopicPartition) -> None:
@@ -167,6 +179,7 @@ class Replicas:
         if partition is None:
             return
         partition.resign()
+        broker.silence.dropped(key)
         broker.relocations.cancel(key)
         broker.flusher.forget(partition)
         for host in (broker.groups, broker.transactions):

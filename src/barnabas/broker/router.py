@@ -14,7 +14,6 @@ import logging
 from collections import deque
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
-from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from barnabas.broker.request import Request
@@ -70,6 +69,8 @@ class Router:
         queued_max: int,
     ) -> None:
         self._broker = broker
+        self._silence = broker.silence
+        self._clock = broker.clock
         self._served = served
         self._metrics = metrics
         self._queued_max = queued_max
@@ -83,7 +84,9 @@ class Router:
 
     def dispatch(self, connection: Connection, frame: memoryview) -> None:
         """Handle one frame; whatever it holds, only its own connection can suffer."""
-        received = perf_counter()
+        received = self._clock()
+        if received >= self._silence.until_s:  # this process may have stood still
+            self._silence.look()
         try:
             header, position = decode_request_header(frame)
             served = self._served.get(header.api_key)
@@ -181,6 +184,13 @@ class Router:
     def _reply(self, request: Request[Any], response: Message) -> None:
         """Encode and send; large ranges of files leave without being copied."""
         connection = request.connection
+        now = self._clock()
+        if now >= self._silence.until_s:
+            self._silence.look()
+            if self._silence.is_silent:  # and this answer was made before
+                release(ranges_in(response))
+                connection.close("the broker has fallen silent")
+                return
         try:
             parts = response_parts(response, request.version, request.correlation_id)
         except LocalProtocolError:
@@ -194,7 +204,7 @@ class Router:
             connection.answer(join(parts))
         else:
             connection.answer_parts(parts)
-        self._metrics.answered(request.api_key, perf_counter() - request.received)
+        self._metrics.answered(request.api_key, now - request.received)
 
     def _unsupported(
         self, connection: Connection, header: RequestHeader, served: Served | None

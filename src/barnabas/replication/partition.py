@@ -41,12 +41,15 @@ class Partition:
     """A partition hosted by this broker."""
 
     __slots__ = (
+        "_assigned",
         "_broker_id",
         "_epoch_start",
         "_flush_owed",
         "_followers",
         "_in_sync",
+        "_muted",
         "_neighbours",
+        "_unconfirmed",
         "adding",
         "leader",
         "leader_epoch",
@@ -69,10 +72,14 @@ class Partition:
         self.topic_id = topic_id
         self.log = log
         self.leader = NO_LEADER
+        """Who leads, as far as this broker may say so; nobody while it may not (`mute`)."""
         self.leader_epoch = NO_EPOCH
         self.replicas: tuple[int, ...] = ()
         self.adding: tuple[int, ...] = ()
         self.removing: tuple[int, ...] = ()
+        self._assigned = NO_LEADER
+        self._muted = False
+        self._unconfirmed = False
         self._broker_id = broker_id
         self._neighbours = neighbours
         self._in_sync = InSync()
@@ -84,8 +91,18 @@ class Partition:
 
     @property
     def is_leader(self) -> bool:
-        """True while this broker leads the partition."""
+        """True while this broker leads the partition, and may say so."""
         return self.leader == self._broker_id
+
+    @property
+    def assigned_leader(self) -> int:
+        """Return who leads as the controller last told, also while this broker is mute."""
+        return self._assigned
+
+    @property
+    def is_assigned_leader(self) -> bool:
+        """Return whether the controller last told this broker to lead."""
+        return self._assigned == self._broker_id
 
     @property
     def isr(self) -> tuple[int, ...]:
@@ -109,7 +126,8 @@ class Partition:
 
     def assume(self, role: Role) -> None:
         """Take over what the controller decided; a leader's new epoch begins at the log's end."""
-        self.leader = role.leader
+        self._assigned = role.leader
+        self._show_leader()
         self.replicas = role.replicas
         self.adding = role.adding
         self.removing = role.removing
@@ -118,7 +136,7 @@ class Partition:
         if new_epoch:
             self.leader_epoch = role.leader_epoch
         self._flush_owed = self._flush_is_due
-        if not self.is_leader:
+        if not self.is_assigned_leader:
             self._followers.clear()
             return
         if new_epoch:
@@ -141,8 +159,41 @@ class Partition:
 
     def resign(self) -> None:
         """Neither lead nor follow any more: the partition is stopped or being deleted."""
-        self.leader = NO_LEADER
+        self._assigned = self.leader = NO_LEADER
         self._followers.clear()
+
+    # Checks of `leader` are on the path of every request. So a broker that must be silent hides who
+    # leads, and none of them knows of silence.
+
+    def mute(self) -> None:
+        """Answer for nothing, until `unmute`: others may have been elected."""
+        self._muted = True
+        self._show_leader()
+
+    def unmute(self) -> None:
+        """Answer again: nobody was elected meanwhile."""
+        self._muted = False
+        self._show_leader()
+        # Followers were refused for a while, and have the time of a lag to show up again.
+        now_ms = self._neighbours.clock_ms()
+        for follower in self._followers.values():
+            if follower.broker_id in self._in_sync.committed:
+                follower.caught_up_ms = now_ms
+        self.advance_high_watermark()
+
+    def await_role(self) -> None:
+        """Answer for nothing, until the controller has told the role anew: `confirm`."""
+        self._unconfirmed = True
+        self._show_leader()
+
+    def confirm(self) -> bool:
+        """Note that the controller told this role; return whether that was waited for."""
+        awaited, self._unconfirmed = self._unconfirmed, False
+        self._show_leader()
+        return awaited
+
+    def _show_leader(self) -> None:
+        self.leader = NO_LEADER if self._muted or self._unconfirmed else self._assigned
 
     def check_leader(self, epoch: int = NO_EPOCH) -> None:
         """Raise unless this broker leads, in the epoch that the client knows (-1: any)."""
@@ -328,7 +379,7 @@ class Partition:
         self, proposal: Proposal, isr: tuple[int, ...], partition_epoch: int
     ) -> bool:
         """The controller confirmed a set; tell whether the high watermark rose with it."""
-        if not self.is_leader or proposal.leader_epoch != self.leader_epoch:
+        if not self.is_assigned_leader or proposal.leader_epoch != self.leader_epoch:
             return False
         self._in_sync.decided(isr, partition_epoch, proposal)
         return self.advance_high_watermark()

@@ -18,6 +18,8 @@ from barnabas.wire.schema import Message, Versions
 
 API_VERSIONS_KEY: Final = 18
 CONTROLLED_SHUTDOWN_KEY: Final = 7
+OWN_KEYS_FROM: Final = 30_000
+"""APIs with greater keys are not Kafka's."""
 
 
 class Api:
@@ -154,6 +156,7 @@ APIS: Final[tuple[Api, ...]] = (
     Api(72, "PushTelemetry"),
     Api(74, "ListConfigResources"),
     Api(75, "DescribeTopicPartitions"),
+    Api(OWN_KEYS_FROM + 1, "BrokerStanding", cluster_action=True),
 )
 
 API_BY_KEY: Final = {entry.key: entry for entry in APIS}

@@ -43,6 +43,9 @@ class Listening:
         )
         self.broker = broker
         self.cluster: ClusterView = broker.cluster
+        broker.controller_spoke = lambda who, epoch: setattr(broker.cluster, "controller_id", who)
+        broker.shown_leader = lambda topic, partition, leader: leader
+        broker.shown_controller = -1
         self.control = broker.control = Control(broker)
 
     def tell(self, *alive: int, epoch: int = 3, line: Session | None = None, to: int = -1) -> int:

@@ -166,3 +166,48 @@ def test_min_isr(make: Callable[..., Partition]) -> None:
     assert append(partition, acks=1) == 1
     partition.assume(Role(0, 1, (0, 1), (0, 1, 2)))
     assert append(partition, acks=-1) == 2
+
+
+def test_a_mute_partition_is_led_by_nobody(make: Callable[..., Partition]) -> None:
+    partition = make()
+    append(partition)
+    partition.mute()
+    assert not partition.is_leader
+    assert (partition.assigned_leader, partition.is_assigned_leader) == (0, True)
+    for refused in (
+        lambda: append(partition),
+        partition.check_leader,
+        partition.check_replica,
+    ):
+        assert code_of(refused) is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert partition.log.log_end_offset == 1
+    partition.assume(Role(0, 3, (0,), (0,)))
+    assert not partition.is_leader, "a role that is told meanwhile is not shown"
+    partition.unmute()
+    assert partition.is_leader
+    assert append(partition) == 1
+
+
+def test_a_partition_that_awaits_its_role_is_shown_when_it_is_told(
+    make: Callable[..., Partition],
+) -> None:
+    partition = make()
+    assert not partition.confirm()
+    partition.await_role()
+    partition.mute()
+    assert partition.confirm()
+    assert not partition.is_leader
+    partition.unmute()
+    assert partition.is_leader
+
+
+def test_what_the_controller_confirms_reaches_a_mute_leader(make: Callable[..., Partition]) -> None:
+    """It would otherwise take its proposal to be under way for ever."""
+    partition = make(lead=False)
+    partition.assume(Role(0, 0, (0, 1), (0, 1)))
+    proposal = partition._propose((0,))
+    partition.mute()
+    partition.proposal_accepted(proposal, (0,), 1)
+    assert partition.isr == (0,)
+    partition.unmute()
+    assert partition.maximal_isr == {0}

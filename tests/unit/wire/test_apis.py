@@ -58,7 +58,10 @@ def test_header_versions(key: int, version: int, request_header: int, response_h
 
 
 def test_only_brokers_may_call_what_acts_on_the_cluster() -> None:
-    assert [entry.key for entry in APIS if entry.cluster_action] == [4, 5, 6, 7, 27, 56, 58, 67]
+    assert [entry.key for entry in APIS if entry.cluster_action] == [
+        *(4, 5, 6, 7, 27, 56, 58, 67),
+        30_001,
+    ]
 
 
 def test_message_modules_are_imported_when_they_are_asked_for() -> None:

@@ -16,6 +16,7 @@ from barnabas.broker.handlers import (
     alter_partition_reassignments,
     alter_replica_log_dirs,
     api_versions,
+    broker_standing,
     consumer_group_describe,
     consumer_group_heartbeat,
     controlled_shutdown,
@@ -136,5 +137,6 @@ def served_apis(*, alone: bool = True) -> dict[int, Served]:
             _served("ControlledShutdown", controlled_shutdown),
             _served("AlterPartition", alter_partition),
             _served("AllocateProducerIds", allocate_producer_ids),
+            _served("BrokerStanding", broker_standing),
         ]
     return {entry.api.key: entry for entry in entries}

@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from barnabas.model.error_codes import ErrorCode
+from barnabas.wire.apis import OWN_KEYS_FROM
 from barnabas.wire.messages.api_versions import (
     ApiVersion,
     ApiVersionsRequest,
@@ -19,6 +20,9 @@ from barnabas.wire.messages.api_versions import (
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
     from barnabas.broker.request import Request
+
+OWN_SOFTWARE = "barnabas"
+"""Who calls itself so is also told of the APIs that are not Kafka's."""
 
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?", re.ASCII)
 
@@ -39,6 +43,7 @@ def handle(broker: Broker, request: Request[ApiVersionsRequest]) -> ApiVersionsR
                 max_version=served.last_version,
             )
             for served in broker.served_to(request.session).values()
+            if served.api.key < OWN_KEYS_FROM or request.session.software_name == OWN_SOFTWARE
         ]
     )
 

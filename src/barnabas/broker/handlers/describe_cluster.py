@@ -31,7 +31,7 @@ def handle(broker: Broker, request: Request[DescribeClusterRequest]) -> Describe
         )
     response = DescribeClusterResponse(
         cluster_id=broker.cluster.cluster_id,
-        controller_id=broker.cluster.controller_id,
+        controller_id=broker.shown_controller,
         brokers=[
             DescribeClusterBroker(broker_id=node, host=host, port=port, rack=rack)
             for node, host, port, rack in broker.endpoints_for(request.session)

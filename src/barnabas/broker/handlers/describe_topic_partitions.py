@@ -110,11 +110,17 @@ def _partitions(
     broker: Broker, topic: TopicView, first: int, count: int
 ) -> list[DescribeTopicPartitionsResponsePartition]:
     brokers = broker.cluster.brokers
+    leaders = {
+        number: broker.shown_leader(topic.name, number, view.leader)
+        for number, view in enumerate(topic.partitions[first : first + count], first)
+    }
     return [
         DescribeTopicPartitionsResponsePartition(
-            error_code=ErrorCode.NONE if view.leader in brokers else ErrorCode.LEADER_NOT_AVAILABLE,
+            error_code=ErrorCode.NONE
+            if leaders[number] in brokers
+            else ErrorCode.LEADER_NOT_AVAILABLE,
             partition_index=number,
-            leader_id=view.leader if view.leader in brokers else -1,
+            leader_id=leaders[number] if leaders[number] in brokers else -1,
             leader_epoch=view.leader_epoch,
             replica_nodes=list(view.replicas),
             isr_nodes=list(view.isr),

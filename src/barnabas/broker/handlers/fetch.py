@@ -30,6 +30,7 @@ from barnabas.model.errors import (
 from barnabas.model.ids import Uuid
 from barnabas.replication.follower import Follower
 from barnabas.replication.partition import READ_COMMITTED, Partition
+from barnabas.replication.role import NO_LEADER
 from barnabas.security.authorizer import CLUSTER_NAME, Operation, ResourceType
 from barnabas.timing.purgatory import DelayedOperation
 from barnabas.wire.messages.fetch import (
@@ -189,7 +190,10 @@ class _Fetch(DelayedOperation):
         reads_followers = self._reads_followers
         for item in self._fetching.items:
             partition = partitions.get((item.topic, item.partition))
-            if partition is None or (partition.leader != broker_id and not reads_followers):
+            if partition is None:
+                return True
+            leader = partition.leader
+            if leader != broker_id and (not reads_followers or leader == NO_LEADER):
                 return True
             if by_id and partition.topic_id != item.topic_id:
                 return True

@@ -29,6 +29,8 @@ Listed = list[ListedGroup] | ErrorCode
 
 def handle(broker: Broker, request: Request[ListGroupsRequest]) -> None:
     """List the groups that the caller may see, as a new coordinator would know them."""
+    if broker.silence.is_silent:
+        raise RequestError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
     if broker.groups.is_loading:
         raise RequestError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
     shards = list(broker.groups.loaded_shards())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import RequestError
 from barnabas.security.authorizer import Operation, ResourceType
 from barnabas.transactions.listing import list_of
 from barnabas.wire.messages.list_transactions import (
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 def handle(broker: Broker, request: Request[ListTransactionsRequest]) -> ListTransactionsResponse:
     """List what the caller may see."""
+    if broker.silence.is_silent:
+        raise RequestError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
     machines = [shard.machine for shard in broker.transactions.shards.values()]
     response = list_of(machines, request.body, broker.now_ms())
     response.transaction_states = [

@@ -174,7 +174,7 @@ def _partition(
     number: int,
     view: PartitionView,
 ) -> MetadataResponsePartition:
-    error, leader = ErrorCode.NONE, view.leader
+    error, leader = ErrorCode.NONE, broker.shown_leader(topic, number, view.leader)
     brokers = broker.cluster.brokers
     if leader not in brokers:
         error, leader = ErrorCode.LEADER_NOT_AVAILABLE, -1
@@ -200,7 +200,7 @@ def _answer(
     session = request.session
     response = MetadataResponse(
         cluster_id=broker.cluster.cluster_id,
-        controller_id=broker.cluster.controller_id,
+        controller_id=broker.shown_controller,
         brokers=[
             MetadataResponseBroker(node_id=node, host=host, port=port, rack=rack)
             for node, host, port, rack in broker.endpoints_for(session)

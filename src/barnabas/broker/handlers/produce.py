@@ -301,6 +301,8 @@ def _append(
     acks = request.body.acks
     transactional_id = request.body.transactional_id
     if transactional_id is not None:
+        if not partition.is_leader:  # what a coordinator said meanwhile is not for us to tell
+            return _refused(index, RequestError(ErrorCode.NOT_LEADER_OR_FOLLOWER))
         code = verdicts.get(partition.topic_partition)
         if code is None:
             code = _verify(broker, request, transactional_id, partition, data.records)

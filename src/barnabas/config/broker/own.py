@@ -15,6 +15,13 @@ class OwnOptions(Section):
         at_least=0,
         doc="Fetch answers with at least this many bytes of records are sent without copying.",
     )
+    barnabas_lost_session_silence_enable: bool = option(
+        "barnabas.lost.session.silence.enable",
+        "boolean",
+        default=True,
+        doc="Whether a broker that may have lost its session answers for nothing that it led until "
+        "it knows that nobody was elected in its place.",
+    )
     barnabas_unpacked_batch_max_bytes: int = option(
         "barnabas.unpacked.batch.max.bytes",
         "long",
