@@ -1,14 +1,18 @@
 """Clusters of three to five brokers under one seed: what was promised is kept, whatever happens.
 
 Brokers lose their power, are killed, paused, cut off from each other, from clients or from the
-coordination service (one way or both), lose their sessions and shut down in order, while topics
-are made and deleted, replicas move and leaders are elected. Meanwhile an idempotent producer with
-acks=all, readers, a group that commits and a producer of transactions are at work. See `cluster/`.
+coordination service (one way or both), lose their sessions and shut down in order, the service
+itself is away for a while, while topics are made and deleted, replicas move and leaders are
+elected. Meanwhile an idempotent producer with acks=all, readers, a group that commits, a producer
+of transactions and clients that ask whoever once led are at work. See `cluster/`.
 
 - No acknowledged record is lost, no offset ever has two values, none appears twice.
 - What readers were shown stays, and the end that a leader tells does not go back.
 - A partition has one leader per epoch, the cluster one controller per epoch.
 - Committed offsets do not go back; transactions are seen whole or not at all.
+- Once a newer leader or coordinator has acknowledged something, none that lost its session answers
+  any more, beyond a bound of a second.
+- While the coordination service is away for all, records are acknowledged, and nobody is silent.
 - When all is mended the cluster comes to rest: every replica in sync, all logs equal to the byte.
 
 A failure names the seed: `run_history(seed)` lives through the same events again.
@@ -22,14 +26,19 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 import pytest
+from tests.simulation.cluster.brokers import WatchedBroker
 from tests.simulation.cluster.faults import Kind
 from tests.simulation.cluster.history import FAR, History, Range, run_history
 
+from barnabas.broker.broker import Broker
+from barnabas.broker.controller_host import ControllerHost
+from barnabas.broker.silence import Silence
 from barnabas.controller import partitions
 from barnabas.controller.election import Elected
 from barnabas.controller.leadership import Leadership
 from barnabas.log.partition_log import Appended
 from barnabas.replication.partition import Partition
+from barnabas.replication.standing import Standing
 
 SEEDS = int(os.environ.get("BARNABAS_CHAOS_SEEDS", "60"))
 WORKERS = 6
@@ -50,16 +59,36 @@ def lived(seed: int, kind: Kind | None = None, latency_ms: Range | None = None) 
 
 @pytest.mark.parametrize("worker", range(WORKERS))
 def test_a_cluster_keeps_its_promises(worker: int) -> None:
-    acknowledged = transactions = epochs = 0
+    acknowledged = transactions = epochs = controllers = 0
     for seed in range(worker, SEEDS, WORKERS):
         history = lived(seed)
         assert history.complaints == [], f"seed {seed} ({history.kind.name})"
         acknowledged += history.acknowledged
         transactions += history.transactions
         epochs += history.epochs
+        controllers += history.controllers
     assert acknowledged > 0
     assert transactions > 0
     assert epochs > 0
+    assert controllers > 0
+
+
+def test_brokers_that_were_deposed_are_asked_and_refuse() -> None:
+    refusals = 0
+    for seed in range(200, 215):
+        history = lived(seed, Kind.SEVERED)
+        assert history.complaints == [], f"seed {seed}"
+        refusals += history.refusals
+    assert refusals > 0, "otherwise nothing was tried"
+
+
+def test_a_coordination_service_that_is_away_stops_nothing() -> None:
+    acknowledged = 0
+    for seed in range(200, 210):
+        history = lived(seed, Kind.UNCOORDINATED)
+        assert history.complaints == [], f"seed {seed}"
+        acknowledged += history.away_acknowledged
+    assert acknowledged > 0
 
 
 def test_one_seed_replays_one_run() -> None:
@@ -109,3 +138,36 @@ def test_leaders_from_outside_of_the_isr_are_noticed(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(partitions, "elect_in_sync", elect)
     assert complaint_of(Kind.WRITTEN, 80) is not None
+
+
+def test_brokers_that_answer_without_a_session_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Silence, "look", lambda _: None)
+    complaint = complaint_of(Kind.SEVERED, 0)
+    assert complaint is not None
+    assert "after a newer leader" in complaint
+
+
+def test_brokers_that_believe_nobody_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They fall silent as soon as their leases end, also when nobody can take their place."""
+    monkeypatch.setattr(Standing, "answered", lambda *_: None)
+    complaint = complaint_of(Kind.UNCOORDINATED, 0)
+    assert complaint is not None
+    assert "falls silent although nobody can be elected" in complaint
+
+
+def test_two_controllers_of_one_epoch_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    begin = ControllerHost._begin
+
+    async def begin_first(host: ControllerHost, epoch: int, version: int) -> None:
+        await begin(host, 1, version)
+
+    monkeypatch.setattr(ControllerHost, "_begin", begin_first)
+    complaint = complaint_of(Kind.SEVERED, 0)
+    assert complaint is not None
+    assert "are controllers in epoch 1" in complaint
+
+
+def test_a_watched_broker_overrides_what_brokers_have() -> None:
+    """An override of what is no longer called would see nothing."""
+    own = {name for name in vars(WatchedBroker) if not name.startswith("_")}
+    assert own - {"watch_answers"} <= set(vars(Broker))

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
+from tests.simulation.cluster.answers import NOT_HERE, SPEAKS, said
 from tests.simulation.cluster.witness import Witness
 
 from barnabas.broker.broker import Broker
 from barnabas.config.broker import BrokerOptions
 from barnabas.controller import nodes
-from barnabas.controller.outbox import Request
 from barnabas.log.partition_log import PartitionLog
+from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError
 from barnabas.model.ids import TopicPartition
 from barnabas.records.batch import read_headers
 from barnabas.replication.partition import Partition
 from barnabas.simulation.world import Host, World
+from barnabas.wire.messages.produce import ProduceResponse
 
 PORT = 9092
 SESSION_MS = 2000
@@ -55,19 +57,14 @@ class WatchedBroker(Broker):
         super().__init__(*arguments, **named)
         self._witness = witness
 
-    async def _join_cluster(self) -> None:
-        await super()._join_cluster()
-        take = self.control.take
-
-        def heard(request: Request, *line: Any) -> Any:
-            self._witness.controls(request.controller_id, request.controller_epoch)
-            return take(request, *line)
-
-        self.control.take = heard  # type: ignore[method-assign]
+    def controller_spoke(self, controller_id: int, controller_epoch: int) -> None:
+        self._witness.controls(controller_id, controller_epoch)
+        super().controller_spoke(controller_id, controller_epoch)
 
     def role_taken(self, partition: Partition) -> None:
-        if partition.is_leader:
+        if partition.is_assigned_leader:
             self._witness.leads(self.broker_id, partition)
+        if partition.is_leader:
             self._witness.shows(partition)
         super().role_taken(partition)
 
@@ -80,6 +77,37 @@ class WatchedBroker(Broker):
         if partition.is_leader:
             self._witness.shows(partition)
         super().appended(partition)
+
+    def watch_answers(self, session_ended: Callable[[int], float | None]) -> None:
+        """Show the witness every answer; `session_ended` says when a session did, None if not."""
+        for router in self.network.routers:
+            reply = router._reply
+
+            def watched(request: Any, response: Any, reply: Any = reply) -> None:
+                self._show_answer(request.body, response, session_ended(self.tree.session_id))
+                reply(request, response)
+
+            router._reply = watched  # type: ignore[method-assign]
+
+    def _show_answer(self, request: Any, response: Any, ended_s: float | None) -> None:
+        now_s, witness = self.clock(), self._witness
+        for key, code, acknowledges in said(request, response):
+            partition = self.partitions.get(key)
+            if partition is None or not partition.is_assigned_leader:
+                continue
+            epoch = partition.leader_epoch
+            if code in NOT_HERE and self.silence.hides:
+                witness.refuses(key, epoch)
+            if code not in SPEAKS:
+                continue
+            if isinstance(response, ProduceResponse) and self.silence.is_silent:
+                # Nothing is appended any more: this was safe before, and its request waited for
+                # another partition. In the end it is looked for like all that was acknowledged.
+                continue
+            if ended_s is not None:
+                witness.answers(self.broker_id, key, epoch, ended_s, now_s)
+            if acknowledges and code is ErrorCode.NONE:
+                witness.acknowledges(key, epoch, now_s)
 
 
 class Brokers:
@@ -94,6 +122,25 @@ class Brokers:
         self._options = options
         self._onlooker = world.coordination_store.tree.open_session(0)
         self._stops: dict[int, asyncio.Event] = {}
+        self._ended: dict[int, float] = {}
+        """When sessions expired."""
+        self._note_expiry()
+
+    def _note_expiry(self) -> None:
+        store = self.world.coordination_store
+        expire = store.expire
+
+        def noted(session_id: int) -> None:
+            self._ended[session_id] = self.world.loop.time()
+            expire(session_id)
+
+        store.expire = noted  # type: ignore[method-assign]
+
+    def lost_session(self, number: int, seconds: float) -> bool:
+        """Tell whether a broker's session ended at least so long ago."""
+        broker = self.running.get(number)
+        ended_s = None if broker is None else self._ended.get(broker.tree.session_id)
+        return ended_s is not None and self.world.loop.time() - ended_s >= seconds
 
     @staticmethod
     def name(number: int) -> str:
@@ -121,6 +168,7 @@ class Brokers:
                 coordination=host.coordination(SESSION_MS),
                 files=host.disk,
                 wall_clock=lambda: host.now_ms() / 1000,
+                clock=self.world.loop.time,
                 random=host.random,
                 random_bytes=host.random.randbytes,
             )
@@ -130,6 +178,7 @@ class Brokers:
             except (BarnabasError, TimeoutError) as failure:
                 self.world.trace.note(host.name, "cannot start:", failure)
                 await asyncio.sleep(0.3)
+        broker.watch_answers(self._ended.get)
         self.running[number] = broker
         ends = [asyncio.ensure_future(event.wait()) for event in (stop, broker.lost)]
         await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
@@ -209,6 +258,8 @@ class Brokers:
             broker = self.running.get(number)
             if broker is None or broker.tree.session_id not in store.subscribers:
                 return f"broker {number} is not there"
+            if broker.silence.hides:
+                return f"broker {number} is silent"
             if set(broker.cluster.brokers) != set(self.numbers):
                 return f"broker {number} knows {sorted(broker.cluster.brokers)}"
         if store.tree.children(nodes.DELETE_TOPICS, self._onlooker):

@@ -1,8 +1,9 @@
 """Clients of a simulated cluster, which remember exactly what they were promised.
 
 They run on the driver's host: an idempotent producer (the real one), a reader that never trusts
-what it has read before, a group that commits rising offsets, and a producer of transactions that
-span two partitions and the offsets of another group. Each goes on until it is told to stop.
+what it has read before, a group that commits rising offsets, a producer of transactions that span
+two partitions and the offsets of another group, and one that asks brokers which may lead no longer.
+Each goes on until it is told to stop.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from collections.abc import Awaitable, Callable
 from random import Random
 from typing import Any
 
+from tests.simulation.cluster.answers import error_codes
 from tests.simulation.cluster.brokers import PORT, Brokers
-from tests.simulation.cluster.witness import Witness
+from tests.simulation.cluster.witness import BOUND_S, Witness
 
 from barnabas.client.addresses import Address
 from barnabas.client.switchboard import ANY, Destination, Switchboard
@@ -66,19 +68,6 @@ class Refused(Exception):
     def __init__(self, request: Any, code: int) -> None:
         self.code = ErrorCode.of(code)
         super().__init__(f"{type(request).__name__}: {self.code.name}")
-
-
-def error_codes(message: Any) -> list[int]:
-    """Return every error code anywhere in a message."""
-    found: list[int] = []
-    for each in message.FIELDS:
-        value = getattr(message, each.name)
-        if each.name.endswith("error_code"):
-            found.append(value)
-        elif each.struct is not None and value is not None:
-            for part in value if each.is_array else [value]:
-                found += error_codes(part)
-    return found
 
 
 class Client:
@@ -245,7 +234,12 @@ class Reader(Client):
 
 
 async def fetch(
-    client: Client, key: TopicPartition, offset: int, epoch: int, isolation: int
+    client: Client,
+    key: TopicPartition,
+    offset: int,
+    epoch: int,
+    isolation: int,
+    to: int | None = None,
 ) -> Any:
     wanted = FetchPartition(
         partition=key.partition,
@@ -260,15 +254,15 @@ async def fetch(
         isolation_level=isolation,
         topics=[FetchTopic(topic=key.topic, partitions=[wanted])],
     )
-    answer = await client.ask(request, key, 11)
+    answer = await client.ask(request, key if to is None else to, 11)
     return answer.responses[0].partitions[0]
 
 
 class Committer(Client):
     """Commits rising offsets for a group without members, and looks at them."""
 
-    def __init__(self, brokers: Brokers) -> None:
-        super().__init__(brokers, "committer")
+    def __init__(self, brokers: Brokers, name: str = "committer") -> None:
+        super().__init__(brokers, name)
         self._next = 0
         self._late: set[int] = set()
 
@@ -285,31 +279,69 @@ class Committer(Client):
             self._late.add(self._next)
             await self.ask(request, to, 7)
             self._late.discard(self._next)
-            self.witness.committed(PLAIN_GROUP, self._next)
+            self.witness.committed(PLAIN_GROUP, self._next, self.brokers.world.loop.time())
         else:
             await self.look(PLAIN_GROUP, to)
 
     async def look(self, group: str, to: int) -> int | None:
         """Return the committed offset, if who tells it was the coordinator all the while.
 
-        A broker that was deposed and does not know it yet tells what was true before.
+        A broker that was deposed and does not know it yet tells what was true before; but not if
+        it lost its session, and the bound after that is over.
         """
         key = TopicPartition("__consumer_offsets", partition_for(group, 1))
         before = self.brokers.state(key)
         topic = RECORDS if group == PLAIN_GROUP else TRANSFERS
         least = self.witness.committed_least(group)
+        if self.brokers.lost_session(to, BOUND_S):
+            least_ever = self.witness.committed_before(
+                group, self.brokers.world.loop.time() - BOUND_S
+            )
+        else:
+            least_ever = 0
         asked = OffsetFetchRequestTopic(name=topic, partition_indexes=[0])
         request = OffsetFetchRequest(group_id=group, topics=[asked], require_stable=True)
         answer = await self.ask(request, to, 7)
         after = self.brokers.state(key)
+        offset = max(int(answer.topics[0].partitions[0].committed_offset), 0)
+        late = self._late if group == PLAIN_GROUP else set[int]()
+        self.witness.tells_committed(to, group, offset, least_ever, late)
         if before is None or after is None or before.leader_epoch != after.leader_epoch:
             return None
         if before.leader != to:
             return None
-        offset = max(int(answer.topics[0].partitions[0].committed_offset), 0)
-        late = self._late if group == PLAIN_GROUP else set[int]()
         self.witness.shows_committed(group, offset, least, late)
         return offset
+
+
+class Straggler(Committer):
+    """Asks one broker, whether it leads and coordinates or not, as clients with old metadata do."""
+
+    def __init__(self, brokers: Brokers, to: int, committer: Committer, partitions: int) -> None:
+        super().__init__(brokers, f"straggler-{to}")
+        self._to = to
+        self._late = committer._late
+        self._partitions = partitions
+
+    async def step(self) -> None:
+        """Ask something; the witness sees what is answered."""
+        key = TopicPartition(RECORDS, self.random.randrange(self._partitions))
+        ask = self.random.choice([self._read, self._find_end, self._find_offset])
+        try:
+            await ask(key)
+        except Refused:
+            return  # as it mostly should be
+
+    async def _read(self, key: TopicPartition) -> None:
+        await fetch(self, key, self.random.randrange(200), -1, isolation=0, to=self._to)
+
+    async def _find_end(self, key: TopicPartition) -> None:
+        wanted = ListOffsetsPartition(partition_index=key.partition, timestamp=-1)
+        topics = [ListOffsetsTopic(name=key.topic, partitions=[wanted])]
+        await self.ask(ListOffsetsRequest(replica_id=-1, topics=topics), self._to, 6)
+
+    async def _find_offset(self, _: TopicPartition) -> None:
+        await self.look(PLAIN_GROUP, self._to)
 
 
 class Copier(Client):

@@ -30,6 +30,8 @@ from barnabas.wire.messages.delete_topics import DeleteTopicsRequest
 from barnabas.wire.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 
 SESSION_S = SESSION_MS / 1000
+ACKNOWLEDGED_WITHIN_S = 3
+"""Within which time something is acknowledged in every partition, if nothing hinders."""
 
 
 class Kind(Enum):
@@ -38,6 +40,8 @@ class Kind(Enum):
     FLUSHED = "every record is flushed before it counts; power fails anywhere"
     WRITTEN = "processes are killed; what was written stays"
     REPLICATED = "power fails on one broker at a time; only the other replicas keep its records"
+    SEVERED = "one broker at a time is cut off, one way or both, until its session has ended"
+    UNCOORDINATED = "nothing fails but the coordination service, which is away for all"
 
 
 class Faults:
@@ -59,6 +63,17 @@ class Faults:
             for _ in range(deeds):
                 await self._deed([self._lose_power, self._lose_power, self._stop])
                 await self._brokers.come_to_rest(math.inf)
+        elif self._kind is Kind.SEVERED:
+            for _ in range(deeds):
+                await self._deed([self._cut_off_tree, self._mute, self._deafen, self._pause])
+                await self._brokers.come_to_rest(math.inf)
+        elif self._kind is Kind.UNCOORDINATED:
+            for _ in range(deeds):
+                await self._brokers.come_to_rest(math.inf)
+                # All must hear of the service again; and a producer needs it once, to begin.
+                await asyncio.sleep(self._random.uniform(0.5, 1) * SESSION_S)
+                await self._brokers.witness.first_acknowledged.wait()
+                await self._lose_quorum_alone()
         else:
             first = deeds // 2
             await asyncio.gather(self._some(first), self._some(deeds - first))
@@ -71,6 +86,9 @@ class Faults:
             *(self._cut,) * 3,
             *(self._cut_off_tree,) * 2,
             self._isolate,
+            *(self._mute,) * 2,
+            *(self._deafen,) * 2,
+            self._lose_quorum,
             self._reset,
             self._expire,
             self._stop,
@@ -91,6 +109,8 @@ class Faults:
 
     def _while(self) -> float:
         """Draw how long something lasts: often too short for a session to end, often not."""
+        if self._kind is Kind.SEVERED:
+            return self._random.uniform(1.5, 4) * SESSION_S
         return self._random.choice([0.1, 0.5, 1, 2]) * self._random.uniform(0.5, 1.5) * SESSION_S
 
     # -- deeds --------------------------------------------------------------------------------
@@ -136,6 +156,58 @@ class Faults:
         await asyncio.sleep(self._while())
         for other in others:
             self._world.network.heal(name, other)
+
+    async def _mute(self, number: int) -> None:
+        """Let nothing that a broker sends reach anybody but clients, which know nothing of it."""
+        name = self._brokers.name(number)
+        for other in self._others(name):
+            self._world.network.cut(name, other, both=False)
+        await asyncio.sleep(self._while())
+        for other in self._others(name):
+            self._world.network.heal(name, other)
+
+    async def _deafen(self, number: int) -> None:
+        """Let a broker hear nobody but clients."""
+        name = self._brokers.name(number)
+        for other in self._others(name):
+            self._world.network.cut(other, name, both=False)
+        await asyncio.sleep(self._while())
+        for other in self._others(name):
+            self._world.network.heal(name, other)
+
+    def _others(self, name: str) -> list[str]:
+        return [other for other in self._world.network.hosts if other not in (name, DRIVER)]
+
+    async def _lose_quorum(self, _: int) -> None:
+        """Take the coordination service away from all; it ends no session meanwhile."""
+        store, network = self._world.coordination_store, self._world.network
+        if store.is_away:
+            return  # by the other one who does deeds
+        store.go_away()
+        network.set_down(COORDINATION, True)
+        await asyncio.sleep(self._while())
+        network.set_down(COORDINATION, False)
+        store.come_back()
+
+    async def _lose_quorum_alone(self) -> None:
+        """Take the service away, and see that nobody notices but by the way."""
+        witness, loop = self._brokers.witness, self._world.loop
+        away = asyncio.ensure_future(self._lose_quorum(0))
+        told_s = loop.time()
+        told = {key: len(found) for key, found in witness.acknowledged.items()}
+        while not away.done():
+            await asyncio.sleep(0.05)
+            for number, broker in self._brokers.running.items():
+                if broker.silence.is_silent:
+                    witness.complain(f"{number} falls silent although nobody can be elected")
+            now = {key: len(found) for key, found in witness.acknowledged.items()}
+            if now.keys() and all(now[key] > told.get(key, 0) for key in now):
+                witness.away_acknowledged += sum(now.values()) - sum(told.values())
+                told_s, told = loop.time(), now
+            elif loop.time() - told_s > ACKNOWLEDGED_WITHIN_S:
+                witness.complain("nothing is acknowledged while the service is away")
+                told_s = loop.time()
+        await away
 
     async def _reset(self, number: int) -> None:
         for other in (DRIVER, *map(self._brokers.name, self._brokers.numbers)):

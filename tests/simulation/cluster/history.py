@@ -28,6 +28,7 @@ from tests.simulation.cluster.clients import (
     Copier,
     Reader,
     Refused,
+    Straggler,
     Writer,
 )
 from tests.simulation.cluster.faults import Faults, Kind
@@ -58,6 +59,10 @@ class History:
     acknowledged: int
     transactions: int
     epochs: int
+    controllers: int
+    superseded: int
+    refusals: int
+    away_acknowledged: int
     seconds: float
     digest: str
 
@@ -79,6 +84,10 @@ def run_history(seed: int, kind: Kind | None = None, latency_ms: Range | None = 
             sum(map(len, witness.acknowledged.values())),
             len(scenario.copier.outcomes),
             witness.epochs,
+            witness.controllers,
+            witness.superseded,
+            witness.refusals,
+            witness.away_acknowledged,
             world.loop.time(),
             world.trace.digest(),
         )
@@ -100,6 +109,9 @@ class _Scenario:
         await self._found()
         stop = asyncio.Event()
         writer = Writer(brokers, PARTITIONS)
+        stragglers = [
+            Straggler(brokers, number, self._committer, PARTITIONS) for number in brokers.numbers
+        ]
         clients = [
             asyncio.ensure_future(work)
             for work in (
@@ -107,6 +119,7 @@ class _Scenario:
                 self._reader.persist(self._reader.step, stop),
                 self._committer.persist(self._committer.step, stop),
                 self.copier.persist(self.copier.step, stop),
+                *(each.persist(each.step, stop) for each in stragglers),
             )
         ]
         await self._faults.run(self._deeds)

@@ -7,13 +7,20 @@ and what they read. A complaint is a broken promise, whatever the faults were.
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field
 
 from barnabas.model.ids import TopicPartition
 from barnabas.replication.partition import Partition
+from barnabas.replication.standing import TRUST_MS
 
 Reign = tuple[object, int]
 """One epoch of a partition, as one object in one life of a broker holds it."""
+
+BOUND_S = TRUST_MS / 1000
+"""How long after its session has ended, and another has acknowledged something in a newer epoch, a
+broker may still answer for what it led.
+"""
 
 
 @dataclass
@@ -24,14 +31,26 @@ class Witness:
     values: dict[TopicPartition, dict[int, bytes]] = field(default_factory=dict)
     """By offset: what was acknowledged or read there."""
     acknowledged: dict[TopicPartition, set[int]] = field(default_factory=dict)
+    first_acknowledged: asyncio.Event = field(default_factory=asyncio.Event)
     visible: dict[TopicPartition, int] = field(default_factory=dict)
     """The highest watermark of any leader: nothing below it may ever be lost."""
     epochs: int = 0
+    controllers: int = 0
+    """How often a controller was heard."""
+    superseded: int = 0
+    """Answers of brokers without a session, after a newer leader had acknowledged: in the bound."""
+    refusals: int = 0
+    """Answers of silent brokers, after a newer leader had acknowledged: that is not for them."""
+    away_acknowledged: int = 0
+    """Records acknowledged while the coordination service was away."""
     _leaders: dict[tuple[TopicPartition, object, int], int] = field(default_factory=dict)
     _controllers: dict[int, int] = field(default_factory=dict)
     _watermarks: dict[Reign, int] = field(default_factory=dict)
     _latest: dict[TopicPartition, tuple[int, int]] = field(default_factory=dict)
     _offsets: dict[str, int] = field(default_factory=dict)
+    _first_acks: dict[TopicPartition, dict[int, float]] = field(default_factory=dict)
+    """When something was first acknowledged, by epoch."""
+    _confirmed: dict[str, list[tuple[float, int]]] = field(default_factory=dict)
 
     def complain(self, text: str) -> None:
         """Note a broken promise."""
@@ -50,6 +69,7 @@ class Witness:
 
     def controls(self, broker_id: int, epoch: int) -> None:
         """A broker is heard as the controller: it must be the only one in that epoch."""
+        self.controllers += 1
         other = self._controllers.setdefault(epoch, broker_id)
         if other != broker_id:
             self.complain(f"{other} and {broker_id} are controllers in epoch {epoch}")
@@ -64,11 +84,40 @@ class Witness:
         self._watermarks[reign] = now
         self.visible[key] = max(self.visible.get(key, 0), now)
 
+    def acknowledges(self, key: TopicPartition, epoch: int, now_s: float) -> None:
+        """A leader or coordinator acknowledged something."""
+        self._first_acks.setdefault(key, {}).setdefault(epoch, now_s)
+
+    def superseded_since(self, key: TopicPartition, epoch: int) -> float | None:
+        """Return when somebody first acknowledged something in a newer epoch."""
+        newer = [at for each, at in self._first_acks.get(key, {}).items() if each > epoch]
+        return min(newer, default=None)
+
+    def answers(
+        self, broker_id: int, key: TopicPartition, epoch: int, ended_s: float, now_s: float
+    ) -> None:
+        """A broker whose session ended at a time answers for a partition that it leads."""
+        since_s = self.superseded_since(key, epoch)
+        if since_s is None:
+            return
+        self.superseded += 1
+        late_s = now_s - max(since_s, ended_s)
+        if late_s > BOUND_S:
+            self.complain(
+                f"{key}: {broker_id} answers in epoch {epoch} {late_s:.3f} s after a newer leader"
+            )
+
+    def refuses(self, key: TopicPartition, epoch: int) -> None:
+        """A silent broker refuses what another may be asked for."""
+        if self.superseded_since(key, epoch) is not None:
+            self.refusals += 1
+
     # -- clients ------------------------------------------------------------------------------
 
     def promised(self, key: TopicPartition, offset: int, value: bytes) -> None:
         """A producer was told that its record is safe."""
         self.acknowledged.setdefault(key, set()).add(offset)
+        self.first_acknowledged.set()
         self.read(key, offset, value)
 
     def read(self, key: TopicPartition, offset: int, value: bytes) -> None:
@@ -86,13 +135,26 @@ class Witness:
             self.complain(f"{key}: the end went from {known} to {offset} (epoch {epoch})")
         self._latest[key] = (epoch, max(known, offset))
 
-    def committed(self, group: str, offset: int) -> None:
+    def committed(self, group: str, offset: int, now_s: float) -> None:
         """A commit was confirmed."""
+        self._confirmed.setdefault(group, []).append((now_s, offset))
         self._offsets[group] = max(self._offsets.get(group, 0), offset)
 
     def committed_least(self, group: str) -> int:
         """Return the offset that a look which begins now must show."""
         return self._offsets.get(group, 0)
+
+    def committed_before(self, group: str, then_s: float) -> int:
+        """Return the highest offset whose commit was confirmed before a time."""
+        found = [offset for at, offset in self._confirmed.get(group, ()) if at < then_s]
+        return max(found, default=0)
+
+    def tells_committed(
+        self, broker_id: int, group: str, offset: int, least: int, late: set[int]
+    ) -> None:
+        """Whoever it is told an offset: even one that was deposed may not tell too old a one."""
+        if offset < least and offset not in late:
+            self.complain(f"{broker_id} tells {offset} for {group}, after {least} was confirmed")
 
     def shows_committed(self, group: str, offset: int, least: int, late: set[int]) -> None:
         """A coordinator told a committed offset, which never goes back.
