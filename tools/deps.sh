@@ -12,7 +12,8 @@ note() { printf '%-18s %s\n' "$1" "$2"; }
 
 # System packages: kcat (a C client's command), librdkafka's headers (the benchmark's load generator).
 # A ZooKeeper server comes with Apache Kafka 3.9 below. chromium joins with the tests that use it.
-packages="kcat librdkafka-dev"
+# iproute2 gives each broker of a test a network of its own.
+packages="kcat librdkafka-dev iproute2"
 sh tools/java.sh
 missing=""
 for package in $packages; do

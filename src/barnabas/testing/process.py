@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from barnabas.model.errors import BarnabasError
@@ -27,7 +27,9 @@ class NotReadyError(BarnabasError):
 class ProcessRunner:
     """One broker in one process."""
 
-    def __init__(self) -> None:
+    def __init__(self, prefix: Sequence[str] = ()) -> None:
+        """Prepare; `prefix` comes before the command, to run it in a namespace for instance."""
+        self._prefix = prefix
         self._process: subprocess.Popen[bytes] | None = None
         self._drainer: threading.Thread | None = None
 
@@ -42,7 +44,7 @@ class ProcessRunner:
         data_dir = Path(settings.pop("log.dirs"))
         data_dir.mkdir(parents=True, exist_ok=True)
         errors = data_dir.with_name(f"{data_dir.name}.err")
-        command = [sys.executable, "-m", "barnabas.cli", "start"]
+        command = [*self._prefix, sys.executable, "-m", "barnabas.cli", "start"]
         command += ["--data-dir", str(data_dir)]
         command += ["--id", settings.pop("broker.id")]
         for name, value in settings.items():

@@ -68,18 +68,25 @@ class ZooKeeperServer:
         tick_ms: int = 200,
         settings: Mapping[str, str] | None = None,
         java_options: Sequence[str] = (),
+        host: str = "127.0.0.1",
+        prefix: Sequence[str] = (),
     ) -> None:
-        """Describe a server; sessions may last from two ticks up to a minute."""
+        """Describe a server; sessions may last from two ticks up to a minute.
+
+        It listens on `host`; `prefix` comes before its command, to run it in a namespace.
+        """
         self.port = free_port()
         self.directory = Path(tempfile.mkdtemp(prefix="barnabas-zookeeper-"))
         self._classpath = classpath
         self._java_options = java_options
+        self._host = host
+        self._prefix = prefix
         self._process: subprocess.Popen[bytes] | None = None
         self._settings = {
             "tickTime": str(tick_ms),
             "dataDir": str(self.directory / "data"),
             "clientPort": str(self.port),
-            "clientPortAddress": "127.0.0.1",
+            "clientPortAddress": host,
             "maxClientCnxns": "0",
             "maxSessionTimeout": "60000",
             "admin.enableServer": "false",
@@ -90,7 +97,7 @@ class ZooKeeperServer:
     @property
     def address(self) -> str:
         """Where clients connect."""
-        return f"127.0.0.1:{self.port}"
+        return f"{self._host}:{self.port}"
 
     @property
     def running(self) -> bool:
@@ -106,7 +113,15 @@ class ZooKeeperServer:
         assert not self.running
         file = self.directory / "zoo.cfg"
         file.write_text("".join(f"{name}={value}\n" for name, value in self._settings.items()))
-        command = ["java", *_JAVA_OPTIONS, *self._java_options, "-cp", self._classpath, MAIN]
+        command = [
+            *self._prefix,
+            "java",
+            *_JAVA_OPTIONS,
+            *self._java_options,
+            "-cp",
+            self._classpath,
+            MAIN,
+        ]
         with (self.directory / "output").open("ab") as output:
             self._process = subprocess.Popen(
                 [*command, str(file)], cwd=self.directory, stdout=output, stderr=output
@@ -137,7 +152,7 @@ class ZooKeeperServer:
         answer = b""
         with (
             contextlib.suppress(OSError),
-            socket.create_connection(("127.0.0.1", self.port), 1) as connection,
+            socket.create_connection((self._host, self.port), 1) as connection,
         ):
             connection.sendall(word)
             while chunk := connection.recv(4096):
