@@ -543,9 +543,8 @@ def live(disk: SimulatedDisk, act: Any, operations: int) -> bool:
 
 
 @pytest.mark.parametrize("lost", [True, False], ids=["power", "sigkill"])
-@pytest.mark.parametrize("part", range(4))
-def test_a_crash_at_any_operation_of_the_recovery_changes_nothing(lost: bool, part: int) -> None:
-    operations, crashes = part, 0
+def test_a_crash_at_any_operation_of_the_recovery_changes_nothing(lost: bool) -> None:
+    operations = 0
     while True:
         host = Host(disk=SimulatedDisk(Random(operations), lambda: NOW))
         done = live(host.disk, host.open, operations)
@@ -557,9 +556,8 @@ def test_a_crash_at_any_operation_of_the_recovery_changes_nothing(lost: bool, pa
         assert host.stored() == ONCE[0]
         if done:
             break
-        operations += 4
-        crashes += 1
-    assert crashes > 60
+        operations += 1
+    assert operations > 100
 
 
 
