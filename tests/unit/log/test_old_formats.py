@@ -560,7 +560,6 @@ def test_a_crash_at_any_operation_of_the_recovery_changes_nothing(lost: bool) ->
     assert operations > 100
 
 
-
 @pytest.mark.parametrize("torn", [3, 30])
 def test_a_crash_at_any_operation_of_cutting_a_torn_tail_cuts_no_more(torn: int) -> None:
     data, rows = old_segment(0, 1, "gzip", 4)
