@@ -461,27 +461,44 @@ class Switchboard:
         )
 
     async def _any(self) -> Connection:
-        """Return the open connection with the least to do, or open one to whoever answers.
+        """Return a connection to a known broker, or to a bootstrap address if none answers.
 
-        Known brokers are tried first, then the bootstrap addresses.
+        Of the open ones it is one with the least to do, by chance: a broker that knows less than
+        the others must not be asked again and again. An open connection to an address that the
+        cluster does not list is the last resort: a broker that was deposed names only others.
         """
         known = [Address(broker.host, broker.port) for broker in self.cluster.brokers.values()]
         bootstrap = self._bootstrap if self._rebootstrap or not known else []
+        idlest = self._idlest(known)
+        if idlest is not None:
+            return idlest
+        now_s = asyncio.get_running_loop().time()
+        failures: list[BarnabasError] = []
+        for address in self._shuffled(known):
+            if self._lines.line(address, "").not_before_s > now_s:
+                continue  # it refused lately
+            try:
+                return await self._lines.connect(address)
+            except NetworkError as failure:
+                failures.append(failure)
+        idlest = self._idlest(bootstrap)
+        if idlest is not None:
+            return idlest
         candidates = list(dict.fromkeys([*self._shuffled(known), *self._shuffled(bootstrap)]))
-        for group in (known, bootstrap):
-            open_ones = [self._lines.usable(address) for address in group]
-            usable = [connection for connection in open_ones if connection is not None]
-            if usable:
-                return min(usable, key=lambda connection: connection.load)
         # Those that refused lately come last: waiting for them helps only if all others fail.
         candidates.sort(key=lambda address: self._lines.line(address, "").not_before_s)
-        failures: list[BarnabasError] = []
         for address in candidates:
             try:
                 return await self._lines.connect(address)
             except NetworkError as failure:
                 failures.append(failure)
         raise NoBrokersAvailable("; ".join(dict.fromkeys(str(failure) for failure in failures)))
+
+    def _idlest(self, addresses: list[Address]) -> Connection | None:
+        """Return the open connection with the least to do, if one is open."""
+        open_ones = (self._lines.usable(address) for address in self._shuffled(addresses))
+        usable = [connection for connection in open_ones if connection is not None]
+        return min(usable, key=lambda connection: connection.load, default=None)
 
     def _shuffled(self, addresses: list[Address]) -> list[Address]:
         return self._random.sample(addresses, len(addresses))

@@ -40,6 +40,7 @@ class Pair:
         ]
         self.leader, self.controller = 2, 2
         self.topic_error = ErrorCode.NONE
+        self.unlisted: set[int] = set()
         self.before_answering: Callable[[], Closing | None] = lambda: None
 
     def metadata(self, request: MetadataRequest, version: int) -> MetadataResponse:
@@ -49,6 +50,7 @@ class Pair:
                     node_id=n, host=broker.address.host, port=broker.address.port
                 )
                 for n, broker in enumerate(self.brokers, 1)
+                if n not in self.unlisted
             ],
             controller_id=self.controller,
             topics=[
@@ -92,6 +94,36 @@ def test_requests_reach_the_broker_they_are_for() -> None:
         return [await asked(board, to) for to in (1, 2, CONTROLLER, T0)]
 
     assert converse(client) == [1, 2, 2, 2]
+
+
+def test_a_broker_that_names_only_others_is_not_asked_again() -> None:
+    """It was deposed, and knows nothing new: the others do."""
+
+    async def client(board: Switchboard, pair: Pair) -> list[int]:
+        pair.unlisted = {1}
+        await board.refresh()
+        return [(await board.send(DescribeClusterRequest())).controller_id for _ in range(5)]
+
+    assert converse(client) == [2] * 5
+
+
+def test_whoever_is_left_is_asked_when_those_it_names_do_not_answer() -> None:
+    async def client(board: Switchboard, pair: Pair) -> list[int]:
+        pair.unlisted = {1}
+        await board.refresh()
+        await pair.brokers[1].__aexit__(None, None, None)
+        return [(await board.send(DescribeClusterRequest())).controller_id for _ in range(5)]
+
+    assert converse(client) == [1] * 5
+
+
+def test_brokers_with_as_little_to_do_are_asked_by_chance() -> None:
+    async def client(board: Switchboard, pair: Pair) -> set[int]:
+        await asked(board, 1)
+        await asked(board, 2)
+        return {(await board.send(DescribeClusterRequest())).controller_id for _ in range(50)}
+
+    assert converse(client) == {1, 2}
 
 
 def test_connections_are_opened_when_needed_and_used_again() -> None:
