@@ -52,6 +52,7 @@ class Listener:
         self._limits = limits
         self._dispatcher = dispatcher
         self._server: asyncio.Server | None = None
+        self._closed = False
         self._empty: asyncio.Future[None] | None = None
         self._accepted = 0
 
@@ -106,6 +107,7 @@ class Listener:
 
     async def close(self) -> None:
         """Close every connection and wait until they are gone."""
+        self._closed = True
         self.stop_accepting()
         for connection in list(self.connections):
             connection.abort()
@@ -116,6 +118,9 @@ class Listener:
 
     def opened(self, connection: Connection) -> None:
         """Admit a new connection, or close it with the reason."""
+        if self._closed:  # it was accepted just before
+            connection.abort()
+            return
         host = connection.session.client_host
         now_ms = self.now_ms()
         reason = self._limits.admit(host, now_ms)

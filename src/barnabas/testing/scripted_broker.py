@@ -34,6 +34,10 @@ class Closing(Enum):
 
 CLOSE = Closing.CLOSE
 
+ACCEPTING_TURNS = 5
+"""Turns of the loop from the acceptance of a connection to the task that serves it, and some more.
+"""
+
 FRAME_BYTES_MAX = 100 << 20
 """Larger requests are not read, as brokers do; TLS that was not expected looks like one."""
 
@@ -89,7 +93,8 @@ class ScriptedBroker:
     async def __aexit__(self, *_: object) -> None:
         assert self._server is not None
         self._server.close()
-        await asyncio.sleep(0)  # who was accepted just now is served from now on
+        for _turn in range(ACCEPTING_TURNS):  # who was accepted just now is served from now on
+            await asyncio.sleep(0)
         tasks = [task for task in self._serving.values() if task is not None]
         for writer in self._serving:
             writer.transport.abort()
