@@ -1,7 +1,7 @@
 """A bell that one thread waits for, and that any thread or signal handler may ring.
 
 `threading.Event` will not do: a signal handler that sets one while its own thread is inside the
-event's methods waits for itself for ever. A bare lock has no such inside.
+event's methods waits for itself forever. A bare lock has no such critical section.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ class Fetchers:
             fetcher.resume(partition.topic_partition)
 
     def end_idle(self) -> None:
-        """End the loops that have nothing to follow any more, and their connections."""
+        """End the loops that no longer have anything to follow, and their connections."""
         for place, fetcher in list(self._fetchers.items()):
             if not fetcher.is_busy:
                 del self._fetchers[place]

@@ -4,7 +4,7 @@ What to think of the broker's standing is decided by `replication.standing`; her
 to the other brokers, and what silence means: every partition hides that it is led here, so that
 each request about it is refused as by a broker that does not lead; coordinators are unloaded;
 requests that wait are refused. When the broker may speak again its partitions are shown again;
-after the end of a session one by one, as the controller tells their roles anew.
+after the end of a session one by one, as the controller tells their roles again.
 
 Nothing is asked and nothing is looked at while heartbeats are answered, but for one comparison with
 `until_s` per request: a process that stood still must not answer what waited for it before it has
@@ -65,7 +65,7 @@ class Silence:
         self._newer: dict[TopicPartition, int] = {}
         """Leader epochs that somebody knows, and that were newer than those known here."""
         self._awaited: set[TopicPartition] = set()
-        """Partitions whose role is to be told anew."""
+        """Partitions whose role is to be told again."""
         self._alive_s = -math.inf
         """The last sign of life that was taken note of, by the session's clock."""
         self._asked_ms = -math.inf
@@ -115,7 +115,7 @@ class Silence:
         return partition.confirm()
 
     def dropped(self, key: TopicPartition) -> None:
-        """A partition is not hosted any more, whatever its role would have been."""
+        """A partition is no longer hosted, whatever its role would have been."""
         self._awaited.discard(key)
 
     def fenced(self, key: TopicPartition) -> None:
@@ -125,7 +125,7 @@ class Silence:
             self._newer[key] = partition.leader_epoch + 1
 
     def stop(self) -> None:
-        """Ask nobody any more."""
+        """Ask no more questions."""
         self._enabled = False
         self.until_s = math.inf
         if self._listens:

@@ -190,7 +190,7 @@ class Interruption:
             hold.ask()
         elif self.is_pending:
             # An import that is broken off keeps the locks of its modules: the next one would wait
-            # for ever.
+            # forever.
             if _is_importing(frame):
                 self._echo()
             else:

@@ -182,7 +182,7 @@ class Partition:
         self.advance_high_watermark()
 
     def await_role(self) -> None:
-        """Answer for nothing, until the controller has told the role anew: `confirm`."""
+        """Answer for nothing, until the controller has told the role again: `confirm`."""
         self._unconfirmed = True
         self._show_leader()
 
