@@ -173,7 +173,10 @@ def test_a_deposed_broker_falls_silent(
         acknowledged_s = next(at for at in load.acknowledged_s if at > elected_s)
         wait_for(lambda: load.committed[-1][0] > elected_s, "the successor commits")
         confirmed_s = max(acknowledged_s, next(at for at, _ in load.committed if at > elected_s))
-        time.sleep(2)  # in which the old one is asked, and has nothing to say
+        wait_for(
+            lambda: sum(each.asked_s > confirmed_s + BOUND_S for each in asker.told) > 50,
+            "the old one is asked, and has nothing to say",
+        )
         until_s = time.monotonic()
         cluster.land.heal()
         stale = asker.answers(confirmed_s + BOUND_S, until_s)
