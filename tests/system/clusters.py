@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 
+import pytest
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, ClusterMetadata, NewTopic
 from kazoo.client import KazooClient
@@ -46,8 +47,8 @@ def wait_for(
     """Wait until something holds, and fail with its name if it never does."""
     deadline = time.monotonic() + deadline_s
     while not condition():
-        told = what if isinstance(what, str) else what()
-        assert time.monotonic() < deadline, f"in vain: {told}"
+        if time.monotonic() > deadline:
+            pytest.fail(f"in vain: {what if isinstance(what, str) else what()}")
         time.sleep(0.05)
 
 
@@ -271,6 +272,17 @@ class WiredCluster:
                         f"broker {node.number} sees {topic} in sync: {_described(admin, topic)}"
                     ),
                 )
+
+    def described(self, topic: str) -> str:
+        """Return what the tree and every broker say of a topic, for a failure's text."""
+        seen = {node.number: _described(self.admin_of(node), topic) for node in self.nodes}
+        return f"controller {self.controller(in_office=True)}, partitions by broker {seen}"
+
+    def last_lines(self, count: int = 30) -> str:
+        """Return what each broker logged last."""
+        files = [node.folder.with_name(f"{node.folder.name}.err") for node in self.nodes]
+        tails = (path.read_text().splitlines()[-count:] for path in files if path.exists())
+        return "\n\n".join("\n".join(tail) for tail in tails)
 
     def bytes_of(self, number: int, topic: str, partition: int) -> bytes:
         """Return a replica's log, all segments after each other."""

@@ -15,6 +15,16 @@ PARTITIONS = 3
 @contextmanager
 def watched(cluster: WiredCluster, topic: str) -> Iterator[Load]:
     """Run a load, a group and a transactional copy; check everything when the fault is over."""
+    try:
+        with _loaded(cluster, topic) as load:
+            yield load
+    except BaseException as failure:
+        failure.add_note(cluster.last_lines())
+        raise
+
+
+@contextmanager
+def _loaded(cluster: WiredCluster, topic: str) -> Iterator[Load]:
     copy = f"{topic}-copy"
     cluster.create(topic, PARTITIONS)
     cluster.create(copy, PARTITIONS)

@@ -130,14 +130,27 @@ def test_two_brokers_are_cut_from_each_other(cluster: WiredCluster, names: Itera
     """Both are alive for ZooKeeper: the follower leaves the in-sync replicas, and comes back."""
     topic = next(names)
     with watched(cluster, topic) as load:
-        leader = a_leader(cluster, topic)
-        # A leader that is cut from the controller could not ask for other in-sync replicas.
-        controller = the_controller(cluster, topic)
-        follower = next(n for n in range(3) if n not in (leader, controller))
-        cluster.wires.part([leader], [follower])
-        load.more()
+        pair = (-1, -1)
+
+        def is_out_of_sync() -> bool:
+            """Return whether the follower has left; cut a new pair where the roles have moved."""
+            nonlocal pair
+            leader, controller = a_leader(cluster, topic), the_controller(cluster, topic)
+            if leader == pair[0] and controller != pair[1]:
+                return pair[1] not in isr_of(cluster, topic)
+            cluster.wires.heal()
+            # A leader that is cut from the controller could not ask for other in-sync replicas.
+            pair = (leader, next(n for n in range(3) if n not in (leader, controller)))
+            cluster.wires.part([leader], [pair[1]])
+            load.more()
+            return False
+
         wait_for(
-            lambda: follower not in metadata(cluster.admin, topic).topics[topic].partitions[0].isrs,
-            "the follower is out of sync",
+            is_out_of_sync,
+            lambda: f"broker {pair[1]} leaves broker {pair[0]}'s ISR: {cluster.described(topic)}",
         )
         load.more()
+
+
+def isr_of(cluster: WiredCluster, topic: str) -> list[int]:
+    return list(metadata(cluster.admin, topic).topics[topic].partitions[0].isrs)
