@@ -84,8 +84,8 @@ async def serve(folder: str, apart: bool) -> None:
     """Run a broker whose controller is somebody else; print where it listens."""
     from barnabas.broker.broker import Broker
     from barnabas.config.broker import BrokerOptions
-    from barnabas.controller import nodes
     from barnabas.coordination.memory import MemoryCoordination, MemoryStore
+    from barnabas.metadata import tree_schema as nodes
 
     store = MemoryStore()
     office = MemoryCoordination(store)

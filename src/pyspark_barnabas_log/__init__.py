@@ -1,5 +1,5 @@
 """Found by Spark by its name: makes `format("barnabas-log")` known without registration."""
 
-from barnabas.spark.log_source import BarnabasLogSource as DefaultSource
+from barnabas.spark.logfiles.source import BarnabasLogSource as DefaultSource
 
 __all__ = ["DefaultSource"]

@@ -31,8 +31,8 @@ from tests.simulation.cluster.faults import Kind
 from tests.simulation.cluster.history import FAR, History, Range, run_history
 
 from barnabas.broker.broker import Broker
-from barnabas.broker.controller_host import ControllerHost
-from barnabas.broker.silence import Silence
+from barnabas.broker.cluster.controller_host import ControllerHost
+from barnabas.broker.cluster.silence import Silence
 from barnabas.controller import partitions
 from barnabas.controller.election import Elected
 from barnabas.controller.leadership import Leadership

@@ -34,7 +34,7 @@ from tests.unit.broker.serving import (
 from tests.unit.wire.samples import random_message
 
 from barnabas.broker.handlers import served_apis
-from barnabas.broker.router import Served
+from barnabas.broker.network.router import Served
 from barnabas.kernels import crc32c
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RemoteProtocolError

@@ -410,8 +410,8 @@ def _decoded(data: bytes | memoryview | None, decode: Decoder | None) -> Any:
 
 
 def _zookeeper(options: machines.StreamOptions) -> Coordination:
-    from barnabas.coordination.zookeeper import ZooKeeperCoordination
-    from barnabas.coordination.zookeeper_settings import ZooKeeperSettings, parse_connect
+    from barnabas.coordination.zookeeper.coordination import ZooKeeperCoordination
+    from barnabas.coordination.zookeeper.settings import ZooKeeperSettings, parse_connect
 
     if options.zookeeper_connect is None:
         raise ConfigError("zookeeper.connect: the address of ZooKeeper is needed")

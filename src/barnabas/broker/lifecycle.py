@@ -17,44 +17,44 @@ from functools import cache
 from random import Random
 from typing import TYPE_CHECKING
 
-from barnabas.broker.address_changes import AddressChanges
-from barnabas.broker.adoption import adopt
 from barnabas.broker.alarm import Alarm
-from barnabas.broker.cleaning import Cleaning
-from barnabas.broker.cluster_session import ClusterSession
-from barnabas.broker.config_notices import ConfigNotices
-from barnabas.broker.configs import Configs
-from barnabas.broker.control import Control
-from barnabas.broker.controller_host import ControllerHost
-from barnabas.broker.departure import hand_over
-from barnabas.broker.fetch_sessions import FetchSessions
-from barnabas.broker.fetchers import Fetchers
-from barnabas.broker.flusher import Flusher
-from barnabas.broker.forks import Forks
-from barnabas.broker.group_host import GroupHost
+from barnabas.broker.cluster.cluster_session import ClusterSession
+from barnabas.broker.cluster.config_notices import ConfigNotices
+from barnabas.broker.cluster.configs import Configs
+from barnabas.broker.cluster.controlled_shutdown import hand_over
+from barnabas.broker.cluster.controller_commands import Control
+from barnabas.broker.cluster.controller_host import ControllerHost
+from barnabas.broker.cluster.membership import Membership, embedded_tree, zookeeper_tree
+from barnabas.broker.cluster.peers import Peers
+from barnabas.broker.cluster.silence import Silence
+from barnabas.broker.cluster.topics import Topics
+from barnabas.broker.cluster.tree_offsets import TreeOffsets
+from barnabas.broker.coordinators.groups import GroupHost
+from barnabas.broker.coordinators.producer_ids import ProducerIds
+from barnabas.broker.coordinators.transactions import TransactionHost
+from barnabas.broker.following.fetchers import Fetchers
+from barnabas.broker.following.isr_keeper import IsrKeeper
+from barnabas.broker.following.replicas import Replicas
+from barnabas.broker.following.replication_quotas import ReplicationQuotas
 from barnabas.broker.housekeeping import Housekeeping
 from barnabas.broker.io_threads import IoThreads
-from barnabas.broker.isr_keeper import IsrKeeper
-from barnabas.broker.log_failures import LogFailures
-from barnabas.broker.logs import Logs
-from barnabas.broker.membership import Membership, embedded_tree, zookeeper_tree
-from barnabas.broker.network import Network
-from barnabas.broker.peers import Peers
-from barnabas.broker.producer_ids import ProducerIds
-from barnabas.broker.relocations import Relocations
-from barnabas.broker.replicas import Replicas
-from barnabas.broker.replication_quotas import ReplicationQuotas
-from barnabas.broker.retention import Retention
-from barnabas.broker.silence import Silence
-from barnabas.broker.topics import Topics
-from barnabas.broker.transaction_host import TransactionHost
-from barnabas.broker.tree_offsets import TreeOffsets
+from barnabas.broker.network.address_changes import AddressChanges
+from barnabas.broker.network.socket_server import Network
+from barnabas.broker.partitions.fetch_sessions import FetchSessions
+from barnabas.broker.partitions.flusher import Flusher
+from barnabas.broker.storage.adoption import adopt
+from barnabas.broker.storage.compaction_workers import Cleaning
+from barnabas.broker.storage.forks import Forks
+from barnabas.broker.storage.log_failures import LogFailures
+from barnabas.broker.storage.logs import Logs
+from barnabas.broker.storage.relocations import Relocations
+from barnabas.broker.storage.retention import Retention
 from barnabas.config.sources import BrokerSources
-from barnabas.controller.config_store import ConfigStore
-from barnabas.controller.producer_id_blocks import ProducerIdBlocks
-from barnabas.controller.topic_store import TopicStore
 from barnabas.coordination.contract import Coordination, SessionState
 from barnabas.log.files import DiskFiles, Files
+from barnabas.metadata.config_store import ConfigStore
+from barnabas.metadata.producer_id_blocks import ProducerIdBlocks
+from barnabas.metadata.topic_store import TopicStore
 from barnabas.timing.purgatory import Purgatory
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from barnabas.admin.topics import describe_topics
 from barnabas.cli.arguments import add_connection, index
 from barnabas.cli.output import print_json, print_table
 from barnabas.cli.partitions import existing_partitions
-from barnabas.cli.reassignment_file import read_partitions
+from barnabas.cli.reassign.file import read_partitions
 from barnabas.cli.session import run
 from barnabas.client.cluster import ClusterView
 from barnabas.client.switchboard import Switchboard

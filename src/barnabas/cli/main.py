@@ -40,7 +40,7 @@ COMMANDS = (
     Command("groups", "barnabas.cli.groups", "show consumer groups and their lag, reset offsets"),
     Command("transactions", "barnabas.cli.transactions", "show transactions, abort hanging ones"),
     Command("cluster", "barnabas.cli.cluster", "show brokers, controller and API versions"),
-    Command("reassign", "barnabas.cli.reassign", "move partitions between brokers"),
+    Command("reassign", "barnabas.cli.reassign.command", "move partitions between brokers"),
     Command("elect", "barnabas.cli.elect", "have leaders elected now"),
     Command("mirror", "barnabas.cli.mirror", "copy topics to another cluster, exactly once"),
     Command("pipeline", "barnabas.cli.pipeline", "write, check and run a Spark pipeline"),

@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 
-from barnabas.controller import nodes
 from barnabas.controller.election import elect_any, elect_preferred
 from barnabas.controller.guarded_tree import GuardedTree
 from barnabas.controller.knowledge import Knowledge
 from barnabas.controller.partitions import Partitions
 from barnabas.coordination.contract import Delete, NoNode
+from barnabas.metadata import tree_schema as nodes
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import CorruptFileError
 from barnabas.model.ids import TopicPartition

@@ -8,11 +8,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable
 
-from barnabas.controller import nodes
 from barnabas.controller.guarded_tree import GuardedTree
 from barnabas.controller.knowledge import Topic
 from barnabas.controller.leadership import Assignment
 from barnabas.coordination.contract import BadVersion, Set, Watch
+from barnabas.metadata import tree_schema as nodes
 from barnabas.model.errors import CorruptFileError
 from barnabas.model.ids import ZERO_UUID, Uuid
 

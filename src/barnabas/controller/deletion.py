@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 
-from barnabas.controller import nodes
 from barnabas.controller.guarded_tree import GuardedTree
 from barnabas.controller.knowledge import Knowledge, Replica
 from barnabas.controller.outbox import Outbox
@@ -18,6 +17,7 @@ from barnabas.controller.partitions import Partitions
 from barnabas.controller.phases import PartitionPhase, ReplicaPhase
 from barnabas.controller.replicas import Replicas
 from barnabas.coordination.contract import Delete, NoNode
+from barnabas.metadata import tree_schema as nodes
 from barnabas.model.ids import TopicPartition
 
 logger = logging.getLogger("barnabas.controller")

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from barnabas.controller import nodes
 from barnabas.coordination.contract import (
     BadVersion,
     Check,
@@ -21,6 +20,7 @@ from barnabas.coordination.contract import (
     Operation,
     Result,
 )
+from barnabas.metadata import tree_schema as nodes
 from barnabas.model.errors import BarnabasError
 
 OPERATIONS_PER_MULTI = 500

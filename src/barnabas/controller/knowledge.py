@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from barnabas.controller.cluster import BrokerView
 from barnabas.controller.leadership import Assignment, Leadership
 from barnabas.controller.phases import (
     PARTITION_BEFORE,
@@ -16,6 +15,7 @@ from barnabas.controller.phases import (
     PartitionPhase,
     ReplicaPhase,
 )
+from barnabas.metadata.cluster_view import BrokerView
 from barnabas.model.ids import TopicPartition, Uuid
 
 Replica = tuple[TopicPartition, int]

@@ -15,10 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from barnabas.controller import nodes
-from barnabas.controller.cluster import BrokerView
 from barnabas.controller.guarded_tree import GuardedTree
 from barnabas.coordination.contract import Create, NoNode, Set
+from barnabas.metadata import tree_schema as nodes
+from barnabas.metadata.cluster_view import BrokerView
 from barnabas.model.errors import CorruptFileError
 
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from barnabas.controller.cluster import BrokerView
 from barnabas.controller.knowledge import Knowledge
 from barnabas.controller.leadership import LEADER_OF_A_DELETED_TOPIC, Leadership
+from barnabas.metadata.cluster_view import BrokerView
 from barnabas.model.ids import TopicPartition, Uuid
 from barnabas.wire.messages.leader_and_isr import (
     LeaderAndIsrLiveLeader,

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 
-from barnabas.controller import nodes
 from barnabas.controller.election import (
     Elected,
     Election,
@@ -23,6 +22,7 @@ from barnabas.controller.leadership import Leadership
 from barnabas.controller.outbox import Outbox
 from barnabas.controller.phases import PartitionPhase
 from barnabas.coordination.contract import BadVersion, Create, NodeExists, Set
+from barnabas.metadata import tree_schema as nodes
 from barnabas.model.errors import CorruptFileError
 from barnabas.model.ids import TopicPartition
 

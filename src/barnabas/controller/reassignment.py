@@ -15,7 +15,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 
-from barnabas.controller import nodes
 from barnabas.controller.deletion import Deletion
 from barnabas.controller.election import elect_target
 from barnabas.controller.guarded_tree import GuardedTree
@@ -26,6 +25,7 @@ from barnabas.controller.partitions import Partitions
 from barnabas.controller.phases import ReplicaPhase
 from barnabas.controller.replicas import Replicas
 from barnabas.coordination.contract import BadVersion, Delete, NoNode, Set
+from barnabas.metadata import tree_schema as nodes
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import CorruptFileError, RequestError
 from barnabas.model.ids import TopicPartition

@@ -6,9 +6,9 @@ import logging
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from barnabas.controller import nodes
-from barnabas.controller.cluster import BrokerView
 from barnabas.coordination.contract import Coordination, Watch
+from barnabas.metadata import tree_schema as nodes
+from barnabas.metadata.cluster_view import BrokerView
 from barnabas.model.errors import CorruptFileError
 
 logger = logging.getLogger("barnabas.controller")

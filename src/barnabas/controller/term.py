@@ -12,7 +12,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 
-from barnabas.controller import nodes
 from barnabas.controller.balance import Balance
 from barnabas.controller.catalogue import Catalogue
 from barnabas.controller.deletion import Deletion
@@ -30,6 +29,7 @@ from barnabas.controller.replicas import Replicas
 from barnabas.controller.roster import Roster, turnover
 from barnabas.controller.watches import Event, Watches
 from barnabas.coordination.contract import Coordination
+from barnabas.metadata import tree_schema as nodes
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import TopicPartition, Uuid

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def register(spark: SparkSession) -> None:
     """Make `format("barnabas")` and `format("barnabas-log")` known to a session."""
     from barnabas.spark.datasource import BarnabasSource
-    from barnabas.spark.log_source import BarnabasLogSource
+    from barnabas.spark.logfiles.source import BarnabasLogSource
 
     spark.dataSource.register(BarnabasSource)
     spark.dataSource.register(BarnabasLogSource)

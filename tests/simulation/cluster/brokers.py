@@ -11,8 +11,8 @@ from tests.simulation.cluster.witness import Witness
 
 from barnabas.broker.broker import Broker
 from barnabas.config.broker import BrokerOptions
-from barnabas.controller import nodes
 from barnabas.log.partition_log import PartitionLog
+from barnabas.metadata import tree_schema as nodes
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError
 from barnabas.model.ids import TopicPartition

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from barnabas.broker.broker import Broker
 from barnabas.config.broker import BrokerOptions
-from barnabas.controller.topic_store import NewTopic
 from barnabas.coordination.memory import MemoryCoordination, MemoryStore
 from barnabas.log.files import Files
+from barnabas.metadata.topic_store import NewTopic
 
 
 def broker(

@@ -13,15 +13,15 @@ import pytest
 from tests.unit.broker.neighbours import broker, create, until
 
 from barnabas.broker.broker import Broker
-from barnabas.broker.controller_channels import heard_on
+from barnabas.broker.cluster.controller_channels import heard_on
 from barnabas.broker.handlers import CONTROLLER_KEYS
 from barnabas.client.addresses import Address
 from barnabas.client.connection import Connection
 from barnabas.config.listeners import Listeners, parse_listeners
-from barnabas.controller import nodes
-from barnabas.controller.cluster import BrokerView
-from barnabas.controller.topic_store import NewTopic
 from barnabas.coordination.memory import MemoryCoordination, MemoryStore
+from barnabas.metadata import tree_schema as nodes
+from barnabas.metadata.cluster_view import BrokerView
+from barnabas.metadata.topic_store import NewTopic
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError
 from barnabas.wire.apis import API_BY_NAME, api_of

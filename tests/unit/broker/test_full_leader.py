@@ -10,13 +10,13 @@ from tests.unit.broker.neighbours import broker, until
 from tests.unit.broker.serving import batch_of, produce_request
 from tests.unit.log.conftest import FaultyFiles
 
-from barnabas.broker import log_failures
 from barnabas.broker.broker import Broker
+from barnabas.broker.storage import log_failures
 from barnabas.client.addresses import Address
 from barnabas.client.connection import Connection
-from barnabas.controller.cluster import PartitionView
-from barnabas.controller.topic_store import NewTopic
 from barnabas.coordination.memory import MemoryStore
+from barnabas.metadata.cluster_view import PartitionView
+from barnabas.metadata.topic_store import NewTopic
 from barnabas.model.error_codes import ErrorCode
 
 

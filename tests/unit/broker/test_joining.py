@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from tests.unit.broker.neighbours import broker
 
-from barnabas.broker.control import Control
-from barnabas.controller import nodes
+from barnabas.broker.cluster.controller_commands import Control
 from barnabas.coordination.contract import ServiceUnavailable
 from barnabas.coordination.memory import MemoryCoordination, MemoryStore
+from barnabas.metadata import tree_schema as nodes
 from barnabas.model.errors import ConfigError
 from barnabas.wire.messages.leader_and_isr import (
     LeaderAndIsrPartitionState,

@@ -26,15 +26,15 @@ from tests.unit.broker.serving import (
 )
 
 from barnabas.broker import lifecycle as module
-from barnabas.broker import topics
 from barnabas.broker.broker import Broker
+from barnabas.broker.cluster import topics
 from barnabas.client.addresses import Address
 from barnabas.client.connection import Connection
 from barnabas.config.broker import BrokerOptions
-from barnabas.controller.topic_store import NewTopic
 from barnabas.coordination.contract import SessionExpired, SessionState
 from barnabas.coordination.memory import MemoryCoordination, MemoryStore
 from barnabas.log.files import DiskFile, DiskFiles
+from barnabas.metadata.topic_store import NewTopic
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError, StorageError
 from barnabas.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest

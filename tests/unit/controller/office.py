@@ -10,12 +10,12 @@ import itertools
 from collections import deque
 from collections.abc import Collection
 
-from barnabas.controller import nodes
 from barnabas.controller.knowledge import Knowledge
 from barnabas.controller.outbox import Letter
 from barnabas.controller.term import Event, Term
 from barnabas.coordination.contract import Coordination, Create, Set
 from barnabas.coordination.memory import MemoryCoordination, MemoryStore
+from barnabas.metadata import tree_schema as nodes
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.ids import TopicPartition
 from barnabas.wire.messages.leader_and_isr import LeaderAndIsrPartitionState, LeaderAndIsrRequest

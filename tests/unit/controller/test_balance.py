@@ -6,7 +6,7 @@ import pytest
 from tests.unit.controller.asking import T0, grant, runs
 from tests.unit.controller.office import Office
 
-from barnabas.controller import nodes
+from barnabas.metadata import tree_schema as nodes
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.ids import TopicPartition
 

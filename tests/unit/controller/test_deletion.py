@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.unit.controller.asking import T0, grant, runs, wish
 from tests.unit.controller.office import Office
 
-from barnabas.controller import nodes
+from barnabas.metadata import tree_schema as nodes
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.ids import TopicPartition
 from barnabas.wire.messages.leader_and_isr import LeaderAndIsrRequest

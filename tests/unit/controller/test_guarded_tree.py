@@ -7,10 +7,10 @@ import asyncio
 import pytest
 from tests.unit.controller.trees import prepared
 
-from barnabas.controller import nodes
 from barnabas.controller.guarded_tree import OPERATIONS_PER_MULTI, ControllerMoved, GuardedTree
 from barnabas.coordination.contract import Create, Delete, NodeExists, NoNode, Operation, Result
 from barnabas.coordination.memory import MemoryCoordination
+from barnabas.metadata import tree_schema as nodes
 
 
 async def guarded() -> tuple[MemoryCoordination, GuardedTree]:

@@ -6,8 +6,8 @@ import pytest
 from tests.unit.controller.asking import T0, grant, runs, wish
 from tests.unit.controller.office import Office
 
-from barnabas.controller import nodes
 from barnabas.controller.isr_changes import Wish
+from barnabas.metadata import tree_schema as nodes
 from barnabas.model.error_codes import ErrorCode
 
 

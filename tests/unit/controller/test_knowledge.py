@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from barnabas.controller.cluster import BrokerView
 from barnabas.controller.knowledge import Knowledge, Topic
 from barnabas.controller.leadership import Assignment
+from barnabas.metadata.cluster_view import BrokerView
 from barnabas.model.ids import TopicPartition
 
 TOPIC_ID = b"i" * 16

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from barnabas.controller.cluster import BrokerView
 from barnabas.controller.knowledge import Knowledge, Topic
 from barnabas.controller.leadership import Assignment, Leadership
 from barnabas.controller.outbox import ROLES_PER_REQUEST, Letter, Outbox
+from barnabas.metadata.cluster_view import BrokerView
 from barnabas.model.ids import TopicPartition
 from barnabas.wire.messages.leader_and_isr import LeaderAndIsrRequest
 from barnabas.wire.messages.stop_replica import StopReplicaRequest

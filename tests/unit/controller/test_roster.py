@@ -6,10 +6,10 @@ import pytest
 from tests.unit.controller.asking import runs
 from tests.unit.controller.trees import prepared
 
-from barnabas.controller import nodes
-from barnabas.controller.cluster import BrokerView
 from barnabas.controller.roster import Roster, Turnover, turnover
 from barnabas.coordination.contract import Event
+from barnabas.metadata import tree_schema as nodes
+from barnabas.metadata.cluster_view import BrokerView
 
 
 def view(broker: int, epoch: int, port: int = 9092) -> BrokerView:

@@ -9,10 +9,10 @@ import pytest
 from tests.unit.controller.asking import T0, grant, runs, wish
 from tests.unit.controller.office import Office
 
-from barnabas.controller import nodes
 from barnabas.controller.guarded_tree import ControllerMoved
 from barnabas.controller.isr_changes import Wish
 from barnabas.controller.phases import PartitionPhase
+from barnabas.metadata import tree_schema as nodes
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import TopicPartition

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from barnabas.controller import nodes
 from barnabas.coordination.memory import MemoryCoordination, MemoryStore
+from barnabas.metadata import tree_schema as nodes
 
 
 async def session(store: MemoryStore) -> MemoryCoordination:

@@ -57,12 +57,12 @@ class ZooKeeperService:
     """A chroot of its own on a server that all tests share."""
 
     def __init__(self, server: ZooKeeperServer, chroot: str) -> None:
-        from barnabas.coordination.zookeeper_settings import ZooKeeperSettings
+        from barnabas.coordination.zookeeper.settings import ZooKeeperSettings
 
         self.settings = ZooKeeperSettings((server.address,), chroot, SESSION_TIMEOUT_MS, 60_000)
 
     async def connect(self) -> Coordination:
-        from barnabas.coordination.zookeeper import ZooKeeperCoordination
+        from barnabas.coordination.zookeeper.coordination import ZooKeeperCoordination
 
         session = ZooKeeperCoordination(self.settings)
         await session.start()

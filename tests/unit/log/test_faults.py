@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from barnabas.broker.logs import Logs
+from barnabas.broker.storage.logs import Logs
 from barnabas.config.topic import TopicOptions
 from barnabas.kernels import check_batch
 from barnabas.log.directory import RECOVERY_POINTS, LogDirectory

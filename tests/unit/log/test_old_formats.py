@@ -20,10 +20,10 @@ from tests.old_segments import (
     segment_name,
 )
 
-from barnabas.broker.down_conversion import read_converted
+from barnabas.broker.storage.down_conversion import read_converted
 from barnabas.config.topic import TopicOptions
-from barnabas.log.cleaner import examine
-from barnabas.log.compaction import Means, compact, run
+from barnabas.log.compaction.compaction import Means, compact, run
+from barnabas.log.compaction.scheduler import examine
 from barnabas.log.directory import LogDirectory
 from barnabas.log.dump import dump_file
 from barnabas.log.file_pool import FilePool

@@ -60,7 +60,7 @@ from barnabas.broker.handlers import (
     update_metadata,
     write_txn_markers,
 )
-from barnabas.broker.router import Served
+from barnabas.broker.network.router import Served
 from barnabas.wire.apis import API_BY_NAME
 
 

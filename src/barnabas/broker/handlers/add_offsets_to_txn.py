@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
-from barnabas.broker.group_host import OFFSETS_TOPIC
+from barnabas.broker.coordinators.groups import OFFSETS_TOPIC
 from barnabas.groups.partitioning import partition_for
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
@@ -18,7 +18,7 @@ from barnabas.wire.messages.add_offsets_to_txn import (
 
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
-    from barnabas.broker.request import Request
+    from barnabas.broker.network.request import Request
 
 
 def handle(

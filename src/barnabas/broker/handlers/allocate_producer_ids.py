@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from barnabas.broker.control import authorize
-from barnabas.broker.tree_refusals import refused_as
-from barnabas.controller.producer_id_blocks import ProducerIdBlocks
+from barnabas.broker.cluster.controller_commands import authorize
+from barnabas.broker.cluster.tree_errors import refused_as
+from barnabas.metadata.producer_id_blocks import ProducerIdBlocks
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.wire.messages.allocate_producer_ids import (
@@ -19,7 +19,7 @@ from barnabas.wire.messages.allocate_producer_ids import (
 
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
-    from barnabas.broker.request import Request
+    from barnabas.broker.network.request import Request
     from barnabas.controller.term import Term
 
 

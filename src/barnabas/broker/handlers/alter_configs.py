@@ -16,7 +16,7 @@ from barnabas.wire.messages.alter_configs import (
 
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
-    from barnabas.broker.request import Request
+    from barnabas.broker.network.request import Request
 
 
 async def handle(broker: Broker, request: Request[AlterConfigsRequest]) -> AlterConfigsResponse:

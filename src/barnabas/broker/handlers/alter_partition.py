@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from barnabas.broker.control import authorize
-from barnabas.broker.controller_requests import alter_partition
+from barnabas.broker.cluster.controller_commands import authorize
+from barnabas.broker.cluster.controller_requests import alter_partition
 from barnabas.model.error_codes import ErrorCode
 from barnabas.wire.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
 
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
-    from barnabas.broker.request import Request
+    from barnabas.broker.network.request import Request
 
 
 async def handle(broker: Broker, request: Request[AlterPartitionRequest]) -> AlterPartitionResponse:

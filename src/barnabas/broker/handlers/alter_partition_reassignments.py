@@ -18,7 +18,7 @@ from barnabas.wire.messages.alter_partition_reassignments import (
 
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
-    from barnabas.broker.request import Request
+    from barnabas.broker.network.request import Request
     from barnabas.controller.term import Term
 
 

@@ -21,7 +21,7 @@ from barnabas.wire.messages.alter_replica_log_dirs import (
 
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
-    from barnabas.broker.request import Request
+    from barnabas.broker.network.request import Request
 
 
 def handle(

@@ -19,7 +19,7 @@ from barnabas.wire.messages.api_versions import (
 
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
-    from barnabas.broker.request import Request
+    from barnabas.broker.network.request import Request
 
 OWN_SOFTWARE = "barnabas"
 """Who calls itself so is also told of the APIs that are not Kafka's."""

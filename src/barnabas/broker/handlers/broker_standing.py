@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from barnabas.broker.control import authorize
+from barnabas.broker.cluster.controller_commands import authorize
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.wire.messages.broker_standing import (
@@ -20,7 +20,7 @@ from barnabas.wire.messages.broker_standing import (
 
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
-    from barnabas.broker.request import Request
+    from barnabas.broker.network.request import Request
 
 
 def handle(broker: Broker, request: Request[BrokerStandingRequest]) -> BrokerStandingResponse:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from barnabas.broker.configs import TOPIC
+from barnabas.broker.cluster.configs import TOPIC
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.security.authorizer import CLUSTER_NAME, Operation, ResourceType
 
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
-    from barnabas.broker.session import Session
+    from barnabas.broker.network.session import Session
 
 
 class Resource(Protocol):

@@ -14,7 +14,7 @@ from barnabas.wire.messages.consumer_group_heartbeat import (
 
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
-    from barnabas.broker.request import Request
+    from barnabas.broker.network.request import Request
 
 
 def handle(broker: Broker, request: Request[ConsumerGroupHeartbeatRequest]) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from barnabas.broker.control import authorize
-from barnabas.broker.controller_requests import controlled_shutdown
+from barnabas.broker.cluster.controller_commands import authorize
+from barnabas.broker.cluster.controller_requests import controlled_shutdown
 from barnabas.model.error_codes import ErrorCode
 from barnabas.wire.messages.controlled_shutdown import (
     ControlledShutdownRequest,
@@ -14,7 +14,7 @@ from barnabas.wire.messages.controlled_shutdown import (
 
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
-    from barnabas.broker.request import Request
+    from barnabas.broker.network.request import Request
 
 
 async def handle(

@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from barnabas.broker.forks import ForkOf, take_fork
-from barnabas.controller.cluster import TopicView
-from barnabas.controller.topic_store import NewTopic
+from barnabas.broker.storage.forks import ForkOf, take_fork
+from barnabas.metadata.cluster_view import TopicView
+from barnabas.metadata.topic_store import NewTopic
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import ConfigError, RequestError
 from barnabas.model.ids import ZERO_UUID
@@ -27,7 +27,7 @@ from barnabas.wire.messages.create_topics import (
 
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
-    from barnabas.broker.request import Request
+    from barnabas.broker.network.request import Request
 
 
 async def handle(broker: Broker, request: Request[CreateTopicsRequest]) -> CreateTopicsResponse:

@@ -22,7 +22,7 @@ from barnabas.wire.messages.delete_records import (
 
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
-    from barnabas.broker.request import Request
+    from barnabas.broker.network.request import Request
 
 HIGH_WATERMARK = -1
 LIVE_BROKERS = "live brokers"

@@ -15,7 +15,7 @@ from barnabas.wire.messages.describe_cluster import (
 
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
-    from barnabas.broker.request import Request
+    from barnabas.broker.network.request import Request
 
 BROKERS, CONTROLLERS = 1, 2
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from barnabas.broker.configs import TOPIC
+from barnabas.broker.cluster.configs import TOPIC
 from barnabas.config.sources import Described, Source
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
@@ -23,7 +23,7 @@ from barnabas.wire.messages.describe_configs import (
 
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
-    from barnabas.broker.request import Request
+    from barnabas.broker.network.request import Request
 
 
 def handle(broker: Broker, request: Request[DescribeConfigsRequest]) -> DescribeConfigsResponse:

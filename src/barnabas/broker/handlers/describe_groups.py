@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from barnabas.broker.gathering import Gathering, Place
+from barnabas.broker.coordinators.joined_replies import Gathering, Place
 from barnabas.groups.store_errors import offset_error
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
@@ -18,7 +18,7 @@ from barnabas.wire.messages.describe_groups import (
 
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
-    from barnabas.broker.request import Request
+    from barnabas.broker.network.request import Request
 
 
 def handle(broker: Broker, request: Request[DescribeGroupsRequest]) -> None:

@@ -19,7 +19,7 @@ from barnabas.wire.messages.describe_log_dirs import (
 
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
-    from barnabas.broker.request import Request
+    from barnabas.broker.network.request import Request
 
 logger = logging.getLogger("barnabas.log_dirs")
 

@@ -19,7 +19,7 @@ from barnabas.wire.messages.describe_producers import (
 
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
-    from barnabas.broker.request import Request
+    from barnabas.broker.network.request import Request
 
 
 def handle(broker: Broker, request: Request[DescribeProducersRequest]) -> DescribeProducersResponse:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from barnabas.controller.cluster import TopicView
-from barnabas.controller.topics import INTERNAL_TOPICS
+from barnabas.metadata.cluster_view import TopicView
+from barnabas.metadata.topic_names import INTERNAL_TOPICS
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.security.authorizer import Operation, ResourceType, authorized_bits
@@ -19,7 +19,7 @@ from barnabas.wire.messages.describe_topic_partitions import (
 
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
-    from barnabas.broker.request import Request
+    from barnabas.broker.network.request import Request
 
 
 def handle(

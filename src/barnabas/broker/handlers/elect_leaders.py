@@ -17,7 +17,7 @@ from barnabas.wire.messages.elect_leaders import (
 
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
-    from barnabas.broker.request import Request
+    from barnabas.broker.network.request import Request
     from barnabas.controller.term import Term
 
 

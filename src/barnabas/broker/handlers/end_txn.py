@@ -10,7 +10,7 @@ from barnabas.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
 
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
-    from barnabas.broker.request import Request
+    from barnabas.broker.network.request import Request
 
 
 async def handle(broker: Broker, request: Request[EndTxnRequest]) -> None:

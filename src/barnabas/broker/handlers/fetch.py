@@ -13,11 +13,11 @@ import logging
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, cast
 
-from barnabas.broker.down_conversion import read_converted
-from barnabas.broker.fetch_sessions import LOOK_MS, Fetching, FetchItem
-from barnabas.broker.new_leader import MISLED, leader_of, places_of
-from barnabas.broker.read_replica import RACK_AWARE, preferred_replica
-from barnabas.broker.replication_quotas import leads_throttled
+from barnabas.broker.cluster.leader_hint import MISLED, leader_of, places_of
+from barnabas.broker.following.preferred_replica import RACK_AWARE, preferred_replica
+from barnabas.broker.following.replication_quotas import leads_throttled
+from barnabas.broker.partitions.fetch_sessions import LOOK_MS, Fetching, FetchItem
+from barnabas.broker.storage.down_conversion import read_converted
 from barnabas.log.consumer_read import read_for_consumer
 from barnabas.log.transaction_index import AbortedTransaction as Aborted
 from barnabas.model.error_codes import ErrorCode
@@ -46,7 +46,7 @@ from barnabas.wire.messages.fetch import (
 
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
-    from barnabas.broker.request import Request
+    from barnabas.broker.network.request import Request
 
 logger = logging.getLogger("barnabas.fetch")
 

@@ -15,7 +15,7 @@ from barnabas.wire.messages.find_coordinator import (
 
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
-    from barnabas.broker.request import Request
+    from barnabas.broker.network.request import Request
 
 GROUP, TRANSACTION = 0, 1
 FIRST_BATCHED_VERSION = 4

@@ -11,7 +11,7 @@ from barnabas.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
-    from barnabas.broker.request import Request
+    from barnabas.broker.network.request import Request
 
 
 def handle(broker: Broker, request: Request[HeartbeatRequest]) -> HeartbeatResponse | None:

@@ -10,7 +10,7 @@ from barnabas.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResp
 
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
-    from barnabas.broker.request import Request
+    from barnabas.broker.network.request import Request
 
 
 def handle(broker: Broker, request: Request[LeaveGroupRequest]) -> LeaveGroupResponse | None:

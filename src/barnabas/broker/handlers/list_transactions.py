@@ -15,7 +15,7 @@ from barnabas.wire.messages.list_transactions import (
 
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
-    from barnabas.broker.request import Request
+    from barnabas.broker.network.request import Request
 
 
 def handle(broker: Broker, request: Request[ListTransactionsRequest]) -> ListTransactionsResponse:

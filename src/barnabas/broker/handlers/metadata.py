@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from barnabas.controller.cluster import PartitionView, TopicView
-from barnabas.controller.topics import INTERNAL_TOPICS
+from barnabas.metadata.cluster_view import PartitionView, TopicView
+from barnabas.metadata.topic_names import INTERNAL_TOPICS
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import ZERO_UUID
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from barnabas.broker.broker import Broker
-    from barnabas.broker.request import Request
+    from barnabas.broker.network.request import Request
 
 
 PATIENCE_MS = 10_000

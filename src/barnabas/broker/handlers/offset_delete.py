@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from barnabas.broker.committable import committable
+from barnabas.broker.coordinators.offset_filter import committable
 from barnabas.model.error_codes import ErrorCode
 from barnabas.security.authorizer import Operation
 from barnabas.wire.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
-    from barnabas.broker.request import Request
+    from barnabas.broker.network.request import Request
 
 
 def handle(broker: Broker, request: Request[OffsetDeleteRequest]) -> None:

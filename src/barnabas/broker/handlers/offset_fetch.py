@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from barnabas.broker.gathering import Gathering, Place
+from barnabas.broker.coordinators.joined_replies import Gathering, Place
 from barnabas.groups.fetching import fetched, groups_asked, no_offset, refused
 from barnabas.groups.offset_table import TOPIC_IDS_SINCE
 from barnabas.groups.store_errors import offset_error
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from barnabas.broker.broker import Broker
-    from barnabas.broker.request import Request
+    from barnabas.broker.network.request import Request
 
 
 def handle(

@@ -12,9 +12,9 @@ from collections.abc import Coroutine, Mapping
 from struct import Struct
 from typing import TYPE_CHECKING, Any
 
-from barnabas.broker.new_leader import MISLED, leader_of, places_of
-from barnabas.controller.topics import INTERNAL_TOPICS
+from barnabas.broker.cluster.leader_hint import MISLED, leader_of, places_of
 from barnabas.kernels import TRANSACTIONAL_BIT, check_batch
+from barnabas.metadata.topic_names import INTERNAL_TOPICS
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import CorruptRecordError, RequestError, StorageError
 from barnabas.model.ids import TopicPartition
@@ -35,7 +35,7 @@ from barnabas.wire.messages.produce import (
 
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
-    from barnabas.broker.request import Request
+    from barnabas.broker.network.request import Request
 
 ADMIN_CLIENT = "__admin_client"
 """The only client id that may write to internal topics."""

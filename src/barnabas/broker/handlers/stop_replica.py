@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from barnabas.broker.control import authorize
+from barnabas.broker.cluster.controller_commands import authorize
 from barnabas.model.error_codes import ErrorCode
 from barnabas.wire.messages.stop_replica import (
     StopReplicaPartitionState,
@@ -18,7 +18,7 @@ from barnabas.wire.messages.stop_replica import (
 
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
-    from barnabas.broker.request import Request
+    from barnabas.broker.network.request import Request
 
 FIRST_STATE_VERSION = 3
 

@@ -11,7 +11,7 @@ from barnabas.wire.messages.sync_group import SyncGroupRequest, SyncGroupRespons
 
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
-    from barnabas.broker.request import Request
+    from barnabas.broker.network.request import Request
 
 
 def handle(broker: Broker, request: Request[SyncGroupRequest]) -> SyncGroupResponse | None:

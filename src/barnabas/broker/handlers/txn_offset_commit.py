@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
-from barnabas.broker.committable import committable
+from barnabas.broker.coordinators.offset_filter import committable
 from barnabas.groups.offset_table import refused_txn_commit
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
@@ -17,7 +17,7 @@ from barnabas.wire.messages.txn_offset_commit import (
 
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
-    from barnabas.broker.request import Request
+    from barnabas.broker.network.request import Request
 
 FIRST_ABORTABLE_VERSION = 4
 

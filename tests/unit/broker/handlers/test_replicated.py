@@ -28,7 +28,7 @@ from barnabas.admin.reassignments import (
     list_partition_reassignments,
 )
 from barnabas.admin.topics import NewTopic, create_topics, describe_topics
-from barnabas.broker.read_replica import RACK_AWARE
+from barnabas.broker.following.preferred_replica import RACK_AWARE
 from barnabas.client.cluster import PartitionView
 from barnabas.client.switchboard import Switchboard
 from barnabas.model.error_codes import ErrorCode

@@ -10,7 +10,7 @@ from tests.unit.broker.requests import has_sample, sample_request
 from tests.unit.broker.serving import Serving, Wire, create_topic, fetch
 
 from barnabas.broker.handlers import served_apis
-from barnabas.broker.router import Served
+from barnabas.broker.network.router import Served
 from barnabas.model.error_codes import ErrorCode
 from barnabas.wire.codec import decode, encode
 

@@ -19,8 +19,8 @@ from tests.unit.broker.serving import (
     values_of,
 )
 
-from barnabas.controller.nodes import DELETE_TOPICS
 from barnabas.coordination.contract import Coordination
+from barnabas.metadata.tree_schema import DELETE_TOPICS
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.ids import ZERO_UUID
 from barnabas.security.authorizer import Operation

@@ -1,0 +1,82 @@
+"""Changed configs: notices in the coordination tree, which every broker follows.
+
+A notice says whose configs changed, not what they are now: they are read anew. The broker that made
+the change has let it act already, and finds nothing new. Old notices are removed by whoever sees
+them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+from barnabas.coordination.contract import Coordination, Event, NoNode, SessionExpired
+from barnabas.metadata import tree_schema as nodes
+from barnabas.model.errors import BarnabasError, CorruptFileError
+
+if TYPE_CHECKING:
+    from barnabas.broker.broker import Broker
+
+logger = logging.getLogger("barnabas.configs")
+
+KEPT = 1000
+"""Notices beyond so many are removed: every broker has seen them long ago."""
+
+
+class ConfigNotices:
+    """Follows the notices of one cluster."""
+
+    def __init__(self, broker: Broker, tree: Coordination) -> None:
+        self._broker = broker
+        self._tree = tree
+        self._last: str | None = None
+        """The newest notice that was acted upon; None before anything was read."""
+        self._reading = asyncio.Lock()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def skip(self) -> None:
+        """Pass over the notices that are there: configs that are read from now on know of them."""
+        self._last = max(await self._tree.children(nodes.CONFIG_CHANGES), default="")
+
+    async def start(self) -> None:
+        """Follow what comes from now on; also what came since `skip`, or in between sessions."""
+        await self._read()
+
+    def _watch(self, _: Event) -> None:
+        task = asyncio.get_running_loop().create_task(self._follow())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _follow(self) -> None:
+        try:
+            await self._read()
+        except SessionExpired:
+            return
+        except BarnabasError as failure:
+            logger.error("changed configs could not be read: %s", failure)
+
+    async def _read(self) -> None:
+        async with self._reading:
+            names = await self._tree.children(nodes.CONFIG_CHANGES, self._watch)
+            if self._last is None:
+                self._last = max(names, default="")
+            for name in names:
+                if name > self._last:
+                    await self._act(f"{nodes.CONFIG_CHANGES}/{name}")
+                    self._last = name
+            for name in names[:-KEPT]:
+                try:
+                    await self._tree.delete(f"{nodes.CONFIG_CHANGES}/{name}")
+                except NoNode:
+                    continue
+
+    async def _act(self, path: str) -> None:
+        try:
+            data, _ = await self._tree.get(path)
+            entity_type, name = nodes.decode_config_change(path, data)
+            values = await self._broker.config_store.get(entity_type, name)
+        except (NoNode, CorruptFileError) as failure:
+            logger.error("a notice of changed configs is passed over: %s", failure)
+            return
+        self._broker.configs_changed(entity_type, name, values)

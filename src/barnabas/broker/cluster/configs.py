@@ -1,0 +1,197 @@
+"""Configs as they act now: the broker's layers of values and the overrides of each topic.
+
+A change is checked here and made durable by whoever is given as `store`; `set_dynamic` and
+`set_topic` are called with what is true from then on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+
+from barnabas.config.alteration import (
+    Change,
+    alter_broker,
+    alter_cluster,
+    alter_topic,
+    replace_broker,
+    replace_cluster,
+    replace_topic,
+)
+from barnabas.config.broker import BrokerOptions
+from barnabas.config.sources import BrokerSources, Described
+from barnabas.config.topic import TopicOptions, validate_overrides
+from barnabas.metadata import tree_schema as nodes
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import ConfigError, RequestError
+
+logger = logging.getLogger("barnabas.configs")
+
+TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
+"""Types of config resources, as numbered on the wire."""
+
+Store = Callable[[str, str, Mapping[str, str]], Awaitable[None]]
+"""Makes an entity's configs durable: entity type, name, values."""
+
+
+class Configs:
+    """The configs of this broker and of all topics."""
+
+    def __init__(
+        self, sources: BrokerSources, broker_id: int, topic_exists: Callable[[str], bool]
+    ) -> None:
+        self._sources = sources
+        self._broker_id = broker_id
+        self._topic_exists = topic_exists
+        self._topics: dict[str, Mapping[str, str]] = {}
+        self._lock = asyncio.Lock()
+
+    @property
+    def options(self) -> BrokerOptions:
+        """Return the broker's options as they act now."""
+        return self._sources.options
+
+    def topic_options(self, overrides: Mapping[str, str]) -> TopicOptions:
+        """Resolve a topic's options from its overrides."""
+        return TopicOptions.resolve(self.options, overrides)
+
+    def options_of(self, topic: str) -> TopicOptions | None:
+        """Return a topic's options as they act now; None (and a log line) if they cannot act.
+
+        Another release, or Apache Kafka in the same cluster, may have stored what this broker
+        refuses.
+        """
+        try:
+            return self.topic_options(self.overrides_of(topic))
+        except ConfigError as failure:
+            logger.error("options of topic %s cannot act: %s", topic, failure)
+            return None
+
+    def overrides_of(self, topic: str) -> Mapping[str, str]:
+        """Return what is set for one topic."""
+        return self._topics.get(topic, {})
+
+    def knows(self, topic: str) -> bool:
+        """Tell whether a topic's overrides were read."""
+        return topic in self._topics
+
+    def set_topic(self, topic: str, overrides: Mapping[str, str] | None) -> None:
+        """Take over a topic's overrides; None when it is gone."""
+        if overrides is None:
+            self._topics.pop(topic, None)
+        else:
+            self._topics[topic] = dict(overrides)
+
+    def set_dynamic(self, name: str, values: Mapping[str, str]) -> bool:
+        """Take over dynamic broker configs; False (and a log line) if they cannot act."""
+        try:
+            if name == nodes.DEFAULT_ENTITY:
+                self._sources = self._sources.with_cluster(values)
+            elif name == str(self._broker_id):
+                self._sources = self._sources.with_broker(values)
+            else:
+                return False
+        except ConfigError as failure:
+            logger.error("dynamic configs of broker %s cannot act: %s", name, failure)
+            return False
+        return True
+
+    def check_topic(self, overrides: Mapping[str, str]) -> None:
+        """Raise ConfigError unless a topic could have these overrides."""
+        validate_overrides(overrides, self.options)
+
+    def describe_topic(
+        self, overrides: Mapping[str, str], names: Iterable[str] | None = None
+    ) -> list[Described]:
+        """Describe the options of a topic with these overrides."""
+        return self._sources.describe_topic(overrides, names)
+
+    def describe(
+        self, resource_type: int, name: str, names: Iterable[str] | None
+    ) -> list[Described]:
+        """Describe a resource, as DescribeConfigs names it."""
+        if resource_type == TOPIC:
+            self._check_topic_exists(name)
+            return self._sources.describe_topic(self.overrides_of(name), names)
+        if resource_type == BROKER:
+            if name == "":
+                return self._sources.describe_cluster(names)
+            self._check_broker(name)
+            return self._sources.describe(names)
+        if resource_type in (CLIENT_METRICS, GROUP, BROKER_LOGGER):
+            return []
+        raise _unsupported(resource_type)
+
+    async def alter(
+        self,
+        resource_type: int,
+        name: str,
+        changes: Iterable[Change],
+        store: Store,
+        *,
+        dry_run: bool,
+    ) -> None:
+        """Change single values."""
+        async with self._lock:
+            if resource_type == TOPIC:
+                self._check_topic_exists(name)
+                values = alter_topic(self.overrides_of(name), changes, self.options)
+            elif resource_type == BROKER and name == "":
+                values = alter_cluster(self._sources, changes)
+            elif resource_type == BROKER:
+                self._check_broker(name)
+                values = alter_broker(self._sources, changes)
+            else:
+                raise _unsupported(resource_type)
+            if not dry_run:
+                await store(*_entity(resource_type, name), values)
+
+    async def replace(
+        self,
+        resource_type: int,
+        name: str,
+        values: Mapping[str, str | None],
+        store: Store,
+        *,
+        dry_run: bool,
+    ) -> None:
+        """Replace all values of a resource."""
+        async with self._lock:
+            if resource_type == TOPIC:
+                self._check_topic_exists(name)
+                checked = replace_topic(values, self.options)
+            elif resource_type == BROKER and name == "":
+                checked = replace_cluster(self._sources, values)
+            elif resource_type == BROKER:
+                self._check_broker(name)
+                checked = replace_broker(self._sources, values)
+            else:
+                raise _unsupported(resource_type)
+            if not dry_run:
+                await store(*_entity(resource_type, name), checked)
+
+    def _check_topic_exists(self, name: str) -> None:
+        if not self._topic_exists(name):
+            raise RequestError(
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {name!r} does not exist"
+            )
+
+    def _check_broker(self, name: str) -> None:
+        if name != str(self._broker_id):
+            raise RequestError(
+                ErrorCode.INVALID_REQUEST,
+                f"this is broker {self._broker_id}: ask broker {name!r} itself",
+            )
+
+
+def _entity(resource_type: int, name: str) -> tuple[str, str]:
+    if resource_type == TOPIC:
+        return "topics", name
+    return "brokers", name or nodes.DEFAULT_ENTITY
+
+
+def _unsupported(resource_type: int) -> RequestError:
+    return RequestError(
+        ErrorCode.INVALID_REQUEST, f"resource type {resource_type} cannot be configured here"
+    )

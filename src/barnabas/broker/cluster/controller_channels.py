@@ -1,0 +1,190 @@
+"""The controller's lines to the brokers: one each, in strict order, retried until it is gone.
+
+A request that gets no answer is sent again, since the broker may or may not have heard it; every
+request of the controller can be heard twice. What is meant for an older life of a broker is not
+sent to its next one: the new registration makes the controller tell everything anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from barnabas.broker.tasks import spawn
+from barnabas.client.addresses import Address
+from barnabas.client.connection import Connection
+from barnabas.config.listeners import Listeners
+from barnabas.controller.outbox import Letter
+from barnabas.controller.term import Term
+from barnabas.controller.watches import Event
+from barnabas.metadata.cluster_view import BrokerView
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import BarnabasError, RequestError
+from barnabas.model.ids import TopicPartition
+from barnabas.wire.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrResponse
+from barnabas.wire.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
+
+if TYPE_CHECKING:
+    from barnabas.broker.broker import Broker
+
+logger = logging.getLogger("barnabas.controller")
+
+PAUSE_S = 0.1
+
+
+class ControllerChannels:
+    """The lines of one term."""
+
+    def __init__(self, broker: Broker, term: Term, post: Callable[[Event], None]) -> None:
+        self._broker = broker
+        self._term = term
+        self._post = post
+        self._lines: dict[int, tuple[int, asyncio.Queue[Letter], asyncio.Task[None]]] = {}
+
+    def send(self, letters: Iterable[Letter]) -> None:
+        """Queue requests for their brokers."""
+        alive = self._term.knowledge.brokers
+        for broker_id in [each for each in self._lines if each not in alive]:
+            self._lines.pop(broker_id)[2].cancel()
+        for letter in letters:
+            self._queue(letter.broker_id, letter.request.broker_epoch).put_nowait(letter)
+
+    async def all_told(self, timeout_ms: int) -> None:
+        """Wait until every letter so far is answered, or time is up."""
+        queues = [queue for _, queue, _ in self._lines.values()]
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(timeout_ms / 1000):
+                await asyncio.gather(*(queue.join() for queue in queues))
+
+    async def close(self) -> None:
+        """End all lines; what was not sent is not sent any more."""
+        tasks = [task for _, _, task in self._lines.values()]
+        self._lines.clear()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _queue(self, broker_id: int, epoch: int) -> asyncio.Queue[Letter]:
+        line = self._lines.get(broker_id)
+        if line is not None and line[0] == epoch:
+            return line[1]
+        if line is not None:
+            line[2].cancel()
+        queue: asyncio.Queue[Letter] = asyncio.Queue()
+        own = broker_id == self._broker.broker_id
+        work = self._hand_over(queue) if own else self._serve(broker_id, epoch, queue)
+        task = spawn(work, f"the controller's line to broker {broker_id}")
+        self._lines[broker_id] = (epoch, queue, task)
+        return queue
+
+    async def _hand_over(self, queue: asyncio.Queue[Letter]) -> None:
+        """Tell the broker that this controller lives in: no network is needed."""
+        while True:
+            letter = await queue.get()
+            try:
+                self._answered(letter, await self._broker.control.take(letter.request))
+            except BarnabasError:  # as the router does for those who are elsewhere
+                logger.exception("broker %d cannot do what it decided", letter.broker_id)
+            queue.task_done()
+
+    async def _serve(self, broker_id: int, epoch: int, queue: asyncio.Queue[Letter]) -> None:
+        connection: Connection | None = None
+        try:
+            while True:
+                letter = await queue.get()
+                while True:
+                    try:
+                        if connection is None or connection.closed:
+                            connection = await self._open(broker_id)
+                        response = await connection.send(letter.request)
+                        break
+                    except BarnabasError as failure:
+                        logger.info(
+                            "broker %d does not hear its controller: %s", broker_id, failure
+                        )
+                        await asyncio.sleep(PAUSE_S)
+                # A younger life of it will hear everything anew: its registration tells of it.
+                if response.error_code != ErrorCode.STALE_BROKER_EPOCH:
+                    self._answered(letter, response)
+                queue.task_done()
+        finally:
+            if connection is not None:
+                connection.close()
+
+    async def _open(self, broker_id: int) -> Connection:
+        view = self._term.knowledge.brokers.get(broker_id)
+        if view is None:  # it is gone, and so is this line when the event that says so has ended
+            raise RequestError(ErrorCode.BROKER_NOT_AVAILABLE, f"broker {broker_id} is gone")
+        options = self._broker.options
+        listener = heard_on(view, options.endpoints)
+        if listener not in view.endpoints:
+            raise RequestError(
+                ErrorCode.LISTENER_NOT_FOUND, f"broker {broker_id} has no listener {listener}"
+            )
+        host, port = view.endpoints[listener]
+        return await Connection.open(
+            Address(host or "127.0.0.1", port),
+            client_id=str(self._broker.broker_id),
+            connect_timeout_ms=options.socket_connection_setup_timeout_ms,
+            request_timeout_ms=options.controller_socket_timeout_ms,
+        )
+
+    def _answered(self, letter: Letter, response: Any) -> None:
+        term, broker_id, request = self._term, letter.broker_id, letter.request
+        if isinstance(request, LeaderAndIsrRequest):
+            roles = role_errors(request, response)
+            self._post(lambda: term.roles_answered(broker_id, roles))
+        elif isinstance(request, StopReplicaRequest):
+            stops = stop_errors(request, response)
+            if stops:
+                self._post(lambda: term.stop_answered(broker_id, stops))
+
+
+def heard_on(view: BrokerView, own: Listeners) -> str:
+    """Return the listener of a broker that the controller dials; `own` are the controller's.
+
+    Registrations of Apache Kafka do not name a control plane, but its brokers accept controller
+    requests on any listener: if one has the name of our own control plane, it is meant for that.
+    A broker without any is dialled on the inter-broker listener.
+    """
+    for name in (view.control_plane, own.control_plane):
+        if name is not None and name in view.endpoints:
+            return name
+    return own.inter_broker
+
+
+def role_errors(
+    request: LeaderAndIsrRequest, response: LeaderAndIsrResponse
+) -> dict[TopicPartition, ErrorCode]:
+    """Return what became of each role."""
+    names = {topic.topic_id: topic.topic_name for topic in request.topic_states}
+    errors = {
+        TopicPartition(each.topic_name, each.partition_index): ErrorCode.of(each.error_code)
+        for each in response.partition_errors
+    }
+    for topic in response.topics:
+        for each in topic.partition_errors:
+            key = TopicPartition(names[topic.topic_id], each.partition_index)
+            errors[key] = ErrorCode.of(each.error_code)
+    return errors
+
+
+def stop_errors(
+    request: StopReplicaRequest, response: StopReplicaResponse
+) -> dict[TopicPartition, ErrorCode]:
+    """Return what became of each replica that was to be deleted."""
+    errors = {
+        TopicPartition(each.topic_name, each.partition_index): ErrorCode.of(each.error_code)
+        for each in response.partition_errors
+    }
+    whole = ErrorCode.of(response.error_code)
+    return {
+        key: whole if whole is not ErrorCode.NONE else errors.get(key, ErrorCode.NONE)
+        for topic in request.topic_states
+        for state in topic.partition_states
+        if state.delete_partition
+        and (key := TopicPartition(topic.topic_name, state.partition_index))
+    }

@@ -1,0 +1,300 @@
+"""The controller's place in a broker: elections, one queue of events, letters to the brokers.
+
+Every broker watches `/controller`. Where nobody is there, each tries to create it; one succeeds and
+begins a term. Its events run one after the other in one task; what each decides is sent before
+the next one runs. A term ends when the session is lost or another's epoch shows in a guarded
+write, and then the broker looks again who is the controller. Whoever leaves office while its
+session goes on removes its name: nobody can run before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from typing import TYPE_CHECKING, TypeVar
+
+from barnabas.broker.cluster.controller_channels import ControllerChannels
+from barnabas.broker.conditions import Conditions
+from barnabas.broker.tasks import spawn
+from barnabas.controller.guarded_tree import ControllerMoved
+from barnabas.controller.term import Term
+from barnabas.controller.watches import Event
+from barnabas.coordination.contract import (
+    BadVersion,
+    Coordination,
+    Create,
+    NodeExists,
+    NoNode,
+    SessionExpired,
+    SessionState,
+    Set,
+)
+from barnabas.coordination.contract import Event as TreeEvent
+from barnabas.metadata import tree_schema as nodes
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import BarnabasError, ConfigError, CorruptFileError, RequestError
+from barnabas.model.ids import new_uuid
+
+if TYPE_CHECKING:
+    from barnabas.broker.broker import Broker
+
+logger = logging.getLogger("barnabas.controller")
+
+Result = TypeVar("Result")
+RETRY_S = 0.5
+RELEASE_S_MAX = 5.0
+"""How long a broker that stops waits for its name to be removed; its session's end does it, too."""
+
+
+class ControllerHost:
+    """Runs for office, and holds it."""
+
+    def __init__(
+        self, broker: Broker, tree: Coordination, random_bytes: Callable[[int], bytes]
+    ) -> None:
+        self._broker = broker
+        self._tree = tree
+        self._random_bytes = random_bytes
+        self._term: Term | None = None
+        self._channels: ControllerChannels | None = None
+        self._queue: asyncio.Queue[Event] = asyncio.Queue()
+        self._task: asyncio.Task[None] | None = None
+        self._looks: set[asyncio.Task[None]] = set()
+        self._stopped = False
+        self.decided = Conditions()
+        """Who waits for something that the controller decides."""
+
+    @property
+    def term(self) -> Term | None:
+        """Return the term, while this broker is the controller."""
+        return self._term
+
+    async def start(self) -> bool:
+        """Look for the controller, run for office where there is none; True if in office."""
+        await self._look()
+        return self._term is not None
+
+    async def stop(self) -> None:
+        """Leave office, and decide nothing more."""
+        self._stopped = True
+        looks = list(self._looks)
+        for look in looks:
+            look.cancel()
+        await asyncio.gather(*looks, return_exceptions=True)
+        await self._leave()
+
+    async def retire(self) -> None:
+        """Stop, and let others run for office at once."""
+        await self.stop()
+        if self._tree.state is SessionState.CONNECTED:
+            with contextlib.suppress(BarnabasError, TimeoutError):  # the session's end will do it
+                async with asyncio.timeout(RELEASE_S_MAX):
+                    await self._release()
+
+    async def resign(self) -> None:
+        """End the term because the session is gone; whoever is elected next is found by `start`."""
+        if self._term is not None:
+            logger.info("broker %d is no longer the controller", self._broker.broker_id)
+        await self._leave()
+        self._broker.cluster.controller_id = -1
+
+    async def call(self, work: Callable[[Term], Awaitable[Result]]) -> Result:
+        """Have the controller do something in its turn; raises NOT_CONTROLLER where it is not."""
+        term = self._term
+        if term is None or self._broker.silence.is_silent:
+            raise RequestError(ErrorCode.NOT_CONTROLLER, "this broker is not the controller")
+        outcome: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+
+        async def event() -> None:
+            try:
+                result = await work(term)
+            except (ControllerMoved, SessionExpired):
+                _fail(outcome, RequestError(ErrorCode.NOT_CONTROLLER, "the term has ended"))
+                raise
+            except Exception as failure:
+                _fail(outcome, failure)
+                if not isinstance(failure, BarnabasError):
+                    raise  # a bug, of which not only the one who asked must hear
+                return
+            if not outcome.done():
+                outcome.set_result(result)
+
+        self._queue.put_nowait(event)
+        self.decided.watch(lambda: self._term is not term, _ended(outcome))
+        return await outcome
+
+    def unclean_election_allowed(self) -> None:
+        """Partitions without a leader may get one now, if this broker is the controller."""
+        if self._term is not None:
+            self._queue.put_nowait(self._term.unclean_election_allowed)
+
+    async def all_told(self, timeout_ms: int) -> None:
+        """Wait until all brokers have heard what was decided so far, or time is up."""
+        if self._channels is not None:
+            await self._channels.all_told(timeout_ms)
+
+    # -- elections ----------------------------------------------------------------------------
+
+    def _watch(self, _: TreeEvent) -> None:
+        if self._stopped:
+            return
+        task = spawn(self._look_again(), "the look for a controller")
+        self._looks.add(task)
+        task.add_done_callback(self._looks.discard)
+
+    async def _look_again(self) -> None:
+        while True:
+            try:
+                await self._look()
+            except SessionExpired:
+                return  # the broker starts a new session, and looks again
+            except BarnabasError as failure:
+                # The watch is spent: without another look nobody here would ever run for office.
+                logger.warning("who is the controller cannot be told: %s", failure)
+                await asyncio.sleep(RETRY_S)
+            else:
+                return
+
+    async def _look(self) -> None:
+        while True:
+            if await self._tree.exists(nodes.CONTROLLER, self._watch) is None:
+                if self._term is not None:
+                    await self.resign()
+                if not await self._run_for_office():
+                    continue
+            try:
+                data, _ = await self._tree.get(nodes.CONTROLLER)
+            except NoNode:
+                continue
+            try:
+                elected = nodes.decode_controller(data)
+            except CorruptFileError as failure:
+                logger.error("nobody is in office until it is gone: %s", failure)
+                elected = -1
+            self._broker.cluster.controller_id = elected
+            if elected != self._broker.broker_id and self._term is not None:
+                await self.resign()
+                self._broker.cluster.controller_id = elected
+            return
+
+    async def _run_for_office(self) -> bool:
+        """Create `/controller` and raise the epoch, or neither; begin a term where it worked."""
+        try:
+            data, stat = await self._tree.get(nodes.CONTROLLER_EPOCH)
+        except NoNode:
+            try:
+                await self._tree.create(nodes.CONTROLLER_EPOCH, b"0")
+            except NodeExists:
+                logger.debug("another broker runs for office, too")
+            data, stat = await self._tree.get(nodes.CONTROLLER_EPOCH)
+        epoch = nodes.decode_controller_epoch(data) + 1
+        claim = nodes.encode_controller(self._broker.broker_id, self._broker.now_ms())
+        try:
+            results = await self._tree.multi(
+                [
+                    Create(nodes.CONTROLLER, claim, ephemeral=True),
+                    Set(nodes.CONTROLLER_EPOCH, str(epoch).encode(), stat.version),
+                ]
+            )
+        except (NodeExists, BadVersion):
+            return False
+        await self._begin(epoch, results[1].version)  # type: ignore[union-attr]
+        return True
+
+    async def _begin(self, epoch: int, epoch_version: int) -> None:
+        broker = self._broker
+        logger.info("broker %d is the controller, epoch %d", broker.broker_id, epoch)
+        broker.cluster.controller_id = broker.broker_id
+        queue: asyncio.Queue[Event] = asyncio.Queue()
+        self._queue = queue
+        term = Term(
+            self._tree,
+            broker.broker_id,
+            epoch,
+            epoch_version,
+            broker.options.endpoints.inter_broker,
+            post=queue.put_nowait,
+            allow_unclean=self._allow_unclean,
+            new_topic_id=lambda: new_uuid(self._random_bytes),
+            deletes_topics=broker.options.delete_topic_enable,
+        )
+        self._term = term
+        self._channels = ControllerChannels(broker, term, queue.put_nowait)
+        queue.put_nowait(term.begin)
+        self._task = spawn(self._run(term, queue, self._channels), "the controller")
+
+    async def _allow_unclean(self, topics: Collection[str]) -> list[str]:
+        """Return those of some topics that may get a leader that has not all of their records."""
+        broker = self._broker
+        found = await broker.config_store.get_readable("topics", topics)
+        return [topic for topic in found if self._allows_unclean(topic, found[topic])]
+
+    def _allows_unclean(self, topic: str, overrides: Mapping[str, str]) -> bool:
+        try:
+            options = self._broker.configs.topic_options(overrides)
+        except ConfigError as failure:
+            logger.error("no election of topic %s may lose records: %s", topic, failure)
+            return False
+        return options.unclean_leader_election_enable
+
+    async def _run(
+        self, term: Term, queue: asyncio.Queue[Event], channels: ControllerChannels
+    ) -> None:
+        while True:
+            event = await queue.get()
+            try:
+                await event()
+            except (ControllerMoved, SessionExpired) as failure:
+                logger.info("the term ends: %s", failure)
+                self._task = None
+                await self.resign()
+                if isinstance(failure, ControllerMoved):
+                    with contextlib.suppress(SessionExpired):
+                        await self._release()
+                return
+            except BarnabasError:
+                logger.exception("an event of the controller failed")
+            except Exception as bug:  # noqa: BLE001 - the loop tells of it
+                # One that stood still would hold its office and decide nothing any more.
+                asyncio.get_running_loop().call_exception_handler(
+                    {"message": "an event of the controller failed", "exception": bug}
+                )
+            channels.send(term.letters())
+            self.decided.look()
+
+    async def _release(self) -> None:
+        """Remove this session's claim to the office, where there is one: others can run then."""
+        try:
+            _, stat = await self._tree.get(nodes.CONTROLLER)
+            if stat.ephemeral_owner == self._tree.session_id:
+                await self._tree.delete(nodes.CONTROLLER, stat.version)
+        except (NoNode, BadVersion):
+            return
+
+    async def _leave(self) -> None:
+        self._term = None
+        if self._channels is not None:
+            await self._channels.close()
+            self._channels = None
+        task, self._task = self._task, None
+        if task is not None and task is not asyncio.current_task():
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+        self.decided.look()
+
+
+def _fail(outcome: asyncio.Future[Result], failure: Exception) -> None:
+    if not outcome.done():
+        outcome.set_exception(failure)
+
+
+def _ended(outcome: asyncio.Future[Result]) -> asyncio.Future[None]:
+    """Return a future that, once set, fails a call whose controller has left office."""
+    waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    waiter.add_done_callback(
+        lambda _: _fail(outcome, RequestError(ErrorCode.NOT_CONTROLLER, "the controller has moved"))
+    )
+    outcome.add_done_callback(lambda _: waiter.cancel())
+    return waiter

@@ -1,0 +1,297 @@
+"""Keeps a broker from answering for what it led after another may have been elected.
+
+What to think of the broker's standing is decided by `replication.standing`; here are the questions
+to the other brokers, and what silence means: every partition hides that it is led here, so that
+each request about it is refused as by a broker that does not lead; coordinators are unloaded;
+requests that wait are refused. When the broker may speak again its partitions are shown again;
+after the end of a session one by one, as the controller tells their roles again.
+
+Nothing is asked and nothing is looked at while heartbeats are answered, but for one comparison with
+`until_s` per request: a process that stood still must not answer what waited for it before it has
+looked at the clock.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+from collections.abc import Sequence
+from itertools import chain, islice
+from typing import TYPE_CHECKING
+
+from barnabas.broker.cluster.peers import Peers
+from barnabas.broker.tasks import spawn
+from barnabas.client.errors import UnsupportedApiError
+from barnabas.coordination.contract import SessionState
+from barnabas.model.errors import BarnabasError
+from barnabas.model.ids import TopicPartition
+from barnabas.replication.partition import Partition
+from barnabas.replication.standing import ASK_EVERY_MS, IN_CONTACT, TRUST_MS, Answer, Standing
+from barnabas.wire.messages.broker_standing import (
+    BrokerStandingRequest,
+    BrokerStandingResponse,
+    LedPartition,
+    LedTopic,
+)
+from barnabas.wire.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+)
+
+if TYPE_CHECKING:
+    from barnabas.broker.broker import Broker
+
+logger = logging.getLogger("barnabas.silence")
+
+PATIENCE_MS = 2 * TRUST_MS
+"""An answer that comes too late to count still shows that its connection is of use."""
+PARTITIONS_PER_QUESTION = 1_000
+"""The leader epochs of so many partitions are asked for at once, of all in turn."""
+
+
+class Silence:
+    """Asks when in doubt, and silences one broker."""
+
+    def __init__(self, broker: Broker) -> None:
+        self.is_silent = False
+        self.until_s = math.inf
+        """When to look again whether this broker may speak, by its clock; see `check`."""
+        self._broker = broker
+        self._enabled = broker.options.barnabas_lost_session_silence_enable and not broker.alone
+        self._standing = Standing(broker.broker_id)
+        self._lines = Peers(broker)  # its own: a question must not wait behind other requests
+        self._newer: dict[TopicPartition, int] = {}
+        """Leader epochs that somebody knows, and that were newer than those known here."""
+        self._awaited: set[TopicPartition] = set()
+        """Partitions whose role is to be told again."""
+        self._alive_s = -math.inf
+        """The last sign of life that was taken note of, by the session's clock."""
+        self._asked_ms = -math.inf
+        self._first_asked = 0
+        self._questions: set[asyncio.Task[None]] = set()
+        self._timer: asyncio.TimerHandle | None = None
+        self._listens = False
+
+    @property
+    def hides(self) -> bool:
+        """Return whether some partition is led here and does not say so."""
+        return self.is_silent or bool(self._awaited)
+
+    @property
+    def in_contact(self) -> bool:
+        """Return whether the coordination service has lately shown that the session is alive."""
+        contact = self._broker.tree.contact
+        return contact is not None and contact.heard_ago_ms < contact.timeout_ms * IN_CONTACT
+
+    # what it is told
+
+    def registered(self) -> None:
+        """The broker has entered the cluster: a new life of it begins."""
+        if not self._enabled:
+            return
+        tree = self._broker.tree
+        if not self._listens:
+            self._listens = True
+            tree.add_session_listener(self._session_changed)
+        now_ms, contact = self._now_ms(), tree.contact
+        if contact is None:
+            self._standing.registered(now_ms, math.inf)
+        else:
+            self._alive_s = contact.asked_s
+            self._standing.registered(now_ms - contact.asked_ago_ms, contact.timeout_ms)
+        self._newer.clear()
+        self.look()
+
+    def role_told(self, partition: Partition, life: int) -> bool:
+        """The controller told a role to a life of this broker; return whether that was awaited.
+
+        It may hear of the new registration before this broker does.
+        """
+        if self._standing.has_ended and life <= self._broker.broker_epoch:
+            return False  # it was said to the life that is over
+        self._awaited.discard(partition.topic_partition)
+        return partition.confirm()
+
+    def dropped(self, key: TopicPartition) -> None:
+        """A partition is no longer hosted, whatever its role would have been."""
+        self._awaited.discard(key)
+
+    def fenced(self, key: TopicPartition) -> None:
+        """A leader knows a newer epoch of a partition that this broker follows."""
+        partition = self._broker.partitions.get(key)
+        if self._enabled and partition is not None:
+            self._newer[key] = partition.leader_epoch + 1
+
+    def stop(self) -> None:
+        """Ask no more questions."""
+        self._enabled = False
+        self.until_s = math.inf
+        if self._listens:
+            self._broker.tree.remove_session_listener(self._session_changed)
+        self._rest()
+
+    def _session_changed(self, _: SessionState) -> None:
+        self.look()
+
+    # looking
+
+    def check(self) -> None:
+        """Look, if it is time to."""
+        if self._broker.clock() >= self.until_s:
+            self.look()
+
+    def look(self) -> None:
+        """Decide whether to speak now, and have it so."""
+        if not self._enabled:
+            return
+        broker, standing, now_ms = self._broker, self._standing, self._now_ms()
+        contact = broker.tree.contact
+        if contact is not None and contact.asked_s != self._alive_s:
+            self._alive_s = contact.asked_s
+            if standing.was_alive(now_ms - contact.asked_ago_ms, contact.timeout_ms):
+                self._newer.clear()
+        ended = broker.tree.state is SessionState.EXPIRED and not standing.has_ended
+        if ended:
+            standing.session_ended()
+        verdict = standing.verdict(
+            now_ms, broker.cluster.brokers, broker.control.controller_epoch, self._fenced()
+        )
+        # First, as what follows sends answers.
+        self.until_s = verdict.until_ms / 1000 if verdict.speaks else math.inf
+        if ended and not verdict.speaks:
+            for partition in broker.partitions.values():
+                partition.await_role()
+            self._awaited.update(map(TopicPartition._make, broker.partitions))
+        if verdict.speaks == self.is_silent:
+            self._show(verdict.speaks, verdict.reason)
+        self._go_on(now_ms, verdict.until_ms)
+
+    def _show(self, speaks: bool, reason: str) -> None:
+        broker = self._broker
+        self.is_silent = not speaks
+        partitions = list(broker.partitions.values())
+        led = sum(partition.is_assigned_leader for partition in partitions)
+        what = "speaks again" if speaks else "falls silent"
+        logger.warning("broker %d %s for %d partitions: %s", broker.broker_id, what, led, reason)
+        for partition in partitions:
+            if speaks:
+                partition.unmute()
+            else:
+                partition.mute()
+            broker.role_shown(partition)
+
+    def _fenced(self) -> str | None:
+        """Return a partition of which somebody knows a newer epoch that is not known here yet."""
+        partitions = self._broker.partitions
+        for key, epoch in list(self._newer.items()):
+            partition = partitions.get(key)
+            if partition is not None and partition.leader_epoch < epoch:
+                return str(key)
+            del self._newer[key]
+        return None
+
+    def _go_on(self, now_ms: float, until_ms: float) -> None:
+        """Ask if in doubt, and come back when it is time."""
+        asks_from_ms = self._standing.asks_from_ms
+        if now_ms < asks_from_ms:
+            self._rest()
+            due_ms = asks_from_ms
+        else:
+            if now_ms - self._asked_ms >= ASK_EVERY_MS:
+                self._asked_ms = now_ms
+                self._ask(now_ms)
+            due_ms = min(self._asked_ms + ASK_EVERY_MS, until_ms)
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if due_ms < math.inf:
+            # A millisecond late rather than early: some loops round.
+            delay_s = max(due_ms - now_ms, 0) / 1000 + 0.001
+            self._timer = asyncio.get_running_loop().call_later(delay_s, self.look)
+
+    def _rest(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        for question in self._questions:
+            question.cancel()
+        self._lines.close()
+
+    # asking
+
+    def _ask(self, now_ms: float) -> None:
+        """Ask all others; who does not answer in time is asked again all the same."""
+        led = self._led()
+        for broker_id in self._broker.cluster.brokers:
+            if broker_id != self._broker.broker_id:
+                task = spawn(
+                    self._question(broker_id, led, now_ms), f"a question to broker {broker_id}"
+                )
+                self._questions.add(task)
+                task.add_done_callback(self._questions.discard)
+
+    def _led(self) -> list[Partition]:
+        led = [each for each in self._broker.partitions.values() if each.is_assigned_leader]
+        if len(led) <= PARTITIONS_PER_QUESTION:
+            return led
+        first = self._first_asked % len(led)
+        self._first_asked = first + PARTITIONS_PER_QUESTION
+        return list(islice(chain(led[first:], led), PARTITIONS_PER_QUESTION))
+
+    async def _question(self, broker_id: int, led: Sequence[Partition], now_ms: float) -> None:
+        try:
+            async with asyncio.timeout(PATIENCE_MS / 1000):
+                try:
+                    answer = await self._ask_ours(broker_id, led, now_ms)
+                except UnsupportedApiError:
+                    answer = await self._ask_any(broker_id, led, now_ms)
+        except (BarnabasError, TimeoutError) as failure:
+            logger.debug("broker %d does not answer: %s", broker_id, failure)
+            return
+        self._standing.answered(broker_id, answer)
+        self.look()
+
+    async def _ask_ours(self, broker_id: int, led: Sequence[Partition], now_ms: float) -> Answer:
+        topics: dict[str, LedTopic] = {}
+        for partition in led:
+            name, number = partition.topic_partition
+            topic = topics.setdefault(name, LedTopic(name=name))
+            topic.partitions.append(
+                LedPartition(partition_index=number, leader_epoch=partition.leader_epoch)
+            )
+        request = BrokerStandingRequest(
+            broker_id=self._broker.broker_id, topics=list(topics.values())
+        )
+        response: BrokerStandingResponse = await self._lines.ask(broker_id, request, PATIENCE_MS)
+        if response.error_code:
+            raise BarnabasError(f"error {response.error_code}")
+        for told in response.topics:
+            for each in told.partitions:
+                self._learn(TopicPartition(told.name, each.partition_index), each.leader_epoch)
+        return Answer(now_ms, response.is_member, response.in_contact, response.controller_epoch)
+
+    async def _ask_any(self, broker_id: int, led: Sequence[Partition], now_ms: float) -> Answer:
+        """Ask a broker of another kind: whether it is in contact it cannot say."""
+        names = dict.fromkeys(partition.topic_partition.topic for partition in led)
+        request = MetadataRequest(
+            topics=[MetadataRequestTopic(name=name) for name in names],
+            allow_auto_topic_creation=False,
+        )
+        response: MetadataResponse = await self._lines.ask(broker_id, request, PATIENCE_MS)
+        for topic in response.topics:
+            for each in topic.partitions:
+                if topic.name is not None and not each.error_code:
+                    key = TopicPartition(topic.name, each.partition_index)
+                    self._learn(key, each.leader_epoch)
+        members = {each.node_id for each in response.brokers}
+        return Answer(now_ms, self._broker.broker_id in members)
+
+    def _learn(self, key: TopicPartition, epoch: int) -> None:
+        partition = self._broker.partitions.get(key)
+        if partition is not None and partition.leader_epoch < epoch:
+            self._newer[key] = epoch
+
+    def _now_ms(self) -> float:
+        return self._broker.clock() * 1000

@@ -1,0 +1,192 @@
+"""Topics as requests change them: asked for in the coordination tree, and waited for.
+
+What is asked for is durable when it is in the tree; the controller does the rest. A request is
+answered when this broker knows the outcome, or its time is up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from barnabas.broker.cluster.tree_errors import refused_as
+from barnabas.metadata.cluster_view import TopicView
+from barnabas.metadata.topic_names import check_name
+from barnabas.metadata.topic_store import NewTopic, TopicStore
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import RequestError
+
+if TYPE_CHECKING:
+    from barnabas.broker.broker import Broker
+
+AUTOMATIC_TIMEOUT_MS = 5000
+"""How long a client's first request for a topic waits for it; then the client asks again."""
+
+Prepare = Callable[[NewTopic], Awaitable[NewTopic]]
+Outcomes = dict[str, TopicView | RequestError | None]
+
+
+async def _ready(topic: NewTopic, prepare: Prepare, outcomes: Outcomes) -> NewTopic | None:
+    try:
+        return await prepare(topic)
+    except RequestError as refusal:
+        outcomes[topic.name] = refusal
+        return None
+
+
+class Topics:
+    """Creation, extension and deletion of topics."""
+
+    def __init__(
+        self,
+        broker: Broker,
+        store: TopicStore,
+        default_partitions: int,
+        default_replication_factor: int,
+    ) -> None:
+        self._broker = broker
+        self._store = store
+        self._default_partitions = default_partitions
+        self._default_replication_factor = default_replication_factor
+        self._lock = asyncio.Lock()
+
+    def name_error(self, name: str) -> ErrorCode | None:
+        """Return INVALID_TOPIC_EXCEPTION if no topic can have this name."""
+        try:
+            check_name(name)
+        except RequestError as refusal:
+            return refusal.code
+        return None
+
+    async def create_automatically(self, name: str) -> None:
+        """Create a topic with the broker's defaults; one that exists by now is fine.
+
+        An internal one is made as its coordinators need it, whoever looks at it first.
+        """
+        for host in (self._broker.groups, self._broker.transactions):
+            if host.topic == name:
+                await host.make_topic()
+                return
+        factor = min(self._default_replication_factor, len(self._broker.cluster.brokers))
+        topic = NewTopic(name, self._default_partitions, factor)
+        with refused_as(ErrorCode.LEADER_NOT_AVAILABLE):
+            await self._create_unless_there(topic, check=True)
+
+    async def create_internal(self, topic: NewTopic) -> None:
+        """Create a topic of the broker's own, with no more replicas than brokers are alive."""
+        factor = min(topic.replication_factor, len(self._broker.cluster.brokers))
+        with refused_as(ErrorCode.COORDINATOR_NOT_AVAILABLE):
+            await self._create_unless_there(replace(topic, replication_factor=factor), check=False)
+
+    async def _create_unless_there(self, topic: NewTopic, *, check: bool) -> None:
+        async with self._lock:
+            if self._broker.cluster.topic(topic.name) is None:
+                if check:
+                    self._store.check(topic)
+                try:
+                    await self._store.create([topic])
+                except RequestError as refusal:
+                    if refusal.code is not ErrorCode.TOPIC_ALREADY_EXISTS:
+                        raise
+        await self._until_led([topic], AUTOMATIC_TIMEOUT_MS)
+
+    async def adopt(self, topics: Sequence[NewTopic]) -> None:
+        """Make topics of logs that are on disk already."""
+        await self._store.create(topics)
+        await self._until_led(topics, self._broker.options.request_timeout_ms)
+
+    async def create(
+        self,
+        topics: Sequence[NewTopic],
+        *,
+        dry_run: bool,
+        timeout_ms: int,
+        prepare: Prepare | None = None,
+    ) -> list[TopicView | RequestError | None]:
+        """Create the topics that can be; for each return it as it is now, or why not.
+
+        A dry run creates nothing and returns None for a topic that could be created. `prepare` may
+        do what must be there before a topic exists, and complete or refuse it.
+        """
+        outcomes: Outcomes = {}
+        good: list[NewTopic] = []
+        async with self._lock:
+            for topic in topics:
+                try:
+                    self._store.check(topic, [other.name for other in good])
+                    outcomes[topic.name] = None
+                    good.append(topic)
+                except RequestError as refusal:
+                    outcomes[topic.name] = refusal
+            if prepare is not None and not dry_run:
+                good = [ready for each in good if (ready := await _ready(each, prepare, outcomes))]
+            if good and not dry_run:
+                with refused_as():
+                    await self._store.create(good)
+        if good and not dry_run:
+            await self._until_led(good, timeout_ms)
+            for topic in good:
+                view = self._broker.cluster.topic(topic.name)
+                late = RequestError(
+                    ErrorCode.REQUEST_TIMED_OUT, f"topic {topic.name!r} has no leaders yet"
+                )
+                outcomes[topic.name] = view if self._is_led(topic) and view else late
+        return [outcomes[topic.name] for topic in topics]
+
+    async def create_partitions(
+        self, name: str, count: int, assignments: Sequence[Sequence[int]], *, dry_run: bool
+    ) -> None:
+        """Raise a topic's number of partitions; the assignments are those of the new ones."""
+        async with self._lock:
+            topic = self._broker.cluster.topic(name)
+            present = len(topic.partitions) if topic is not None else 0
+            assignment = {present + number: each for number, each in enumerate(assignments)}
+            with refused_as():
+                await self._store.extend(name, count, assignment, dry_run=dry_run)
+        if not dry_run:
+            grown = NewTopic(name, count, 1)
+            await self._until_led([grown], self._broker.options.request_timeout_ms)
+
+    async def delete(self, name: str, timeout_ms: int) -> None:
+        """Delete a topic; raises REQUEST_TIMED_OUT while a replica's broker is away."""
+        broker = self._broker
+        async with self._lock:
+            if broker.cluster.topic(name) is None:
+                raise RequestError(
+                    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {name!r} does not exist"
+                )
+            with refused_as():
+                await self._store.request_deletion(name)
+        controller = broker.controller
+        term = controller.term
+        if term is not None and not await controller.decided.until(
+            lambda: controller.term is not term or name not in term.knowledge.topics, timeout_ms
+        ):
+            raise RequestError(
+                ErrorCode.REQUEST_TIMED_OUT,
+                f"topic {name!r} is marked for deletion, and goes when all its brokers are back",
+            )
+        if term is None or name in term.knowledge.topics:
+            raise RequestError(
+                ErrorCode.NOT_CONTROLLER,
+                f"topic {name!r} is marked for deletion, and the next controller sees to it",
+            )
+
+    async def is_gone(self, name: str) -> bool:
+        """Tell whether a topic that this broker does not know is deleted, or about to be."""
+        return await self._store.is_gone(name)
+
+    async def _until_led(self, topics: Sequence[NewTopic], timeout_ms: int) -> None:
+        await self._broker.control.learned.until(
+            lambda: all(self._is_led(topic) for topic in topics), timeout_ms
+        )
+
+    def _is_led(self, topic: NewTopic) -> bool:
+        view = self._broker.cluster.topic(topic.name)
+        return (
+            view is not None
+            and len(view.partitions) >= topic.partitions
+            and all(each.leader >= 0 for each in view.partitions)
+        )

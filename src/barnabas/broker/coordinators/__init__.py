@@ -1,0 +1,1 @@
+"""The group and transaction coordinators that a broker hosts, on its partitions."""

@@ -1,0 +1,125 @@
+"""Transaction markers for partitions that other brokers lead: asked for over the network.
+
+A partition that nobody knows needs no marker if its topic was deleted, but a broker that is new in
+its role may only not have heard of it yet. The coordination tree knows the difference.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine, Iterable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from barnabas.broker.coordinators.markers import Done, Ending, write_markers
+from barnabas.coordination.contract import CoordinationError
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import BarnabasError
+from barnabas.model.ids import TopicPartition
+from barnabas.wire.messages.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
+)
+
+if TYPE_CHECKING:
+    from barnabas.broker.broker import Broker
+
+logger = logging.getLogger("barnabas.coordinator")
+
+
+class MarkerSender:
+    """Has markers written by whoever leads each partition."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def write(self, ending: Ending, partitions: Iterable[TopicPartition], done: Done) -> None:
+        """Have markers written; `done` hears of each leader's share by itself.
+
+        UNKNOWN_TOPIC_OR_PARTITION then means that the topic is gone for good.
+        """
+        done = partial(self._make_sure, done)
+        by_leader: dict[int, list[TopicPartition]] = {}
+        nowhere: dict[TopicPartition, ErrorCode] = {}
+        for key in partitions:
+            topic = self._broker.cluster.topic(key.topic)
+            if topic is None or key.partition >= len(topic.partitions):
+                nowhere[key] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                continue
+            leader = topic.partitions[key.partition].leader
+            if leader < 0:
+                nowhere[key] = ErrorCode.LEADER_NOT_AVAILABLE
+            else:
+                by_leader.setdefault(leader, []).append(key)
+        own = by_leader.pop(self._broker.broker_id, [])
+        if nowhere:
+            done(nowhere)
+        if own:
+            write_markers(self._broker, ending, own, done)
+        for leader, keys in by_leader.items():
+            self._spawn(self._ask(leader, ending, keys, done))
+
+    def _make_sure(self, done: Done, errors: dict[TopicPartition, ErrorCode]) -> None:
+        if ErrorCode.UNKNOWN_TOPIC_OR_PARTITION in errors.values():
+            self._spawn(self._look_up_unknown(done, errors))
+        else:
+            done(errors)
+
+    async def _look_up_unknown(self, done: Done, errors: dict[TopicPartition, ErrorCode]) -> None:
+        for key, code in errors.items():
+            if code is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                continue
+            try:
+                gone = await self._broker.topics.is_gone(key.topic)
+            except CoordinationError as failure:
+                logger.info("whether topic %s is gone cannot be told: %s", key.topic, failure)
+                gone = False
+            if not gone:
+                errors[key] = ErrorCode.LEADER_NOT_AVAILABLE
+        done(errors)
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def stop(self) -> None:
+        """Ask nobody any more."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _ask(
+        self, leader: int, ending: Ending, keys: list[TopicPartition], done: Done
+    ) -> None:
+        topics: dict[str, WritableTxnMarkerTopic] = {}
+        for key in keys:
+            topic = topics.setdefault(key.topic, WritableTxnMarkerTopic(name=key.topic))
+            topic.partition_indexes.append(key.partition)
+        marker = WritableTxnMarker(
+            producer_id=ending.producer_id,
+            producer_epoch=ending.producer_epoch,
+            transaction_result=ending.committed,
+            topics=list(topics.values()),
+            coordinator_epoch=ending.coordinator_epoch,
+        )
+        errors = dict.fromkeys(keys, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        try:
+            response: WriteTxnMarkersResponse = await self._broker.peers.ask(
+                leader,
+                WriteTxnMarkersRequest(markers=[marker]),
+                self._broker.options.request_timeout_ms,
+            )
+        except BarnabasError as failure:
+            logger.info("markers could not be sent to broker %d: %s", leader, failure)
+        else:
+            for result in response.markers:
+                for told in result.topics:
+                    for each in told.partitions:
+                        key = TopicPartition(told.name, each.partition_index)
+                        errors[key] = ErrorCode.of(each.error_code)
+        done(errors)

@@ -1,0 +1,417 @@
+"""One replica fetcher: a loop over one connection to the broker that leads what it copies.
+
+What the answers mean is decided by `replication.pull`; here are the network, the disk and the
+waiting.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import socket
+from collections.abc import Coroutine, Iterable
+from typing import TYPE_CHECKING, Any
+
+from barnabas.broker.following.replication_quotas import follows_throttled
+from barnabas.broker.tasks import spawn
+from barnabas.client.connection import Connection
+from barnabas.config.broker import BrokerOptions
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import BarnabasError, CorruptRecordError, RequestError, StorageError
+from barnabas.model.ids import TopicPartition
+from barnabas.replication.partition import Partition
+from barnabas.replication.pull import Action, Pull, Step, Wanted
+from barnabas.replication.pull_session import PullSession
+from barnabas.wire.messages.api_versions import ApiVersionsRequest
+from barnabas.wire.messages.fetch import (
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+    ForgottenTopic,
+    ReplicaState,
+)
+from barnabas.wire.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+)
+
+if TYPE_CHECKING:
+    from barnabas.broker.broker import Broker
+
+logger = logging.getLogger("barnabas.replication")
+
+FIRST_VERSION = 12
+"""The first in which a leader says by itself where logs have parted."""
+
+LATEST, EARLIEST = -1, -2
+
+SESSION_ENDS = frozenset(
+    {
+        ErrorCode.FETCH_SESSION_ID_NOT_FOUND,
+        ErrorCode.INVALID_FETCH_SESSION_EPOCH,
+        ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR,
+    }
+)
+
+
+def _socket_options(options: BrokerOptions) -> list[tuple[int, int, int]]:
+    """Return the options of a follower's socket; a buffer that is not set grows by itself."""
+    size_bytes = options.replica_socket_receive_buffer_bytes
+    if size_bytes < 0 or "replica.socket.receive.buffer.bytes" not in options.given:
+        return []
+    return [(socket.SOL_SOCKET, socket.SO_RCVBUF, size_bytes)]
+
+
+class Fetcher:
+    """One loop: fetch, append, fetch again."""
+
+    def __init__(self, broker: Broker, source: int) -> None:
+        self._broker = broker
+        self._source = source
+        self._pull = Pull(broker.options.replica_fetch_backoff_ms)
+        self._session = PullSession()
+        self._partitions: dict[TopicPartition, Partition] = {}
+        self._wake = asyncio.Event()
+        self._connection: Connection | None = None
+        self._connecting = asyncio.Lock()
+        self._steps: set[asyncio.Task[None]] = set()
+        self._is_fetching = False
+        self._is_called = False
+        """Whether a fetch is under way, and whether its leader was asked to end its wait."""
+        self.task = spawn(self._run(), f"the fetcher from broker {source}")
+
+    @property
+    def is_busy(self) -> bool:
+        """Return whether there is anything to follow, or a step that must come to its end."""
+        return len(self._pull) > 0 or bool(self._steps)
+
+    @property
+    def partitions(self) -> Iterable[Partition]:
+        """Return what is followed."""
+        return self._partitions.values()
+
+    def follow(self, partition: Partition) -> None:
+        """Begin with a partition."""
+        key = partition.topic_partition
+        self._partitions[key] = partition
+        self._act(key, self._pull.follow(partition))
+        self._hold_until_flushed(partition)
+        self._call()
+
+    def forget(self, key: TopicPartition) -> None:
+        """Leave a partition."""
+        self._pull.forget(key)
+        self._partitions.pop(key, None)
+
+    def resume(self, key: TopicPartition) -> None:
+        """Fetch a partition again that was held."""
+        if key in self._partitions:
+            self._pull.resume(key, self._now_ms())
+            self._call()
+
+    def _call(self) -> None:
+        """Have a partition fetched at once that was not before.
+
+        The fetch under way may wait at the leader for records of the others. One of our leaders
+        ends that wait when it is asked for something behind it; others answer in their time.
+        """
+        self._wake.set()
+        if self._is_fetching and not self._is_called:
+            self._is_called = True
+            self._spawn(self._ask_behind())
+
+    async def _ask_behind(self) -> None:
+        connection = self._connection
+        if connection is not None and not connection.closed:
+            with contextlib.suppress(BarnabasError):  # the fetch before it fails, too
+                await connection.send(ApiVersionsRequest(), version=0)
+
+    def wake(self) -> None:
+        """Look again whether there is something to do: the source may be known now."""
+        if self._connection is None or self._connection.closed:
+            self._pull.hurry()
+        self._wake.set()
+
+    def end(self) -> None:
+        """Stop for good."""
+        self.task.cancel()
+        for step in self._steps:
+            step.cancel()
+        if self._connection is not None:
+            self._connection.close()
+
+    def _now_ms(self) -> int:
+        return self._broker.alarm.now_ms()
+
+    async def _run(self) -> None:
+        while True:
+            self._wake.clear()
+            for key, wanted in self._pull.news(self._now_ms()).items():
+                may_copy = wanted is not None and self._may_copy(wanted)
+                self._session.want(key, wanted if may_copy else None)
+            if self._session.is_empty:
+                await self._rest()
+                continue
+            try:
+                connection = await self._connected()
+                response = await self._fetch(connection)
+            except BarnabasError as failure:
+                self._session.end()
+                if isinstance(failure, RequestError) and failure.code in SESSION_ENDS:
+                    continue  # the leader has dropped it, to make room or in a new life
+                logger.info("cannot fetch from broker %d: %s", self._source, failure)
+                self._pull.back_off(self._now_ms())
+                continue
+            self._take(response)
+
+    def _may_copy(self, wanted: Wanted) -> bool:
+        """Leave a throttled replica out for a while when too much was copied, unless in sync."""
+        broker, key, now_ms = self._broker, wanted.key, self._now_ms()
+        options = self._partitions[key].log.options
+        if (
+            follows_throttled(options, key.partition, broker.broker_id)
+            and not broker.is_in_sync(key)
+            and broker.replication_quotas.follower.is_exceeded(now_ms)
+        ):
+            self._pull.resume(key, now_ms, after_pause=True)
+            return False
+        return True
+
+    async def _rest(self) -> None:
+        """Wait until something is ready, or somebody calls."""
+        ready_ms = self._pull.next_ready_ms()
+        pause = None if ready_ms is None else max(ready_ms - self._now_ms(), 1) / 1000
+        try:
+            async with asyncio.timeout(pause):
+                await self._wake.wait()
+        except TimeoutError:
+            return
+
+    async def _connected(self) -> Connection:
+        async with self._connecting:  # a step may need it at the same time
+            if self._connection is not None and not self._connection.closed:
+                return self._connection
+            broker = self._broker
+            options = broker.options
+            self._session.end()
+            self._connection = await Connection.open(
+                broker.peers.address_of(self._source),
+                client_id=f"broker-{broker.broker_id}-fetcher",
+                connect_timeout_ms=options.socket_connection_setup_timeout_ms,
+                request_timeout_ms=options.replica_socket_timeout_ms,
+                socket_options=_socket_options(options),
+            )
+            return self._connection
+
+    async def _fetch(self, connection: Connection) -> FetchResponse:
+        options = self._broker.options
+        asked = self._session.ask()
+        topics: dict[str, FetchTopic] = {}
+        for each in asked.changed:
+            topic = topics.get(each.key.topic)
+            if topic is None:
+                topic = topics[each.key.topic] = FetchTopic(
+                    topic=each.key.topic, topic_id=each.topic_id
+                )
+            topic.partitions.append(
+                FetchPartition(
+                    partition=each.key.partition,
+                    current_leader_epoch=each.leader_epoch,
+                    fetch_offset=each.offset,
+                    last_fetched_epoch=each.last_fetched_epoch,
+                    log_start_offset=each.log_start_offset,
+                    partition_max_bytes=options.replica_fetch_max_bytes,
+                )
+            )
+        forgotten = [
+            ForgottenTopic(
+                topic=each.key.topic, topic_id=each.topic_id, partitions=[each.key.partition]
+            )
+            for each in asked.forgotten
+        ]
+        version = connection.version_of(FetchRequest, at_least=FIRST_VERSION)
+        wait_ms_max = options.replica_fetch_wait_max_ms
+        patience_ms = self._pull.patience_ms(self._now_ms())
+        request = FetchRequest(
+            max_wait_ms=wait_ms_max if patience_ms is None else min(wait_ms_max, patience_ms),
+            min_bytes=options.replica_fetch_min_bytes,
+            max_bytes=options.replica_fetch_response_max_bytes,
+            session_id=asked.session_id,
+            session_epoch=asked.epoch,
+            topics=list(topics.values()),
+            forgotten_topics_data=forgotten,
+        )
+        if version >= 15:
+            request.replica_state = ReplicaState(
+                replica_id=self._broker.broker_id, replica_epoch=self._broker.broker_epoch
+            )
+        else:
+            request.replica_id = self._broker.broker_id
+        self._is_fetching, self._is_called = True, False
+        try:
+            response: FetchResponse = await connection.send(request, version=version)
+        finally:
+            self._is_fetching = False
+        if response.error_code:
+            raise RequestError(ErrorCode.of(response.error_code))
+        self._session.answered(response.session_id)
+        return response
+
+    def _take(self, response: FetchResponse) -> None:
+        broker = self._broker
+        now_ms, wall_ms = self._now_ms(), broker.now_ms()
+        refused: dict[ErrorCode, list[TopicPartition]] = {}
+        for topic in response.responses:
+            name = topic.topic or broker.topic_name(topic.topic_id)
+            if name is None:
+                continue
+            for data in topic.partitions:
+                key = TopicPartition(name, data.partition_index)
+                partition = self._partitions.get(key)
+                if partition is None:
+                    self._session.end()
+                    continue
+                log = partition.log
+                watermark = log.high_watermark
+                if data.records and follows_throttled(log.options, key.partition, broker.broker_id):
+                    broker.replication_quotas.follower.record(len(data.records), now_ms)
+                try:
+                    step = self._pull.take(key, data, now_ms, wall_ms)
+                except StorageError as failure:
+                    self._refused(partition, failure)
+                    continue
+                except (RequestError, CorruptRecordError) as failure:
+                    logger.error("%s cannot follow broker %d: %s", key, self._source, failure)
+                    self._pull.resume(key, now_ms, after_pause=True)
+                    continue
+                if log.high_watermark != watermark and step.action is Action.NOTHING:
+                    broker.wake_readers(key)  # consumers may read here, too
+                if step.action is Action.DROPPED:
+                    # Its leader will not say again what it said, a watermark for one, unless it is
+                    # asked for everything.
+                    self._session.end()
+                elif step.action in (Action.RETRY, Action.WAIT):
+                    refused.setdefault(step.code, []).append(key)
+                else:
+                    self._act(key, step)
+        for code, keys in refused.items():  # thousands at once when a leader has changed
+            logger.info(
+                "broker %d: %s for %d partitions, among them %s",
+                self._source,
+                code.name,
+                len(keys),
+                keys[0],
+            )
+            if code is ErrorCode.FENCED_LEADER_EPOCH:
+                for key in keys:
+                    broker.silence.fenced(key)
+
+    def _act(self, key: TopicPartition, step: Step) -> None:
+        if step.action is Action.NOTHING:
+            return
+        partition = self._partitions[key]
+        if step.action is Action.APPENDED:
+            self._broker.followed(partition)
+            self._hold_until_flushed(partition)
+        elif step.action in (Action.TRUNCATE, Action.RESTART):
+            self._spawn(self._cut(partition, step, partition.leader_epoch))
+        else:
+            assert step.action is Action.FIND_BOUNDS
+            self._spawn(self._find_bounds(partition, partition.leader_epoch))
+
+    def _hold_until_flushed(self, partition: Partition) -> None:
+        """Tell the leader nothing, by a fetch, of records that a crash could take back."""
+        log = partition.log
+        if log.log_end_offset - log.recovery_point >= log.options.flush_messages:
+            self._pull.hold(partition.topic_partition)
+            self._broker.flusher.request(partition)
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = spawn(work, f"a step of the fetcher from broker {self._source}")
+        self._steps.add(task)
+        task.add_done_callback(self._step_ended)
+
+    def _step_ended(self, task: asyncio.Task[None]) -> None:
+        self._steps.discard(task)
+        if not self.is_busy:
+            self._broker.fetchers.end_idle()  # it was the last thing to wait for
+
+    def _follows(self, partition: Partition, epoch: int) -> bool:
+        """Tell whether a step is still to be taken: what one leader says is not the next one's."""
+        return (
+            self._partitions.get(partition.topic_partition) is partition
+            and partition.leader_epoch == epoch
+        )
+
+    async def _cut(self, partition: Partition, step: Step, epoch: int) -> None:
+        """Cut a log back; compaction must not look at what goes."""
+        broker, key = self._broker, partition.topic_partition
+        await broker.cleaning.stop_for(key)
+        if not self._follows(partition, epoch):
+            return
+        log = partition.log
+        logger.info("%s is cut from %d to %d", key, log.log_end_offset, step.offset)
+        try:
+            if step.action is Action.RESTART:
+                log.truncate_all(step.offset, broker.now_ms())
+            else:
+                log.truncate_to(step.offset, broker.now_ms())
+            await broker.logs.write_checkpoints()
+        except StorageError as failure:
+            self._refused(partition, failure)
+            return
+        if self._follows(partition, epoch):
+            self.resume(key)
+
+    def _refused(self, partition: Partition, failure: StorageError) -> None:
+        """The disk refused: a full one may have room again later, a lost one is not followed."""
+        key = partition.topic_partition
+        self._broker.storage_failed(partition, failure)
+        if self._broker.partitions.get(key) is partition:
+            self._pull.resume(key, self._now_ms(), after_pause=True)
+            self._wake.set()
+        else:
+            self.forget(key)
+
+    async def _find_bounds(self, partition: Partition, epoch: int) -> None:
+        """Ask the leader where its log begins and ends, and come back into it."""
+        key = partition.topic_partition
+        try:
+            connection = await self._connected()
+            start = await self._offset(connection, partition, EARLIEST)
+            end = await self._offset(connection, partition, LATEST)
+        except BarnabasError as failure:
+            logger.info("the bounds of %s are not known: %s", key, failure)
+            if self._follows(partition, epoch):
+                self._pull.resume(key, self._now_ms(), after_pause=True)
+                self._wake.set()
+            return
+        if not self._follows(partition, epoch):
+            return
+        step = self._pull.bounds_found(key, start, end)
+        if step.action is Action.NOTHING:
+            self._wake.set()
+        else:
+            await self._cut(partition, step, epoch)
+
+    async def _offset(self, connection: Connection, partition: Partition, which: int) -> int:
+        key = partition.topic_partition
+        wanted = ListOffsetsPartition(
+            partition_index=key.partition,
+            current_leader_epoch=partition.leader_epoch,
+            timestamp=which,
+        )
+        response: ListOffsetsResponse = await connection.send(
+            ListOffsetsRequest(
+                replica_id=self._broker.broker_id,
+                topics=[ListOffsetsTopic(name=key.topic, partitions=[wanted])],
+            )
+        )
+        found = response.topics[0].partitions[0]
+        if found.error_code:
+            raise RequestError(ErrorCode.of(found.error_code))
+        return found.offset

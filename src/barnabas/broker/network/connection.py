@@ -1,0 +1,311 @@
+"""One client connection: frames in, answers out, in order.
+
+A connection has at most one request in handling. Bytes are received into one buffer that is
+reused from frame to frame; the frame that a handler sees is a view into it, valid until the
+handler returns, so whoever keeps a request for later must own its bytes. Frames that arrive
+meanwhile wait in the buffer, and reading stops when the buffer holds enough of them.
+
+The buffer grows as bytes arrive, never because a length says so: a client that announces 100 MiB
+and falls silent costs what it sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import socket
+from collections.abc import Sequence
+from struct import Struct
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+from barnabas.broker.network.session import Session
+from barnabas.broker.network.zero_copy import BYTES, Part, ZeroCopySend, release
+from barnabas.model.errors import StorageError
+from barnabas.timing.purgatory import DelayedOperation
+
+if TYPE_CHECKING:
+    from barnabas.broker.network.listener import Listener
+
+logger = logging.getLogger("barnabas.connection")
+
+read_size = Struct(">i").unpack_from
+
+BUFFER_BYTES = 32 * 1024
+COALESCED_BYTES = 64 * 1024
+READ_AHEAD_BYTES = 128 * 1024
+"""While a request is in handling, at most this much of the next ones is taken off the socket."""
+
+
+class Dispatcher(Protocol):
+    """What a connection hands its frames to."""
+
+    def dispatch(self, connection: Connection, frame: memoryview) -> None:
+        """Handle one frame; sooner or later call `connection.answer`, `skip_answer` or `close`."""
+
+
+class Connection(asyncio.BufferedProtocol):
+    """The server side of one TCP connection."""
+
+    def __init__(self, listener: Listener, dispatcher: Dispatcher) -> None:
+        self.session = Session(listener.name, "", "")
+        self.last_active_ms = 0
+        self.frame_bytes_max = listener.frame_bytes_max
+        self.parked: DelayedOperation | None = None
+        self._listener = listener
+        self._dispatcher = dispatcher
+        self._transport: asyncio.Transport = cast(asyncio.Transport, None)
+        self._buffer = bytearray(BUFFER_BYTES)
+        self._view = memoryview(self._buffer)
+        self._start = 0  # first byte not yet handed out
+        self._end = 0  # end of the received bytes
+        self._in_handling = False
+        self._advancing = False
+        self._write_paused = False
+        self._read_paused = False
+        self._muted = False
+        self._leaving = ""
+        self._closed = True
+        self._zero_copy: ZeroCopySend | None = None
+        self._answers: list[bytes | bytearray] = []  # of this turn, not yet with the transport
+        self._answer_bytes = 0
+
+    # asyncio's side
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        self._closed = False
+        peer = transport.get_extra_info("peername")
+        local = transport.get_extra_info("sockname")
+        self.session.client_host = str(peer[0]) if peer else "unknown"
+        self.session.dialled_host = str(local[0]) if local else ""
+        self._listener.opened(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._closed = True
+        if self._zero_copy is not None:
+            self._zero_copy.close()
+        if self.parked is not None:
+            self.parked.cancel()  # nobody waits for its answer any more
+            self.parked = None
+        self._listener.lost(self)
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        if self._end == len(self._buffer):
+            self._make_room()
+        return self._view[self._end :]
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self._end += nbytes
+        self.last_active_ms = self._listener.now_ms()
+        self._advance()
+        if self.parked is not None and self._end > self._start:
+            self.parked.give_way()
+
+    def pause_writing(self) -> None:
+        self._write_paused = True
+
+    def resume_writing(self) -> None:
+        self._write_paused = False
+        self._advance()
+
+    # the handlers' side
+
+    @property
+    def is_open(self) -> bool:
+        """True until the connection is closed by either side."""
+        return not self._closed
+
+    @property
+    def is_idle(self) -> bool:
+        """True when no request is in handling."""
+        return not self._in_handling
+
+    def idle_ms(self, now_ms: int) -> int:
+        """Return how long the client neither sent nor took anything; 0 while it waits for us."""
+        sending = self._zero_copy
+        stalled_since_ms = sending.stalled_since_ms if sending is not None else None
+        if stalled_since_ms is not None:
+            return now_ms - max(stalled_since_ms, self.last_active_ms)
+        return 0 if self._in_handling else now_ms - self.last_active_ms
+
+    def answer(self, frame: bytes | bytearray) -> None:
+        """Send the answer to the request in handling, and go on with the next one."""
+        if self._closed:
+            return
+        if self._advancing:
+            # Answers to requests that arrived together leave together: one system call for all.
+            self._answers.append(frame)
+            self._answer_bytes += len(frame)
+            if self._answer_bytes >= COALESCED_BYTES:
+                self._flush_answers()
+        else:
+            self._transport.write(frame)
+        self._finish()
+
+    def answer_parts(self, parts: Sequence[Part]) -> None:
+        """Send an answer made of several parts; file ranges are released once they have left."""
+        if self._closed:
+            release(parts)
+            return
+        self._flush_answers()
+        try:
+            if self._can_send_files():
+                if self._zero_copy is None:
+                    self._zero_copy = ZeroCopySend(self._transport, self._finish, self.abort)
+                self._zero_copy.send(parts)
+                return
+            self._transport.writelines(
+                [part if isinstance(part, BYTES) else part.read() for part in parts]
+            )
+        except (OSError, StorageError) as failure:  # no descriptor is left, or the disk fails
+            release(parts)
+            self.close(f"an answer cannot be sent: {failure}")
+            return
+        release(parts)
+        self._finish()
+
+    def skip_answer(self) -> None:
+        """Go on with the next request; this one has no answer (acks=0)."""
+        if not self._closed:
+            self._finish()
+
+    def set_socket_options(self, send_buffer_bytes: int, receive_buffer_bytes: int) -> None:
+        """Set buffer sizes (-1 leaves the system's choice), no delay and keep-alive."""
+        accepted = self._transport.get_extra_info("socket")
+        if accepted is None:
+            return
+        with contextlib.suppress(OSError):  # the peer may be gone already; the transport will tell
+            accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            accepted.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            if send_buffer_bytes != -1:
+                accepted.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer_bytes)
+            if receive_buffer_bytes != -1:
+                accepted.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
+
+    def mute(self) -> None:
+        """Hand out no more requests: the broker stops, and answers those that it has begun."""
+        self._muted = True
+
+    def leave(self, reason: str) -> None:
+        """Close once the request in handling, if any, is answered."""
+        self.mute()
+        self._leaving = reason
+        if self.is_idle:
+            self.close(reason, level=logging.INFO)
+
+    def close(self, reason: str, *, level: int = logging.WARNING) -> None:
+        """Close the connection, after what was written has left; one log line says why."""
+        if self._closed:
+            return
+        self._closed = True
+        logger.log(
+            level, "closing %s on %s: %s", self.session.client_host, self.session.listener, reason
+        )
+        self._flush_answers()
+        self._transport.close()
+
+    def abort(self) -> None:
+        """Drop the connection at once, and whatever was to leave on it."""
+        self._closed = True
+        self._answers = []
+        self._transport.abort()
+
+    def shrink(self) -> None:
+        """Give back a large buffer that is not in use."""
+        if self._start == self._end and len(self._buffer) > BUFFER_BYTES and self.is_idle:
+            self._replace_buffer(BUFFER_BYTES)
+
+    # frames
+
+    def _advance(self) -> None:
+        """Hand out whole frames until one is in handling or none is left."""
+        if self._advancing:
+            return
+        self._advancing = True
+        try:
+            while not (self._in_handling or self._write_paused or self._muted or self._closed):
+                frame = self._next_frame()
+                if frame is None:
+                    break
+                self._in_handling = True
+                self._dispatcher.dispatch(self, frame)
+        finally:
+            self._advancing = False
+            self._flush_answers()
+        self._steer_reading()
+
+    def _flush_answers(self) -> None:
+        answers = self._answers
+        if answers:
+            self._transport.write(answers[0] if len(answers) == 1 else b"".join(answers))
+            self._answers = []
+            self._answer_bytes = 0
+
+    def _finish(self) -> None:
+        self._in_handling = False
+        if self._leaving:
+            self.close(self._leaving, level=logging.INFO)
+        elif not self._advancing:
+            self._advance()
+
+    def _next_frame(self) -> memoryview | None:
+        start, waiting = self._start, self._end - self._start
+        if waiting < 4:
+            if waiting == 0:
+                self._start = self._end = 0
+            return None
+        (size,) = read_size(self._buffer, start)
+        if not 0 < size <= self.frame_bytes_max:
+            self.close(
+                f"a frame of {size} bytes ({_hint(bytes(self._view[start : self._end][:16]))}) "
+                f"is not between 1 and {self.frame_bytes_max} (socket.request.max.bytes)"
+            )
+            return None
+        if waiting < 4 + size:
+            return None
+        self._start = start + 4 + size
+        return self._view[start + 4 : self._start]
+
+    def _make_room(self) -> None:
+        """Move what waits to the front, or to a buffer twice as large when it fills this one."""
+        waiting = self._end - self._start
+        if self._start and not self._in_handling and waiting <= len(self._buffer) // 2:
+            self._view[:waiting] = bytes(self._view[self._start : self._end])
+            self._start, self._end = 0, waiting
+        else:
+            # A frame in handling may still be looked at: its buffer is left alone.
+            self._replace_buffer(max(2 * waiting, BUFFER_BYTES))
+
+    def _replace_buffer(self, size: int) -> None:
+        waiting = self._view[self._start : self._end]
+        self._buffer = bytearray(size)
+        self._buffer[: len(waiting)] = waiting
+        self._view = memoryview(self._buffer)
+        self._start, self._end = 0, len(waiting)
+
+    def _steer_reading(self) -> None:
+        """Stop reading while enough waits here; go on once it has been handled."""
+        if self._closed:
+            return
+        blocked = self._in_handling or self._write_paused or self._muted
+        if blocked and self._end - self._start >= READ_AHEAD_BYTES:
+            if not self._read_paused:
+                self._read_paused = True
+                self._transport.pause_reading()
+        elif self._read_paused:
+            self._read_paused = False
+            self._transport.resume_reading()
+
+    def _can_send_files(self) -> bool:
+        info: Any = self._transport.get_extra_info
+        return info("socket") is not None and info("sslcontext") is None
+
+
+def _hint(first: bytes) -> str:
+    """Say what the first bytes of a frame look like, for whoever reads the log."""
+    if first[:1] == b"\x16" and first[1:2] == b"\x03":
+        return "a TLS handshake: is the client set to SSL?"
+    if first.split(b" ")[0] in (b"GET", b"POST", b"HEAD", b"PUT", b"OPTIONS", b"CONNECT"):
+        return "an HTTP request: this is not a web port"
+    return f"first bytes {first.hex(' ')}"

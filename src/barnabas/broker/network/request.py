@@ -1,0 +1,64 @@
+"""A request on its way through the broker, from its decoded body to its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from barnabas.broker.network.session import Session
+from barnabas.timing.purgatory import DelayedOperation
+from barnabas.wire.schema import Message
+
+if TYPE_CHECKING:
+    from barnabas.broker.network.connection import Connection
+
+Body = TypeVar("Body", bound=Message)
+
+Reply = Callable[["Request[Any]", Message], None]
+"""Encodes a response and sends it; given by the router."""
+
+
+class Request(Generic[Body]):
+    """One request; answered once, by a handler's result or later by `answer`."""
+
+    __slots__ = (
+        "_reply",
+        "api_key",
+        "body",
+        "client_id",
+        "connection",
+        "correlation_id",
+        "received",
+        "session",
+        "version",
+    )
+
+    def __init__(
+        self,
+        body: Body,
+        api_key: int,
+        version: int,
+        correlation_id: int,
+        client_id: str,
+        connection: Connection,
+        received: float,
+        reply: Reply,
+    ) -> None:
+        self.body = body
+        self.api_key = api_key
+        self.version = version
+        self.correlation_id = correlation_id
+        self.client_id = client_id
+        self.connection = connection
+        self.session: Session = connection.session
+        self.received = received
+        self._reply = reply
+
+    def answer(self, response: Message) -> None:
+        """Send the response of a request that a handler kept for later."""
+        self.connection.parked = None
+        self._reply(self, response)
+
+    def park(self, operation: DelayedOperation) -> None:
+        """Tie an operation to the connection: if the client goes away, it is cancelled."""
+        self.connection.parked = operation

@@ -1,0 +1,24 @@
+"""What every request leaves behind: counts and times by API."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from barnabas.broker.network.router import Served
+from barnabas.metrics.registry import Registry
+
+
+class RequestMetrics:
+    """Counters and histograms of requests, found by API key."""
+
+    def __init__(self, registry: Registry, served: Mapping[int, Served]) -> None:
+        self._times = {
+            key: registry.histogram(
+                "request_time_us", "Time from a request's frame to its answer.", api=entry.api.name
+            )
+            for key, entry in served.items()
+        }
+
+    def answered(self, api_key: int, seconds: float) -> None:
+        """Count a request and how long it took from its frame to its answer."""
+        self._times[api_key].record(int(seconds * 1e6))

@@ -1,0 +1,235 @@
+"""From a frame to its handler and back: the one place where exceptions become error codes.
+
+A handler returns its response (answered at once, on the fast path: no task, no queue), None (it
+has answered, or will by `request.answer`), or a coroutine, which is run as a task. At most
+`queued.max.requests` coroutines are under way in one plane; further requests wait, unread, in
+their connections. The control plane has a router of its own, so that a flood of clients cannot
+hold it up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from barnabas.broker.cluster.tree_errors import refusal_of
+from barnabas.broker.network.request import Request
+from barnabas.broker.network.zero_copy import BYTES, ranges_in, release
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import (
+    BarnabasError,
+    LocalProtocolError,
+    RemoteProtocolError,
+    RequestError,
+)
+from barnabas.wire.apis import API_VERSIONS_KEY, Api
+from barnabas.wire.codec import decode, join
+from barnabas.wire.frame import response_frame, response_parts
+from barnabas.wire.header import RequestHeader, decode_request_header
+from barnabas.wire.messages.api_versions import ApiVersion, ApiVersionsResponse
+from barnabas.wire.schema import Message
+
+if TYPE_CHECKING:
+    from barnabas.broker.broker import Broker
+    from barnabas.broker.network.connection import Connection
+    from barnabas.broker.network.request_metrics import RequestMetrics
+
+logger = logging.getLogger("barnabas.router")
+
+Answer = Coroutine[Any, Any, "Message | None"]
+Result = Message | Answer | None
+Handle = Callable[["Broker", Request[Any]], Result]
+Refuse = Callable[[Any, ErrorCode, str | None], Message]
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """An API that this broker serves, in a range of versions."""
+
+    api: Api
+    first_version: int
+    last_version: int
+    handle: Handle
+    refuse: Refuse
+    """Makes the answer to a request that failed as a whole."""
+
+
+class Router:
+    """Hands frames to handlers and sends what they return."""
+
+    def __init__(
+        self,
+        broker: Broker,
+        served: Mapping[int, Served],
+        metrics: RequestMetrics,
+        queued_max: int,
+    ) -> None:
+        self._broker = broker
+        self._silence = broker.silence
+        self._clock = broker.clock
+        self._served = served
+        self._metrics = metrics
+        self._queued_max = queued_max
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._queue: deque[tuple[Served, Request[Any]]] = deque()
+
+    @property
+    def under_way(self) -> int:
+        """Return how many requests run as tasks or wait to."""
+        return len(self._tasks) + len(self._queue)
+
+    def dispatch(self, connection: Connection, frame: memoryview) -> None:
+        """Handle one frame; whatever it holds, only its own connection can suffer."""
+        received = self._clock()
+        if received >= self._silence.until_s:  # this process may have stood still
+            self._silence.look()
+        try:
+            header, position = decode_request_header(frame)
+            served = self._served.get(header.api_key)
+            if served is None or not (
+                served.first_version <= header.api_version <= served.last_version
+            ):
+                self._unsupported(connection, header, served)
+                return
+            body, _ = decode(served.api.request, frame, header.api_version, position)
+        except RemoteProtocolError as failure:
+            connection.close(f"unreadable request: {failure}")
+            return
+        request = Request(
+            body,
+            header.api_key,
+            header.api_version,
+            header.correlation_id,
+            header.client_id,
+            connection,
+            received,
+            self._reply,
+        )
+        self._handle(served, request)
+
+    async def drain(self, timeout_s: float) -> None:
+        """Wait for the requests that run as tasks; those that take longer are given up."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                while self._tasks:
+                    await asyncio.wait(self._tasks)
+        except TimeoutError:
+            logger.warning("%d requests are not answered in time", self.under_way)
+            self._queue.clear()
+            for task in self._tasks:
+                task.cancel()
+
+    def _handle(self, served: Served, request: Request[Any]) -> None:
+        try:
+            result = served.handle(self._broker, request)
+        except Exception as failure:  # noqa: BLE001 - answered and, if unexpected, logged
+            self._fail(served, request, failure)
+            return
+        if result is None:
+            return
+        if isinstance(result, Message):
+            self._reply(request, result)
+        elif len(self._tasks) < self._queued_max:
+            self._run(served, request, result)
+        else:
+            result.close()
+            self._queue.append((served, request))
+
+    def _run(self, served: Served, request: Request[Any], answer: Answer) -> None:
+        task = asyncio.get_running_loop().create_task(self._complete(served, request, answer))
+        self._tasks.add(task)
+        task.add_done_callback(self._finished)
+
+    async def _complete(self, served: Served, request: Request[Any], answer: Answer) -> None:
+        try:
+            response = await answer
+        except Exception as failure:  # noqa: BLE001 - answered and, if unexpected, logged
+            self._fail(served, request, failure)
+        else:
+            if response is not None:  # else it has answered, or will
+                self._reply(request, response)
+
+    def _finished(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        while self._queue and len(self._tasks) < self._queued_max:
+            served, request = self._queue.popleft()
+            if request.connection.is_open:
+                self._handle(served, request)
+
+    def _fail(self, served: Served, request: Request[Any], failure: Exception) -> None:
+        """Turn an exception into the protocol's answer; a bug is logged with its trace."""
+        refusal = failure if isinstance(failure, RequestError) else refusal_of(failure)
+        if refusal is not None:
+            code, message = refusal.code, refusal.message
+        else:
+            code, message = ErrorCode.UNKNOWN_SERVER_ERROR, None
+            if isinstance(failure, BarnabasError):
+                message = str(failure)
+            logger.error(
+                "%s v%d from %s failed",
+                served.api.name,
+                request.version,
+                request.session.client_host,
+                exc_info=failure,
+            )
+        if getattr(request.body, "acks", None) == 0:  # this producer expects no answer
+            request.connection.close(f"a produce with acks=0 failed: {code.name}")
+            return
+        self._reply(request, served.refuse(request.body, code, message))
+
+    def _reply(self, request: Request[Any], response: Message) -> None:
+        """Encode and send; large ranges of files leave without being copied."""
+        connection = request.connection
+        now = self._clock()
+        if now >= self._silence.until_s:
+            self._silence.look()
+            if self._silence.is_silent:  # and this answer was made before
+                release(ranges_in(response))
+                connection.close("the broker has fallen silent")
+                return
+        try:
+            parts = response_parts(response, request.version, request.correlation_id)
+        except LocalProtocolError:
+            logger.exception("an answer cannot be encoded")
+            release(ranges_in(response))
+            connection.close("our answer cannot be encoded")
+            return
+        if len(parts) == 1:
+            connection.answer(parts[0])
+        elif all(isinstance(part, BYTES) for part in parts):
+            connection.answer(join(parts))
+        else:
+            connection.answer_parts(parts)
+        self._metrics.answered(request.api_key, now - request.received)
+
+    def _unsupported(
+        self, connection: Connection, header: RequestHeader, served: Served | None
+    ) -> None:
+        """Close the connection, or tell an ApiVersions client in v0 which versions we speak."""
+        if header.api_key == API_VERSIONS_KEY and served is not None:
+            response = ApiVersionsResponse(
+                error_code=ErrorCode.UNSUPPORTED_VERSION,
+                api_keys=[
+                    ApiVersion(
+                        api_key=API_VERSIONS_KEY,
+                        min_version=served.first_version,
+                        max_version=served.last_version,
+                    )
+                ],
+            )
+            connection.answer(response_frame(response, 0, header.correlation_id))
+            return
+        if served is not None:
+            range_text = f"{served.first_version} to {served.last_version} are served"
+        elif header.api_key in self._broker.served:
+            control_plane = self._broker.options.endpoints.control_plane
+            range_text = f"served on {control_plane} alone (control.plane.listener.name)"
+        else:
+            range_text = "not served here"
+        connection.close(
+            f"API key {header.api_key} version {header.api_version} is not supported: {range_text}"
+        )

@@ -1,0 +1,193 @@
+"""A broker's side of the network: its listeners, what they may take, who answers.
+
+Where there is a control plane, it has a router of its own, and requests of clients pass a
+turnstile, so that a flood of them cannot delay the controller. Addresses are taken before the
+broker is known to anybody, and connections are accepted when it can answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+from barnabas.broker.network.connection import Dispatcher
+from barnabas.broker.network.connection_limits import UNBOUNDED, ConnectionLimits
+from barnabas.broker.network.listener import Listener, SocketOptions
+from barnabas.broker.network.request_metrics import RequestMetrics
+from barnabas.broker.network.router import Router
+from barnabas.broker.network.turnstile import Turnstile
+from barnabas.config.broker import BrokerOptions, listener_prefix
+from barnabas.config.broker.network import parse_connection_overrides
+from barnabas.config.listeners import Endpoint, Listeners, check_served
+from barnabas.model.errors import ConfigError
+
+if TYPE_CHECKING:
+    from barnabas.broker.broker import Broker
+
+
+logger = logging.getLogger("barnabas.listener")
+
+
+class Network:
+    """The listeners of one broker and their routers."""
+
+    def __init__(self, broker: Broker) -> None:
+        options = broker.options
+        check_served(options.endpoints)
+        self.listeners = options.endpoints
+        """What is bound and advertised now; the options may be ahead of it for a moment."""
+        self._limits = ConnectionLimits(UNBOUNDED)
+        self._limits_of: dict[str, ConnectionLimits] = {}
+        metrics = RequestMetrics(broker.metrics, broker.served)
+        data_plane, control_plane = (
+            Router(broker, served, metrics, options.queued_max_requests)
+            for served in (broker.served_to_clients, broker.served)
+        )
+        self.routers = [data_plane, control_plane]
+        self.turnstile = Turnstile(data_plane, lambda: control_plane.under_way > 0)
+        self._now_ms = broker.alarm.now_ms
+        self._listeners = [self._listener(each, options) for each in options.endpoints.bind]
+        self._retired: list[Listener] = []
+        self._accepting = False
+        self.configure(options)
+
+    def _listener(self, endpoint: Endpoint, options: BrokerOptions) -> Listener:
+        control_plane = self.listeners.control_plane
+        data, control = self.routers
+        limits = self._limits_of.setdefault(
+            endpoint.name,
+            ConnectionLimits(UNBOUNDED, within=self._limits, prefix=listener_prefix(endpoint.name)),
+        )
+        dispatcher: Dispatcher = data
+        if control_plane is not None:
+            dispatcher = control if endpoint.name == control_plane else self.turnstile
+        return Listener(
+            endpoint,
+            _socket_options(options),
+            limits,
+            dispatcher,
+            self._now_ms,
+            privileged=control_plane in (None, endpoint.name),
+        )
+
+    @property
+    def endpoints(self) -> list[Endpoint]:
+        """Return where the broker listens; once bound, with the real ports."""
+        return [listener.endpoint for listener in self._listeners]
+
+    @property
+    def ports(self) -> dict[str, int]:
+        """Return the port of each listener, by its name."""
+        return {listener.name: listener.endpoint.port for listener in self._listeners}
+
+    @property
+    def reached_at(self) -> tuple[Listeners, dict[str, int]]:
+        """Return the listeners that act now, and their ports: what the registration must say."""
+        return self.listeners, self.ports
+
+    async def bind(self) -> None:
+        """Take the addresses."""
+        for listener in self._listeners:
+            await listener.bind()
+
+    async def accept(self) -> None:
+        """Begin to take connections, unless that is so already."""
+        if not self._accepting:
+            self._accepting = True
+            for listener in self._listeners:
+                await listener.accept()
+
+    async def relisten(self, options: BrokerOptions) -> None:
+        """Open the listeners that are new or have moved, then close those that are gone.
+
+        Raise ConfigError, with all listeners as they were, if an address cannot be taken.
+        """
+        wanted = options.endpoints.bind
+        present = {listener.asked: listener for listener in self._listeners}
+        going = [listener for listener in self._listeners if listener.asked not in wanted]
+        coming = [self._listener(each, options) for each in wanted if each not in present]
+        ports = {listener.asked.port for listener in coming} - {0}
+        # A listener that only changes its interfaces must free the port for its successor.
+        released = [listener for listener in going if listener.endpoint.port in ports]
+        for listener in released:
+            listener.stop_accepting()
+        opened: list[Listener] = []
+        try:
+            for listener in coming:
+                await listener.bind()
+                opened.append(listener)
+        except (ConfigError, asyncio.CancelledError):
+            for listener in opened:
+                listener.stop_accepting()
+            for listener in released:
+                await listener.bind()
+                if self._accepting:
+                    await listener.accept()
+            raise
+        if self._accepting:
+            for listener in coming:
+                await listener.accept()
+        self.listeners = options.endpoints
+        found = present | {listener.asked: listener for listener in coming}
+        self._listeners = [found[endpoint] for endpoint in wanted]
+        for listener in going:
+            logger.info("listener %s closed", listener.endpoint)
+            listener.retire()
+        for listener in coming:
+            logger.info("listener %s opened", listener.endpoint)
+        self._retired += going
+        names = {endpoint.name for endpoint in wanted}
+        self._limits_of = {name: each for name, each in self._limits_of.items() if name in names}
+        self.configure(options)
+
+    def configure(self, options: BrokerOptions) -> None:
+        """Let changed options act on connections to come."""
+        limits = self._limits
+        limits.connections_max = options.max_connections
+        limits.per_host_max = options.max_connections_per_ip
+        limits.per_host_overrides = parse_connection_overrides(
+            options.max_connections_per_ip_overrides
+        )
+        limits.creation_rate_max = options.max_connection_creation_rate
+        for name, limits in self._limits_of.items():
+            seen = options.for_listener(name)
+            limits.connections_max = seen.max_connections
+            limits.creation_rate_max = seen.max_connection_creation_rate
+
+    def sweep(self) -> None:
+        """Close idle connections and take back large buffers."""
+        for listener in self._listeners:
+            listener.sweep()
+        for listener in self._retired:
+            listener.retire()  # a last connection may have been accepted meanwhile
+            listener.sweep()
+        self._retired = [listener for listener in self._retired if listener.connections]
+
+    def stop_accepting(self) -> None:
+        """Take no more connections; those that are open go on."""
+        for listener in self._listeners:
+            listener.stop_accepting()
+
+    async def drain(self, timeout_s: float) -> None:
+        """Take no more requests, and wait for those under way, for at most a time per plane."""
+        for listener in self._listeners + self._retired:
+            listener.mute()
+        self.turnstile.release()
+        for router in self.routers:
+            await router.drain(timeout_s)
+
+    async def close(self) -> None:
+        """Close every connection."""
+        for listener in self._listeners + self._retired:
+            await listener.close()
+
+
+def _socket_options(options: BrokerOptions) -> SocketOptions:
+    return SocketOptions(
+        options.socket_request_max_bytes,
+        options.socket_send_buffer_bytes,
+        options.socket_receive_buffer_bytes,
+        options.socket_listen_backlog_size,
+        options.connections_max_idle_ms,
+    )

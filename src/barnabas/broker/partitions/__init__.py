@@ -1,0 +1,1 @@
+"""The partitions that a broker hosts, and the requests that wait for them."""

@@ -1,0 +1,80 @@
+"""Logs that are on disk before the cluster knows any topic: taken over as its topics.
+
+This is how a data directory is opened that another broker of Kafka's format has written, or whose
+coordination file was lost. Each partition directory becomes a partition of the topic that its name
+says, under the id in its partition.metadata; leader epochs and producer ids go on behind the
+newest ones found. Done only when a broker with embedded coordination finds no topic at all: later,
+a log that belongs to no topic is what a deletion has left. What is not on disk is not known:
+options that the topics had, and partitions that have no directory (they begin empty).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from barnabas.log.directory import Damaged
+from barnabas.log.partition_log import PartitionLog
+from barnabas.metadata.topic_store import NewTopic
+from barnabas.model.ids import TopicPartition, Uuid
+
+if TYPE_CHECKING:
+    from barnabas.broker.broker import Broker
+
+logger = logging.getLogger("barnabas.logs")
+
+METADATA_TOPIC = "__cluster_metadata"
+"""The log of a KRaft controller, which lies among the others and is no topic."""
+
+
+def producer_id_max(logs: Iterable[PartitionLog]) -> int:
+    """Return the greatest producer id that logs know, -1 without any: new ones must be above."""
+    return max((each.producer_id for log in logs for each in log.producers), default=-1)
+
+
+def topics_of(
+    logs: Iterable[PartitionLog],
+    configs: Mapping[str, Mapping[str, str]],
+    damaged: Mapping[TopicPartition, Damaged],
+) -> list[NewTopic]:
+    """Return the topics that logs belong to; `configs` are those of internal topics.
+
+    A damaged log is a partition, too: it is offline until it is repaired.
+    """
+    found: dict[str, dict[int, tuple[Uuid | None, int]]] = {}
+    known = {log.topic_partition: (log.topic_id, log.leader_epochs.latest) for log in logs}
+    known |= {partition: (each.topic_id, each.leader_epoch) for partition, each in damaged.items()}
+    for (topic, number), identity in known.items():
+        if topic != METADATA_TOPIC:
+            found.setdefault(topic, {})[number] = identity
+    adopted = []
+    for topic, partitions in sorted(found.items()):
+        ids: set[Uuid] = {topic_id for topic_id, _ in partitions.values() if topic_id is not None}
+        if len(ids) > 1:
+            logger.error("the partitions of %s are of several topics: they are left alone", topic)
+            continue
+        adopted.append(
+            NewTopic(
+                topic,
+                max(partitions) + 1,
+                1,
+                configs=configs.get(topic, {}),
+                topic_id=next(iter(ids), None),
+                leader_epochs={number: epoch + 1 for number, (_, epoch) in partitions.items()},
+            )
+        )
+    return adopted
+
+
+async def adopt(broker: Broker) -> None:
+    """Take over the logs of a broker that is alone, if nobody knows a topic."""
+    if any(True for _ in broker.cluster.topics):
+        return
+    configs = {host.topic: host.topic_configs for host in (broker.groups, broker.transactions)}
+    topics = topics_of(broker.logs.all, configs, broker.logs.damaged)
+    if topics:
+        names = ", ".join(topic.name for topic in topics)
+        logger.info("topics found on disk are taken over: %s", names)
+        await broker.producer_id_blocks.reserve(producer_id_max(broker.logs.all))
+        await broker.topics.adopt(topics)

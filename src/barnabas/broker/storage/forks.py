@@ -1,0 +1,177 @@
+"""Topics that begin as a copy of another one.
+
+Asked for by CreateTopics with configs that no topic keeps:
+
+    barnabas.fork.source=TOPIC             fork this topic: its partitions, options and records
+    barnabas.fork.offsets=0:1500,2:90      end before these offsets, partition by partition
+    barnabas.fork.at=1767225600000         end before the first record of this time or later
+
+Without an end, a partition is forked up to its last stable offset: no open transaction is in it.
+With one, the fork ends after the last whole batch below it, and transactions that are open there
+are aborted in the fork. Its leader epochs go on from the source's, its producers are remembered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from barnabas.broker.coordinators.markers import Ending, write_markers
+from barnabas.broker.elsewhere import elsewhere
+from barnabas.log.fork import Fork
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import RequestError, StorageError
+from barnabas.model.ids import TopicPartition, new_uuid
+
+if TYPE_CHECKING:
+    from barnabas.broker.broker import Broker
+    from barnabas.config.topic import TopicOptions
+    from barnabas.metadata.topic_store import NewTopic
+    from barnabas.replication.partition import Partition
+
+SOURCE, OFFSETS, AT = "barnabas.fork.source", "barnabas.fork.offsets", "barnabas.fork.at"
+
+
+@dataclass(frozen=True, slots=True)
+class ForkOf:
+    """What a topic is to be forked from."""
+
+    source: str
+    offsets: Mapping[int, int]
+    at_ms: int | None
+
+
+def take_fork(configs: dict[str, str]) -> ForkOf | None:
+    """Take the configs that ask for a fork out of a topic's configs."""
+    source, offsets, at = (configs.pop(name, None) for name in (SOURCE, OFFSETS, AT))
+    if source is None:
+        if offsets is not None or at is not None:
+            raise RequestError(ErrorCode.INVALID_CONFIG, f"{SOURCE} is missing")
+        return None
+    if offsets is not None and at is not None:
+        raise RequestError(ErrorCode.INVALID_CONFIG, f"either {OFFSETS} or {AT}, not both")
+    try:
+        pairs = [pair.split(":") for pair in (offsets or "").split(",") if pair]
+        ends = {int(partition): int(offset) for partition, offset in pairs}
+        return ForkOf(source, ends, None if at is None else int(at))
+    except ValueError:
+        raise RequestError(
+            ErrorCode.INVALID_CONFIG,
+            f"{OFFSETS} has the form PARTITION:OFFSET,... and {AT} is in milliseconds since 1970",
+        ) from None
+
+
+class Forks:
+    """Makes forks, and clears away those that a crash cut short."""
+
+    def __init__(
+        self, broker: Broker, executor: Executor | None, random_bytes: Callable[[int], bytes]
+    ) -> None:
+        self._broker = broker
+        self._executor = executor
+        self._random_bytes = random_bytes
+
+    def check(self, fork: ForkOf, partitions: int) -> list[Partition]:
+        """Return the partitions to fork; raise unless they can be. -1 stands for as many."""
+        broker = self._broker
+        view = broker.cluster.topic(fork.source)
+        if view is None:
+            raise RequestError(
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {fork.source!r} does not exist"
+            )
+        if partitions not in (-1, len(view.partitions)):
+            raise RequestError(
+                ErrorCode.INVALID_PARTITIONS,
+                f"a fork of {fork.source!r} has {len(view.partitions)} partitions",
+            )
+        if any(len(each.replicas) > 1 for each in view.partitions):
+            raise RequestError(
+                ErrorCode.INVALID_REQUEST, "a topic with several replicas cannot be forked"
+            )
+        found = []
+        for number in range(len(view.partitions)):
+            partition = broker.partitions.get((fork.source, number))
+            if partition is None:
+                raise broker.absent(fork.source, number)
+            partition.check_leader()
+            found.append(partition)
+        for number, offset in fork.offsets.items():
+            if not 0 <= number < len(found):
+                raise RequestError(
+                    ErrorCode.INVALID_CONFIG, f"{fork.source!r} has no partition {number}"
+                )
+            log = found[number].log
+            if not log.log_start_offset <= offset <= log.high_watermark:
+                raise RequestError(
+                    ErrorCode.OFFSET_OUT_OF_RANGE,
+                    f"offset {offset} of partition {number} is outside of "
+                    f"{log.log_start_offset} to {log.high_watermark}",
+                )
+        return found
+
+    async def prepare(self, topic: NewTopic, fork: ForkOf) -> NewTopic:
+        """Make the logs of a topic that does not exist yet; return it completed."""
+        broker = self._broker
+        partitions = self.check(fork, topic.partitions)
+        topic_id = new_uuid(self._random_bytes)
+        epochs = {}
+        options = broker.configs.topic_options(topic.configs)
+        try:
+            for number, partition in enumerate(partitions):
+                key = TopicPartition(topic.name, number)
+                broker.logs.delete(key, 0)  # of a topic that had this name before
+                made = broker.logs.fork(key, partition.log, topic_id, _end(partition, fork))
+                await self._make(made, options)
+                epochs[number] = max(partition.leader_epoch, partition.log.leader_epochs.latest) + 1
+            await broker.logs.write_checkpoints()
+        except StorageError as failure:
+            self.undo(topic)
+            raise RequestError(ErrorCode.KAFKA_STORAGE_ERROR, str(failure)) from failure
+        return replace(topic, topic_id=topic_id, leader_epochs=epochs)
+
+    async def _make(self, fork: Fork, options: TopicOptions) -> None:
+        now_ms = self._broker.now_ms()
+        try:
+            try:
+                fork.link(now_ms)
+                await elsewhere(self._executor, fork.copy, options, now_ms)
+            finally:
+                fork.release()
+            fork.settle()
+        except BaseException:
+            self._broker.logs.remove_later(fork.abandon(), 0)
+            raise
+
+    def undo(self, topic: NewTopic) -> None:
+        """Remove the logs of a topic that did not come to be."""
+        for number in range(topic.partitions):
+            self._broker.logs.delete(TopicPartition(topic.name, number), 0)
+
+    def created(self, topic: NewTopic) -> None:
+        """The topic exists: its logs are in use, and its open transactions end."""
+        broker = self._broker
+        for number in range(topic.partitions):
+            partition = broker.partitions.get((topic.name, number))
+            if partition is None:
+                continue
+            broker.logs.confirm_fork(partition.topic_partition)
+            for entry in list(partition.log.producers):
+                if entry.transaction_first_offset >= 0:
+                    ending = Ending(
+                        entry.producer_id, entry.epoch, False, max(entry.coordinator_epoch, 0)
+                    )
+                    write_markers(broker, ending, [partition.topic_partition], lambda _: None)
+
+
+def _end(partition: Partition, fork: ForkOf) -> int:
+    log = partition.log
+    number = partition.topic_partition.partition
+    if number in fork.offsets:
+        return fork.offsets[number]
+    if fork.at_ms is not None:
+        found = log.find_timestamp(fork.at_ms)
+        if found is not None:
+            return min(found.offset, log.high_watermark)
+    return log.last_stable_offset

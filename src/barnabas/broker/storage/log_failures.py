@@ -1,0 +1,157 @@
+"""A disk that fails takes its own partitions offline, not the broker.
+
+A log directory whose disk answers with an error (EIO, gone, read-only) is left alone from then on:
+its partitions answer KAFKA_STORAGE_ERROR, the others are served, and a node in the coordination
+tree tells the controller. The broker ends when no directory is left, or when the one is lost that
+holds the embedded coordination file, without which it knows no topics.
+
+A full disk is no failed disk: the append is refused, reads go on, and writes succeed again when
+there is room. But a leader without room is in the way of others that are in sync and could lead: it
+tells the controller as if the disk had failed, of those partitions alone that it could not write.
+The controller has another lead and stops the replica here; after a while it is offered again, and
+follows as any follower does whose disk is full: it tries, and goes on when there is room.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any
+
+from barnabas.metadata import tree_schema as nodes
+from barnabas.model.errors import BarnabasError, StorageError
+from barnabas.model.ids import TopicPartition
+from barnabas.replication.partition import Partition
+
+if TYPE_CHECKING:
+    from barnabas.broker.broker import Broker
+
+logger = logging.getLogger("barnabas.logs")
+
+PASSING = frozenset(
+    {
+        errno.ENOSPC,
+        errno.EDQUOT,
+        errno.EFBIG,
+        errno.EMFILE,
+        errno.ENFILE,
+        errno.ENOMEM,
+        errno.EAGAIN,
+        errno.EINTR,
+    }
+)
+"""Refusals that say nothing about the disk: no room, no descriptor, no memory, held by another."""
+
+
+NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
+
+NOTICE_MS = 5000
+"""The controller is told of a full disk at most once in this time."""
+
+RETURN_S = 10.0
+"""After this time a replica whose leadership went to another is offered again."""
+
+
+def directory_is_lost(failure: StorageError) -> bool:
+    """Tell whether a refusal means that the directory's disk cannot be trusted any more."""
+    cause = failure.__cause__
+    return isinstance(cause, OSError) and cause.errno not in PASSING
+
+
+def disk_is_full(failure: StorageError) -> bool:
+    """Tell whether a refusal means that there is no room."""
+    cause = failure.__cause__
+    return isinstance(cause, OSError) and cause.errno in NO_ROOM
+
+
+class LogFailures:
+    """Takes directories out of use as they fail."""
+
+    def __init__(self, broker: Broker, vital_path: str | None) -> None:
+        """Watch over a broker; it cannot go on without the directory at `vital_path`."""
+        self._broker = broker
+        self._vital_path = vital_path
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._handed_on: dict[TopicPartition, int] = {}
+        """Partitions that another shall lead, with the epoch to end, until the controller asks."""
+        self._told_ms = -NOTICE_MS
+        self._return: asyncio.TimerHandle | None = None
+
+    def of_partition(self, key: tuple[str, int], failure: StorageError) -> None:
+        """The disk refused something about a partition's log."""
+        if disk_is_full(failure):
+            self._hand_on(TopicPartition(*key))
+        path = self._broker.logs.path_of(TopicPartition(*key))
+        if path is not None:
+            self.of_directory(path, failure)
+
+    def _hand_on(self, key: TopicPartition) -> None:
+        """Have another lead a partition that cannot be written here, if there is one."""
+        partition = self._broker.partitions.get(key)
+        if partition is None or not partition.is_leader or len(partition.isr) < 2:
+            return
+        self._handed_on[key] = partition.leader_epoch
+        now_ms = self._broker.alarm.now_ms()
+        if now_ms - self._told_ms >= NOTICE_MS:
+            self._told_ms = now_ms
+            self._spawn(self.notify())
+
+    def hands_on(self, partition: Partition) -> bool:
+        """Tell the controller, which asks, whether another shall lead a partition."""
+        epoch = self._handed_on.pop(partition.topic_partition, None)
+        if epoch != partition.leader_epoch or not partition.is_leader:
+            return False
+        if self._return is None:
+            self._return = asyncio.get_running_loop().call_later(RETURN_S, self._offer_again)
+        return True
+
+    def _offer_again(self) -> None:
+        self._return = None
+        self._spawn(self.notify())
+
+    def of_directory(self, path: str, failure: StorageError) -> None:
+        """The disk refused something in a directory: take it offline if that is the disk's end."""
+        broker = self._broker
+        if not directory_is_lost(failure) or path in broker.logs.offline:
+            return
+        broker.relocations.cancel_to(path)
+        held = broker.logs.take_offline(path, failure)
+        logger.error("%s is offline with %d partitions: %s", path, len(held), failure)
+        for key in held:
+            broker.replicas.drop(key)
+        if not broker.logs.paths:
+            self._spawn(broker.give_up("no log directory is left"))
+        elif path == self._vital_path:
+            self._spawn(broker.give_up(f"{path} is lost, which holds the coordination file"))
+        else:
+            self._spawn(self.notify())
+
+    async def notify(self) -> None:
+        """Tell the controller that a directory of this broker failed."""
+        try:
+            await self._broker.tree.create(
+                f"{nodes.LOG_DIR_EVENTS}/log_dir_event_",
+                nodes.encode_log_dir_event(self._broker.broker_id),
+                sequence=True,
+            )
+        except BarnabasError as failure:
+            logger.error("the controller could not be told of a failed directory: %s", failure)
+
+    def stop(self) -> None:
+        """Offer nothing again."""
+        if self._return is not None:
+            self._return.cancel()
+            self._return = None
+
+    async def drain(self) -> None:
+        """Wait for what is under way, and begin nothing more."""
+        self.stop()
+        while self._tasks - {asyncio.current_task()}:
+            await asyncio.wait(self._tasks - {asyncio.current_task()})
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)

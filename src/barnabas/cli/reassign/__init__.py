@@ -1,0 +1,1 @@
+"""`barnabas reassign`: move partitions between brokers."""

@@ -1,0 +1,386 @@
+"""`barnabas reassign`: move partitions between brokers, with Kafka's own files of plans.
+
+A plan is proposed (`generate`) or written by hand, started (`execute`), watched (`verify`) and, if
+need be, taken back (`cancel`). `execute` says first what will be copied, from whom and to whom.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from barnabas.admin.reassignments import (
+    Reassignment,
+    alter_partition_reassignments,
+    list_partition_reassignments,
+)
+from barnabas.cli.arguments import add_action, count, seconds
+from barnabas.cli.output import print_json, print_table
+from barnabas.cli.reassign.directory_moves import (
+    DirectoryMove,
+    choose_directories,
+    look_at_directories,
+    wanted_directories,
+)
+from barnabas.cli.reassign.file import (
+    Target,
+    plan_document,
+    read_plan,
+    read_topics,
+    write_plan,
+)
+from barnabas.cli.reassign.plan import Cost, cost_of, propose
+from barnabas.cli.reassign.progress import (
+    Progress,
+    holdings,
+    look,
+    progress_bar,
+)
+from barnabas.cli.reassign.report import (
+    cost_document,
+    print_cost,
+    print_progress,
+    progress_document,
+)
+from barnabas.cli.reassign.throttles import clear_throttles, set_throttle
+from barnabas.cli.session import run
+from barnabas.client.switchboard import Switchboard
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import InvalidValueError, RequestError
+from barnabas.model.ids import TopicPartition
+
+POLL_S = 0.5
+"""How often `--wait` looks."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of all actions."""
+    actions = parser.add_subparsers(metavar="ACTION", required=True)
+    generate = add_action(
+        actions,
+        "generate",
+        "propose where the partitions of some topics could be",
+        _generate,
+        "  barnabas reassign generate --topic orders --brokers 1,2,3 > plan.json\n"
+        "  barnabas reassign generate --file topics.json --brokers 1,2 --output plan.json",
+    )
+    topics = generate.add_mutually_exclusive_group(required=True)
+    topics.add_argument("--topic", metavar="TOPIC", action="append", help="may be repeated")
+    topics.add_argument("--file", metavar="PATH", type=Path, help='{"topics":[{"topic":"t"}]}')
+    generate.add_argument(
+        "--brokers",
+        metavar="ID[,...]",
+        type=_broker_ids,
+        help="those who shall hold them (default: all that are there)",
+    )
+    generate.add_argument(
+        "--ignore-racks", action="store_true", help="spread as if no broker had a rack"
+    )
+    generate.add_argument(
+        "--output", metavar="PATH", type=Path, help="write the plan there, and show its cost"
+    )
+    execute = add_action(
+        actions,
+        "execute",
+        "show what a plan costs, and start it",
+        _execute,
+        "  barnabas reassign execute plan.json --dry-run\n"
+        "  barnabas reassign execute plan.json --throttle 50000000 --save before.json",
+    )
+    execute.add_argument("plan", metavar="PLAN", type=Path)
+    execute.add_argument("--dry-run", action="store_true", help="only show what would be done")
+    execute.add_argument(
+        "--throttle", metavar="BYTES", type=count, help="bytes per second that a broker may copy"
+    )
+    execute.add_argument(
+        "--additional", action="store_true", help="although other partitions are on the move"
+    )
+    execute.add_argument(
+        "--save", metavar="PATH", type=Path, help="write the present assignment there: the way back"
+    )
+    verify = add_action(
+        actions,
+        "verify",
+        "show how far a plan is; when it is done, lift its throttles",
+        _verify,
+        "  barnabas reassign verify plan.json\n  barnabas reassign verify plan.json --wait",
+    )
+    verify.add_argument("plan", metavar="PLAN", type=Path)
+    verify.add_argument("--wait", action="store_true", help="until nothing is on the move any more")
+    verify.add_argument(
+        "--wait-timeout", metavar="SECONDS", type=seconds, help="but not longer than this"
+    )
+    verify.add_argument("--keep-throttles", action="store_true", help="do not lift them")
+    cancel = add_action(
+        actions,
+        "cancel",
+        "take back what is on the move, and lift the throttles",
+        _cancel,
+        "  barnabas reassign cancel plan.json\n  barnabas reassign cancel --all",
+    )
+    which = cancel.add_mutually_exclusive_group(required=True)
+    which.add_argument("plan", metavar="PLAN", type=Path, nargs="?")
+    which.add_argument("--all", action="store_true", help="every move of the cluster")
+    cancel.add_argument("--keep-throttles", action="store_true", help="do not lift them")
+    add_action(
+        actions,
+        "list",
+        "list the partitions that are on the move",
+        _list,
+        "  barnabas reassign list\n  barnabas reassign list --json",
+    )
+
+
+# -- generate ---------------------------------------------------------------------------------
+
+
+def _generate(arguments: argparse.Namespace) -> None:
+    topics = arguments.topic or read_topics(arguments.file)
+    plan, cost = run(arguments, lambda board: _propose(board, topics, arguments))
+    if arguments.output is None:
+        print_json(plan_document(plan))
+        return
+    write_plan(arguments.output, plan)
+    if arguments.json:
+        print_json(cost_document(cost))
+    else:
+        print(f"plan for {len(plan)} partitions: {arguments.output}")
+        print_cost(cost)
+
+
+async def _propose(
+    board: Switchboard, topics: Iterable[str], arguments: argparse.Namespace
+) -> tuple[dict[TopicPartition, tuple[int, ...]], Cost]:
+    present = await holdings(board, topics)
+    known = board.cluster.brokers
+    brokers = arguments.brokers or sorted(known)
+    _check_brokers(board, brokers)
+    width = max(len(held.replicas) for held in present.values())
+    if width > len(brokers):
+        raise InvalidValueError(
+            f"--brokers names {len(brokers)}, and a topic has {width} replicas of each partition"
+        )
+    racks = {each: None if arguments.ignore_racks else known[each].rack for each in brokers}
+    plan = propose(present, racks)
+    return plan, cost_of(present, plan)
+
+
+# -- execute ----------------------------------------------------------------------------------
+
+
+def _execute(arguments: argparse.Namespace) -> int:
+    plan = read_plan(arguments.plan)
+    cost, before = run(arguments, lambda board: _weigh(board, plan, arguments.additional))
+    if arguments.save is not None:
+        write_plan(arguments.save, before)
+    if not arguments.json:
+        print_cost(cost)
+        for replica, directory in wanted_directories(plan).items():
+            name = f"{replica.topic}-{replica.partition}"
+            print(f"{name} on broker {replica.broker_id} goes to {directory}")
+    nothing = not cost.moves and not wanted_directories(plan)
+    if arguments.dry_run or nothing:
+        if arguments.json:
+            print_json(cost_document(cost))
+        return 0
+    failures = run(arguments, lambda board: _start(board, plan, cost, arguments))
+    if arguments.json:
+        errors = {str(key): _error_document(error) for key, error in failures.items()}
+        rollback = plan_document(before)
+        print_json({**cost_document(cost), "failures": errors, "rollback": rollback})
+    else:
+        print(f"started: {len(plan) - len(failures)} of {len(plan)} partitions")
+        if arguments.save is None:
+            print(f"the way back: {json.dumps(plan_document(before), separators=(',', ':'))}")
+    for failure in failures.values():
+        print(f"barnabas reassign execute: {_text(failure)}", file=sys.stderr)
+    return 1 if failures else 0
+
+
+async def _weigh(
+    board: Switchboard, plan: Mapping[TopicPartition, Target], additional: bool
+) -> tuple[Cost, dict[TopicPartition, tuple[int, ...]]]:
+    """Check a plan against the cluster; return its cost and what is there now."""
+    present = await holdings(board, {key.topic for key in plan})
+    for key in plan:
+        if key not in present:
+            raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {key}")
+    _check_brokers(board, {broker for target in plan.values() for broker in target.replicas})
+    moving = await list_partition_reassignments(board)
+    if moving and not additional:
+        raise InvalidValueError(
+            f"{len(moving)} partitions are on the move already ({_first(moving)}): "
+            "wait for them, cancel them, or say --additional"
+        )
+    target = {key: each.replicas for key, each in plan.items()}
+    return cost_of(present, target), {key: present[key].replicas for key in plan}
+
+
+async def _start(
+    board: Switchboard,
+    plan: Mapping[TopicPartition, Target],
+    cost: Cost,
+    arguments: argparse.Namespace,
+) -> dict[TopicPartition, RequestError]:
+    if arguments.throttle is not None:
+        await set_throttle(board, cost.moves, arguments.throttle)
+    answers = await alter_partition_reassignments(
+        board, {key: target.replicas for key, target in plan.items()}
+    )
+    failures = {key: answer for key, answer in answers.items() if answer is not None}
+    started = {key: target for key, target in plan.items() if key not in failures}
+    refused = await choose_directories(board, wanted_directories(started), arguments.timeout)
+    for replica, failure in refused.items():
+        failures[TopicPartition(replica.topic, replica.partition)] = failure
+    return failures
+
+
+# -- verify and cancel ------------------------------------------------------------------------
+
+
+def _verify(arguments: argparse.Namespace) -> int:
+    plan = read_plan(arguments.plan)
+    progress, directories, lifted = run(arguments, lambda board: _watch(board, plan, arguments))
+    if arguments.json:
+        print_json({**progress_document(progress, directories), "throttles_lifted": lifted})
+    else:
+        print_progress(progress, directories)
+        if lifted:
+            print("throttles are lifted")
+    done = [each.is_done for each in progress] + [each.is_done for each in directories]
+    return 0 if all(done) else 1
+
+
+async def _watch(
+    board: Switchboard, plan: Mapping[TopicPartition, Target], arguments: argparse.Namespace
+) -> tuple[list[Progress], list[DirectoryMove], bool]:
+    replicas = {key: target.replicas for key, target in plan.items()}
+    wanted = wanted_directories(plan)
+
+    async def look_at_all() -> tuple[list[Progress], list[DirectoryMove], bool]:
+        progress = await look(board, replicas)
+        directories = await look_at_directories(board, wanted)
+        moving = [each.is_moving for each in progress] + [each.is_moving for each in directories]
+        return progress, directories, any(moving)
+
+    progress, directories, moving = await look_at_all()
+    if arguments.wait and moving:
+        loop = asyncio.get_running_loop()
+        limit = arguments.wait_timeout
+        deadline = None if limit is None else loop.time() + limit
+        with progress_bar() as show:
+            while moving and (deadline is None or loop.time() < deadline):
+                show(progress)
+                await asyncio.sleep(POLL_S)
+                progress, directories, moving = await look_at_all()
+    lifted = False
+    if not arguments.keep_throttles and not moving:
+        lifted = await clear_throttles(board, {key.topic for key in plan})
+    return progress, directories, lifted
+
+
+def _cancel(arguments: argparse.Namespace) -> int:
+    wanted = None if arguments.all else list(read_plan(arguments.plan))
+    answers = run(arguments, lambda board: _take_back(board, wanted, arguments))
+    failed = {key: failure for key, failure in answers.items() if failure is not None}
+    if arguments.json:
+        print_json(
+            [
+                {
+                    "topic": key.topic,
+                    "partition": key.partition,
+                    "cancelled": failure is None,
+                    **_error_document(failure),
+                }
+                for key, failure in answers.items()
+            ]
+        )
+    elif not answers:
+        print("none of these partitions is on the move" if wanted else "nothing is on the move")
+    else:
+        for key in answers:
+            if key not in failed:
+                print(f"cancelled: {key}")
+    for failure in failed.values():
+        print(f"barnabas reassign cancel: {_text(failure)}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+async def _take_back(
+    board: Switchboard, wanted: list[TopicPartition] | None, arguments: argparse.Namespace
+) -> dict[TopicPartition, RequestError | None]:
+    moving = await list_partition_reassignments(board, wanted)
+    if not moving:
+        return {}
+    answers = await alter_partition_reassignments(board, dict.fromkeys(moving))
+    if not arguments.keep_throttles:
+        await clear_throttles(board, {key.topic for key in moving})
+    return {key: answers[key] for key in sorted(answers)}
+
+
+def _list(arguments: argparse.Namespace) -> None:
+    moving = run(arguments, lambda board: list_partition_reassignments(board))
+    if arguments.json:
+        print_json(
+            [
+                {
+                    "topic": key.topic,
+                    "partition": key.partition,
+                    "replicas": moving[key].replicas,
+                    "adding": moving[key].adding,
+                    "removing": moving[key].removing,
+                }
+                for key in sorted(moving)
+            ]
+        )
+    elif not moving:
+        print("nothing is on the move")
+    else:
+        print_table(
+            ["partition", "replicas", "adding", "removing"],
+            [
+                [str(key), *(",".join(map(str, ids)) for ids in _three(moving[key]))]
+                for key in sorted(moving)
+            ],
+        )
+
+
+def _three(moving: Reassignment) -> tuple[tuple[int, ...], ...]:
+    return moving.replicas, moving.adding, moving.removing
+
+
+# -- small words ------------------------------------------------------------------------------
+
+
+def _error_document(error: RequestError | None) -> dict[str, str]:
+    return {} if error is None else {"error": error.code.name, "message": str(error)}
+
+
+def _text(failure: RequestError) -> str:
+    return f"{failure} ({failure.code.name})"
+
+
+def _first(moving: Mapping[TopicPartition, Reassignment]) -> str:
+    names = [str(key) for key in sorted(moving)]
+    return ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
+
+
+def _check_brokers(board: Switchboard, brokers: Iterable[int]) -> None:
+    missing = sorted(set(brokers) - board.cluster.brokers.keys())
+    if missing:
+        present = ", ".join(map(str, sorted(board.cluster.brokers)))
+        raise InvalidValueError(f"there is no broker {missing[0]}; those alive are: {present}")
+
+
+def _broker_ids(text: str) -> list[int]:
+    words = text.split(",")
+    if not all(word.isdecimal() for word in words):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a list of broker ids, like 1,2,3")
+    ids = list(map(int, words))
+    if len(set(ids)) < len(ids):
+        raise argparse.ArgumentTypeError(f"{text!r} names a broker twice")
+    return ids

@@ -1,0 +1,158 @@
+"""How far a reassignment is: the present replicas, what was copied already, and a bar of it."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from barnabas.admin.log_dirs import describe_log_dirs_of
+from barnabas.admin.reassignments import list_partition_reassignments
+from barnabas.admin.topics import describe_topics
+from barnabas.cli.reassign.plan import Holding
+from barnabas.client.switchboard import Switchboard
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import RequestError
+from barnabas.model.ids import TopicPartition
+
+LOOKS_AGAIN = 5
+PAUSE_S = 0.1
+
+Sizes = Mapping[tuple[TopicPartition, int], int]
+"""Bytes that a broker holds of a partition."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """One partition on its way."""
+
+    partition: TopicPartition
+    replicas: tuple[int, ...]
+    target: tuple[int, ...]
+    is_moving: bool
+    copied_bytes: int = 0
+    total_bytes: int = 0
+
+    @property
+    def is_done(self) -> bool:
+        """Tell whether the partition is where it should be."""
+        return not self.is_moving and self.replicas == self.target
+
+    @property
+    def may_be_late(self) -> bool:
+        """Tell whether the move may just have ended: not every broker knows at once."""
+        return not self.is_moving and not self.is_done and set(self.target) <= set(self.replicas)
+
+    @property
+    def state(self) -> str:
+        """Return it in one word."""
+        return "done" if self.is_done else "moving" if self.is_moving else "elsewhere"
+
+    @property
+    def share_text(self) -> str | None:
+        """Return how much was copied, None where nothing is on the move."""
+        if not self.is_moving:
+            return None
+        return f"{100 * self.copied_bytes // self.total_bytes}%" if self.total_bytes else "0%"
+
+
+async def holdings(board: Switchboard, topics: Iterable[str]) -> dict[TopicPartition, Holding]:
+    """Return all partitions of topics as they are now; raise where a topic does not exist."""
+    found: dict[TopicPartition, tuple[tuple[int, ...], int]] = {}
+    for topic in await describe_topics(board, sorted(set(topics))):
+        if topic.error is not ErrorCode.NONE:
+            raise RequestError(topic.error, f"topic {topic.name!r}: {topic.error.meaning}")
+        for index, view in topic.partitions.items():
+            found[TopicPartition(topic.name, index)] = (view.replicas, view.leader_id)
+    sizes = await _sizes(board, found)
+    return {
+        key: Holding(replicas, leader, sizes.get((key, leader)))
+        for key, (replicas, leader) in found.items()
+    }
+
+
+async def look(
+    board: Switchboard, plan: Mapping[TopicPartition, tuple[int, ...]]
+) -> list[Progress]:
+    """Return how far each partition of a plan is; look twice where that may be old news."""
+    progress = await _look_once(board, plan)
+    for _ in range(LOOKS_AGAIN):
+        if not any(each.may_be_late for each in progress):
+            break
+        await asyncio.sleep(PAUSE_S)
+        progress = await _look_once(board, plan)
+    return progress
+
+
+async def _look_once(
+    board: Switchboard, plan: Mapping[TopicPartition, tuple[int, ...]]
+) -> list[Progress]:
+    # First what moves: what has ended by the time we look at the replicas shows as ended.
+    moving = await list_partition_reassignments(board, plan)
+    held = await holdings(board, {key.topic for key in plan})
+    for key in plan:
+        if key not in held:
+            raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {key}")
+    sizes = await _sizes(board, moving) if moving else {}
+    progress: list[Progress] = []
+    for key in sorted(plan):
+        if key not in moving:
+            progress.append(Progress(key, held[key].replicas, plan[key], is_moving=False))
+            continue
+        whole = held[key].size_bytes or 0
+        copies = [min(sizes.get((key, broker), 0), whole) for broker in moving[key].adding]
+        progress.append(
+            Progress(key, moving[key].replicas, plan[key], True, sum(copies), whole * len(copies))
+        )
+    return progress
+
+
+async def _sizes(board: Switchboard, partitions: Iterable[TopicPartition]) -> Sizes:
+    """Return what each broker holds; nothing where one cannot be asked."""
+    sizes: dict[tuple[TopicPartition, int], int] = {}
+    for broker, directories in (await describe_log_dirs_of(board, None, partitions)).items():
+        if isinstance(directories, RequestError):
+            continue
+        for directory in directories:
+            for replica in directory.replicas:
+                if not replica.is_future:
+                    sizes[replica.partition, broker] = replica.size_bytes
+    return sizes
+
+
+@contextmanager
+def progress_bar() -> Iterator[Callable[[Sequence[Progress]], None]]:
+    """Show progress on a terminal's standard error; elsewhere show nothing."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, TextColumn, TransferSpeedColumn
+    from rich.progress import Progress as Bars
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(binary_units=True),
+        TransferSpeedColumn(),
+    )
+    with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
+        task = bars.add_task("copying", total=None)
+        whole = 0
+
+        def show(progress: Sequence[Progress]) -> None:
+            nonlocal whole
+            # What has arrived is on the move no longer, and still counts.
+            whole = max(whole, sum(each.total_bytes for each in progress))
+            left = sum(each.total_bytes - each.copied_bytes for each in progress)
+            moving = sum(each.is_moving for each in progress)
+            bars.update(
+                task,
+                total=whole or 1,
+                completed=(whole or 1) - left,
+                description=f"partitions on the move: {moving}",
+            )
+
+        yield show

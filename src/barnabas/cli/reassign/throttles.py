@@ -1,0 +1,81 @@
+"""Throttles of reassignments: which replicas they hold for, and how fast brokers may copy.
+
+The lists stand in the topics' options, the rate in those of every broker that takes part. Those who
+give are the present replicas (any may lead), those who get are the new ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from barnabas.admin.config_entries import AlterConfigOp, Change, ConfigResourceType, Resource
+from barnabas.admin.configs import alter_configs, describe_configs, own_source
+from barnabas.cli.reassign.plan import Move
+from barnabas.client.switchboard import Switchboard
+
+LEADER_RATE = "leader.replication.throttled.rate"
+FOLLOWER_RATE = "follower.replication.throttled.rate"
+DIRECTORY_RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
+LEADER_REPLICAS = "leader.replication.throttled.replicas"
+FOLLOWER_REPLICAS = "follower.replication.throttled.replicas"
+
+
+def throttled_replicas(moves: Iterable[Move]) -> dict[str, dict[str, str]]:
+    """Return the options of each topic that name its throttled replicas."""
+    givers: dict[str, list[str]] = {}
+    takers: dict[str, list[str]] = {}
+    for move in moves:
+        if not move.adding:
+            continue
+        topic, number = move.partition
+        givers.setdefault(topic, []).extend(f"{number}:{broker}" for broker in move.before)
+        takers.setdefault(topic, []).extend(f"{number}:{broker}" for broker in move.adding)
+    return {
+        topic: {
+            LEADER_REPLICAS: ",".join(givers[topic]),
+            FOLLOWER_REPLICAS: ",".join(takers[topic]),
+        }
+        for topic in givers
+    }
+
+
+async def set_throttle(board: Switchboard, moves: Iterable[Move], bytes_per_second: int) -> None:
+    """Bound how fast the moves copy, before they begin."""
+    moves = list(moves)
+    for topic, options in throttled_replicas(moves).items():
+        await _set(board, Resource(ConfigResourceType.TOPIC, topic), options)
+    brokers = {broker for move in moves for broker in (*move.before, *move.adding)}
+    rates = dict.fromkeys((LEADER_RATE, FOLLOWER_RATE), str(bytes_per_second))
+    for broker in sorted(brokers & board.cluster.brokers.keys()):
+        await _set(board, Resource(ConfigResourceType.BROKER, str(broker)), rates)
+
+
+async def clear_throttles(board: Switchboard, topics: Iterable[str]) -> bool:
+    """Take all throttles of reassignments away; tell whether there were any."""
+    found = False
+    for topic in sorted(set(topics)):
+        resource = Resource(ConfigResourceType.TOPIC, topic)
+        found |= await _clear(board, resource, (LEADER_REPLICAS, FOLLOWER_REPLICAS))
+    for broker in sorted(board.cluster.brokers):
+        resource = Resource(ConfigResourceType.BROKER, str(broker))
+        found |= await _clear(board, resource, (LEADER_RATE, FOLLOWER_RATE, DIRECTORY_RATE))
+    return found
+
+
+async def _set(board: Switchboard, resource: Resource, options: Mapping[str, str]) -> None:
+    await alter_configs(
+        board,
+        resource,
+        [Change(AlterConfigOp.SET, name, value) for name, value in options.items()],
+    )
+
+
+async def _clear(board: Switchboard, resource: Resource, names: Iterable[str]) -> bool:
+    entries = await describe_configs(board, resource, names)
+    own = own_source(resource)
+    present = [entry.name for entry in entries if entry.source is own]
+    if present:
+        await alter_configs(
+            board, resource, [Change(AlterConfigOp.DELETE, name) for name in present]
+        )
+    return bool(present)

@@ -1,0 +1,50 @@
+"""What ZooKeeper refuses, in the words of the contract."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from barnabas.coordination.contract import (
+    CoordinationError,
+    NoChildrenForEphemerals,
+    NodeExists,
+    NoNode,
+    NoPermission,
+    NotEmpty,
+    parent_of,
+)
+from barnabas.coordination.zookeeper.link import errors
+
+
+class Unimplemented(CoordinationError):
+    """The server is too old for what it was asked."""
+
+
+def refusal(failure: Exception, path: str) -> CoordinationError:
+    """Return the contract's error for one of ZooKeeper's."""
+    if isinstance(failure, errors.NoNodeError):
+        return NoNode(path, f"{path} does not exist")
+    if isinstance(failure, errors.NodeExistsError):
+        return NodeExists(path, f"{path} exists")
+    if isinstance(failure, errors.NotEmptyError):
+        return NotEmpty(path, f"{path} has children")
+    if isinstance(failure, errors.NoChildrenForEphemeralsError):
+        parent = parent_of(path)
+        return NoChildrenForEphemerals(path, f"{parent} is ephemeral: no node below it")
+    if isinstance(failure, errors.NoAuthError | errors.InvalidACLError):
+        return NoPermission(path, f"{path}: ZooKeeper's ACL does not allow this")
+    if isinstance(failure, errors.UnimplementedError):
+        return Unimplemented(path, f"{path}: this version of ZooKeeper cannot do that")
+    reason = str(failure) or type(failure).__name__
+    return CoordinationError(path, f"{path}: ZooKeeper refused: {reason}")
+
+
+def first_failure(answer: Sequence[Any]) -> tuple[int, Exception] | None:
+    """Return the operation that failed a transaction; the others are told that it was undone."""
+    for index, each in enumerate(answer):
+        if isinstance(each, Exception) and not isinstance(
+            each, errors.RolledBackError | errors.RuntimeInconsistency
+        ):
+            return index, each
+    return None

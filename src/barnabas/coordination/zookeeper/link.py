@@ -1,0 +1,432 @@
+"""One KazooClient on an event loop: the only module that talks to the library.
+
+kazoo reads its socket on a thread of its own. Everything that it has to tell (answers, watch
+events, changes of state) is put on the loop from that one thread, in the order in which it
+happened on the connection: so a change is heard of before an answer that contains it, which
+kazoo's own pair of worker threads would not promise.
+
+A link lives as long as one session. It reconnects by itself; when the session is lost it is
+stopped and thrown away.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import logging
+import socket
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from enum import Enum
+from typing import Any, TypeAlias
+
+from barnabas.coordination.contract import (
+    Check,
+    Create,
+    Delete,
+    Event,
+    EventType,
+    Operation,
+    Set,
+    Stat,
+)
+from barnabas.coordination.zookeeper.settings import ZooKeeperSettings
+from barnabas.coordination.zookeeper.watches import Mark
+from barnabas.model.errors import ConfigError
+
+try:
+    from kazoo import exceptions as errors
+    from kazoo.client import KazooClient
+    from kazoo.handlers import utils as kazoo_utils
+    from kazoo.handlers.threading import AsyncResult, KazooTimeoutError
+    from kazoo.protocol.states import KazooState, KeeperState
+    from kazoo.security import CREATOR_ALL_ACL, OPEN_ACL_UNSAFE, READ_ACL_UNSAFE
+
+    from barnabas.coordination.zookeeper.reads import ReadMany
+except ImportError as missing:
+    raise ConfigError(
+        "ZooKeeper needs the library kazoo, which is missing: pip install 'barnabas[zookeeper]'"
+    ) from missing
+
+__all__ = [
+    "Answered",
+    "Link",
+    "LinkState",
+    "children_mark",
+    "errors",
+    "is_lost",
+    "is_over",
+    "node_mark",
+    "stat_of",
+]
+
+logger = logging.getLogger("barnabas.zookeeper")
+
+Answered: TypeAlias = Callable[[Any, Exception | None], None]
+"""Given a result or a failure, on the loop."""
+
+# The first pause between attempts to connect, and the longest.
+_RECONNECT_S = (0.05, 0.4)
+_CUT_S = 0.05
+_FIRST_PATIENCE_S = 0.5
+_PATIENCE_S = 5.0
+_PATIENCE_SHARE = 1 / 3
+"""How long a server that takes a connection may say nothing, at first and at most: it may be one
+that is starting, and others must not be far ahead. A share of the timeout bounds it, too.
+"""
+
+_EVENTS = {
+    "CREATED": EventType.CREATED,
+    "DELETED": EventType.DELETED,
+    "CHANGED": EventType.CHANGED,
+    "CHILD": EventType.CHILDREN,
+}
+
+# Nodes whose content is nobody else's business, and the tree that consumers of any user write.
+_PRIVATE = ("/config/users", "/config/brokers", "/delegation_token/tokens")
+_OPEN = "/consumers"
+
+
+class LinkState(Enum):
+    """What a link tells of its session."""
+
+    CONNECTED = "connected"
+    SUSPENDED = "suspended"
+    EXPIRED = "expired"
+    REFUSED = "refused"
+    """The credentials were not accepted."""
+
+
+def is_lost(failure: Exception) -> bool:
+    """Tell whether an answer was lost: what was asked may or may not have been done."""
+    return isinstance(failure, errors.ConnectionLoss | errors.SessionMovedError)
+
+
+def is_over(failure: Exception) -> bool:
+    """Tell whether the session has ended."""
+    return isinstance(failure, errors.SessionExpiredError)
+
+
+def stat_of(stat: Any) -> Stat:
+    """Return kazoo's stat as ours."""
+    return Stat(stat.version, stat.czxid, stat.mzxid, stat.ephemeralOwner, stat.numChildren)
+
+
+def node_mark(stat: Any) -> Mark:
+    """Return what a reader of a node saw."""
+    return Mark(stat.czxid, stat.mzxid)
+
+
+def children_mark(stat: Any) -> Mark:
+    """Return what a reader of a node's children saw."""
+    return Mark(stat.czxid, stat.pzxid)
+
+
+class Link:
+    """A connection that keeps one session alive."""
+
+    def __init__(
+        self,
+        settings: ZooKeeperSettings,
+        loop: asyncio.AbstractEventLoop,
+        hear_state: Callable[[Link, LinkState, int], object],
+        hear_event: Callable[[Link, Event], object],
+    ) -> None:
+        """Prepare; nothing is opened before `start`."""
+        self._settings = settings
+        self._loop = loop
+        self._context = contextvars.copy_context()
+        self._hear_state = hear_state
+        self._hear_event = hear_event
+        first_s, longest_s = _RECONNECT_S
+        self._handler = _LoopHandler(self._post, settings.tls, self._opened)
+        self._client = KazooClient(
+            hosts=",".join(settings.servers),
+            timeout=settings.session_timeout_ms / 1000,
+            handler=self._handler,
+            connection_retry={"max_tries": -1, "delay": first_s, "max_delay": longest_s},
+            auth_data=[("digest", settings.credentials)] if settings.credentials else None,
+            use_ssl=settings.tls is not None,
+        )
+        self._client.add_listener(self._state_changed)
+        self.timeout_ms = settings.session_timeout_ms
+        """The session's timeout, as the server has granted it."""
+        self.connecting_s = self._began_s = 0.0
+        """When the present connection was begun: the session was confirmed after that."""
+        self._patience_s = _FIRST_PATIENCE_S
+        self._measure_connecting()
+
+    @property
+    def last_zxid(self) -> int:
+        """The newest transaction that the server had done at its last answer."""
+        return int(self._client.last_zxid)
+
+    def start(self) -> None:
+        """Begin to connect; `hear_state` is told of success."""
+        self._client.start_async()
+
+    async def stop(self) -> None:
+        """Close the session if there is contact, and end kazoo's thread."""
+        stopping = self._loop.run_in_executor(None, self._stop)
+        if not self._client.connected:
+            # Its thread may be waiting for a server that says nothing; there is nothing to close.
+            while not (await asyncio.wait([stopping], timeout=_CUT_S))[0]:
+                self._handler.cut()
+        await stopping
+
+    def _opened(self, connected: socket.socket) -> None:
+        # kazoo gives one connection as long as the session lasts, which ends with it.
+        longest_s = min(_PATIENCE_S, self._settings.session_timeout_ms / 1000 * _PATIENCE_SHARE)
+        self._patience_s = min(self._patience_s, longest_s)
+        self._loop.call_later(self._patience_s, self._lose_patience, connected)
+
+    def _lose_patience(self, connected: socket.socket) -> None:
+        if not self._client.connected and self._handler.uses(connected):
+            logger.info("ZooKeeper at %s says nothing: connecting again", self._settings)
+            self._patience_s *= 2  # it may need more
+            self._handler.cut()
+
+    def _stop(self) -> None:
+        try:
+            self._client.stop()
+        except errors.WriterNotClosedException:
+            # A server that neither answers nor ends the connection: the thread ends when it does.
+            logger.warning("ZooKeeper at %s does not let the session go", self._settings)
+        else:
+            self._client.close()
+
+    def _measure_connecting(self) -> None:
+        """Note when a connection is begun and which timeout it grants, of which kazoo says nothing.
+
+        Both happen on its thread, where it also tells of the connection in between.
+        """
+        connection = self._client._connection
+        connect = connection._connect
+
+        def measured(*place: Any) -> tuple[float, float]:
+            self._began_s = time.monotonic()
+            read_timeout_ms, connect_timeout_ms = connect(*place)
+            self.timeout_ms = round(read_timeout_ms * 3 / 2)  # it waits for two thirds of it
+            return read_timeout_ms, connect_timeout_ms
+
+        connection._connect = measured
+
+    # Questions; each is answered once, on the loop, in the order of asking.
+
+    def create(self, operation: Create, answered: Answered) -> None:
+        """Create a node; the answer is its full path."""
+        self._ask(
+            self._client.create_async(
+                self._full(operation.path),
+                operation.data,
+                acl=self._acl(operation.path),
+                ephemeral=operation.ephemeral,
+                sequence=operation.sequence,
+            ),
+            lambda path, failure: answered(path and self._below(path), failure),
+        )
+
+    def create_chroot(self, path: str, answered: Answered) -> None:
+        """Create a node above the tree, or the tree's root."""
+        self._ask(self._client.create_async(path, acl=self._acl("/")), answered)
+
+    def get(self, path: str, watched: bool, answered: Answered) -> None:
+        """Read data and stat."""
+        self._ask(self._client.get_async(self._full(path), self._watch(watched)), answered)
+
+    def get_many(self, paths: Sequence[str], answered: Answered) -> None:
+        """Read data and stat of each; the answer has a pair or an exception for each."""
+        answer = self._client.handler.async_result()
+        # The library has no call for this; it sends whatever can be sent.
+        self._client._call(ReadMany([self._full(path) for path in paths]), answer)
+        self._ask(answer, answered)
+
+    def exists(self, path: str, watched: bool, answered: Answered) -> None:
+        """Read the stat, None where there is no node."""
+        self._ask(self._client.exists_async(self._full(path), self._watch(watched)), answered)
+
+    def sync(self, answered: Answered) -> None:
+        """Have the leader of the ensemble confirm that the session is alive."""
+        self._ask(self._client.sync_async(self._full("/")), answered)
+
+    def children(self, path: str, watched: bool, answered: Answered) -> None:
+        """Read the names of the children, and the stat."""
+        self._ask(
+            self._client.get_children_async(self._full(path), self._watch(watched), True), answered
+        )
+
+    def set(self, operation: Set, answered: Answered) -> None:
+        """Replace a node's data; the answer is the new stat."""
+        path = self._full(operation.path)
+        self._ask(self._client.set_async(path, operation.data, operation.version), answered)
+
+    def delete(self, operation: Delete, answered: Answered) -> None:
+        """Delete a node."""
+        path = self._full(operation.path)
+        self._ask(self._client.delete_async(path, operation.version), answered)
+
+    def multi(self, operations: Sequence[Operation], answered: Answered) -> None:
+        """Do all or none; the answer has a result or an exception for each."""
+        request = self._client.transaction()
+        for operation in operations:
+            path = self._full(operation.path)
+            match operation:
+                case Create(_, data, ephemeral, sequence):
+                    request.create(path, data, self._acl(operation.path), ephemeral, sequence)
+                case Set(_, data, version):
+                    request.set_data(path, data, version)
+                case Delete(_, version):
+                    request.delete(path, version)
+                case Check(_, version):
+                    request.check(path, version)
+
+        def arrived(results: Any, failure: Exception | None) -> None:
+            for index, result in enumerate(results or ()):
+                if isinstance(result, str):
+                    results[index] = self._below(result)
+            answered(results, failure)
+
+        self._ask(request.commit_async(), arrived)
+
+    # Inside
+
+    def _ask(self, result: Any, answered: Answered) -> None:
+        def arrived(result: Any) -> None:
+            answered(result.value, result.exception)
+
+        result.rawlink(arrived)
+
+    def _watch(self, watched: bool) -> Callable[[Any], None] | None:
+        return self._event_came if watched else None
+
+    def _event_came(self, event: Any) -> None:
+        # An event of type NONE tells of the session; that comes through the listener too.
+        kind = _EVENTS.get(event.type)
+        if kind is not None:
+            self._hear_event(self, Event(kind, self._below(event.path)))
+
+    def _state_changed(self, state: str) -> None:
+        """Hear from kazoo, on its thread."""
+        if state == KazooState.CONNECTED:
+            self.connecting_s = self._began_s
+            self._patience_s = _FIRST_PATIENCE_S
+            told = LinkState.CONNECTED
+        elif state == KazooState.SUSPENDED:
+            told = LinkState.SUSPENDED
+        elif self._client.client_state == KeeperState.AUTH_FAILED:
+            told = LinkState.REFUSED
+        else:
+            told = LinkState.EXPIRED
+        session = self._client.client_id
+        self._post(lambda: self._hear_state(self, told, session[0] if session else 0))
+
+    def _post(self, act: Callable[[], object]) -> None:
+        # A loop that is closed has nobody left who could want to know.
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(act, context=self._context)
+
+    def _full(self, path: str) -> str:
+        chroot = self._settings.chroot
+        return (chroot + path if path != "/" else chroot) if chroot else path
+
+    def _below(self, path: str) -> str:
+        return path[len(self._settings.chroot) :] or "/"
+
+    def _acl(self, path: str) -> Any:
+        if not self._settings.set_acl or _is_under(path, _OPEN):
+            return OPEN_ACL_UNSAFE
+        if any(_is_under(path, private) for private in _PRIVATE):
+            return CREATOR_ALL_ACL
+        return CREATOR_ALL_ACL + READ_ACL_UNSAFE
+
+
+def _is_under(path: str, root: str) -> bool:
+    return path == root or path.startswith(root + "/")
+
+
+class _LoopQueue:
+    """What kazoo takes for the queue of a worker thread, and is the loop."""
+
+    def __init__(self, post: Callable[[Callable[[], object]], object]) -> None:
+        self.put = post
+
+
+class _LoopHandler:
+    """kazoo's way to threads, sockets and callbacks: callbacks go to the loop, not to workers."""
+
+    name = "barnabas_loop_handler"
+    timeout_exception = KazooTimeoutError
+    sleep_func = staticmethod(time.sleep)
+    # kazoo calls back on its own thread, at once, when its handler is not running.
+    running = True
+
+    def __init__(
+        self,
+        post: Callable[[Callable[[], object]], object],
+        tls: Any,
+        opened: Callable[[socket.socket], object],
+    ) -> None:
+        self.completion_queue = _LoopQueue(post)
+        self._post = post
+        self._tls = tls
+        self._opened = opened
+        self._socket: socket.socket | None = None
+
+    def uses(self, connected: socket.socket) -> bool:
+        """Tell whether this is the newest connection."""
+        return connected is self._socket
+
+    def cut(self) -> None:
+        """End the connection under kazoo's thread, as its server could."""
+        if self._socket is not None:
+            with suppress(OSError):  # it is closed already
+                self._socket.shutdown(socket.SHUT_RDWR)
+
+    def start(self) -> None:
+        """Have nothing to start: the loop runs."""
+
+    def stop(self) -> None:
+        """Have nothing to stop."""
+
+    def select(self, *args: Any, **kwargs: Any) -> Any:
+        return kazoo_utils.selector_select(*args, **kwargs)
+
+    def create_connection(self, address: Any, hostname: str, timeout: float, **_: Any) -> Any:
+        """Connect, with TLS where that is wanted."""
+        connected = kazoo_utils.create_tcp_connection(socket, address, timeout=timeout)
+        if self._tls is not None:
+            try:
+                connected = self._tls.wrap_socket(connected, server_hostname=hostname)
+            except BaseException:
+                connected.close()
+                raise
+        self._socket = connected
+        self._post(lambda: self._opened(connected))
+        return connected
+
+    def create_socket_pair(self) -> Any:
+        return kazoo_utils.create_socket_pair(socket)
+
+    def event_object(self) -> threading.Event:
+        return threading.Event()
+
+    def lock_object(self) -> Any:
+        return threading.Lock()
+
+    def rlock_object(self) -> Any:
+        return threading.RLock()
+
+    def async_result(self) -> Any:
+        return AsyncResult(self)
+
+    def spawn(self, function: Callable[..., object], *args: Any, **kwargs: Any) -> threading.Thread:
+        thread = threading.Thread(
+            target=function, args=args, kwargs=kwargs, name="barnabas-zookeeper", daemon=True
+        )
+        thread.start()
+        return thread
+
+    def dispatch_callback(self, callback: Any) -> None:
+        self._post(lambda: callback.func(*callback.args))

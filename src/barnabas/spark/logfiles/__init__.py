@@ -1,0 +1,1 @@
+"""A Spark source that reads segment files directly, without a broker."""

@@ -1,0 +1,310 @@
+"""What a task does: read pieces of segment files as Arrow batches.
+
+Batches that follow each other in a file, and are wanted whole, are decoded together (a run). A
+batch that cannot be read fails the task, is passed over, or becomes a row, as `onCorrupt` says.
+Compressed runs are short: what they unpack to must fit into one Arrow batch.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from barnabas.kernels import (
+    CODEC_MASK,
+    CONTROL_BIT,
+    TRANSACTIONAL_BIT,
+    Buffer,
+    ColumnStore,
+    RecordCursor,
+)
+from barnabas.model.errors import BarnabasError, CorruptRecordError
+from barnabas.records.chunks import unpack_chunks
+from barnabas.records.control import read_marker
+from barnabas.records.conversion import to_batches
+from barnabas.spark.logfiles.files import Piece, segments_in
+from barnabas.spark.logfiles.options import OFFSET_MAX, LogOptions, OnCorrupt
+from barnabas.spark.logfiles.rows import LogRows, Origin
+from barnabas.spark.logfiles.transactions import UncommittedBatches, control_record
+from barnabas.spark.logfiles.walk import Entry, Flaw, LogFile, walk
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+ROWS_MAX = 65_536
+STORED_BYTES_MAX = 32 * 1024 * 1024
+PACKED_RUN_BYTES = 256 * 1024
+_PACKED_WEIGHT = 32
+"""Compressed bytes count this much: a column of an Arrow batch holds at most 2 GiB."""
+
+_APPEND_TIME_BIT = 0x08
+_LEGACY_ATTRIBUTES_AT = 17
+_NO_TIMESTAMP_TYPE = -1
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class CorruptSegmentError(BarnabasError):
+    """Bytes of a segment file that cannot be read."""
+
+
+def read_pieces(
+    pieces: Sequence[Piece], options: LogOptions, layout: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a task."""
+    rows = LogRows(layout, options.from_ms, options.to_ms)
+    for piece in pieces:
+        yield from PieceReader(piece, options, rows).read()
+    yield from rows.finish()
+
+
+class PieceReader:
+    """Reads one piece into rows."""
+
+    def __init__(self, piece: Piece, options: LogOptions, rows: LogRows) -> None:
+        self._piece = piece
+        self._options = options
+        self._rows = rows
+        self._uncommitted = UncommittedBatches(piece.uncommitted)
+        self._path = piece.path
+
+    def read(self) -> Iterator[pa.RecordBatch]:
+        """Yield rows as they are enough for a batch."""
+        file = self._open()
+        if file is None:
+            return
+        piece = self._piece
+        # Inodes are used again: only a file of the same name can be the one of the plan.
+        same = file.inode == piece.inode and file.path.startswith(piece.path)
+        position, end = (piece.position, piece.end or file.size) if same else (0, file.size)
+        run: list[Entry] = []
+        with file:
+            for found in walk(file, position, end, piece.base):
+                if isinstance(found, Flaw):
+                    yield from self._decode(run)
+                    run = []
+                    if not (found.unfinished and piece.is_last):
+                        self._corrupt(found.position, found.size, found.what)
+                elif found.fields is None:
+                    yield from self._decode(run)
+                    run = []
+                    yield from self._decode_messages(found)
+                elif self._is_wanted(found, same):
+                    if run and not _follows(run, found):
+                        yield from self._decode(run)
+                        run = []
+                    run.append(found)
+                    if not self._is_whole(found):
+                        yield from self._decode(run)
+                        run = []
+            yield from self._decode(run)
+
+    def _open(self) -> LogFile | None:
+        """Open the file, or what has its records if it was renamed or merged since the plan."""
+        piece = self._piece
+        for path in _names(piece):
+            try:
+                file = LogFile(path)
+            except FileNotFoundError:
+                continue
+            self._path = path
+            return file
+        self._corrupt(0, piece.size, "the file is gone since the query was planned")
+        return None
+
+    def _is_wanted(self, entry: Entry, same: bool) -> bool:
+        """Tell whether a batch has records for the query."""
+        fields, piece, options = entry.fields, self._piece, self._options
+        assert fields is not None
+        last_offset = fields[0] + fields[6]
+        if same and not piece.base <= fields[0] <= last_offset < piece.bound:
+            what = f"offsets {fields[0]} to {last_offset} in a segment of {piece.base} on"
+            if piece.bound != OFFSET_MAX:
+                what += f" that the one of {piece.bound} follows"
+            self._corrupt(entry.position, entry.size, what)
+            return False
+        if last_offset < piece.start or fields[0] >= piece.until:
+            return False
+        if options.from_ms is not None and fields[8] < options.from_ms:
+            return False
+        if fields[5] & CONTROL_BIT:
+            if options.columns.control and (options.to_ms is None or fields[8] < options.to_ms):
+                self._add_control(entry)
+            return False
+        return not (fields[5] & TRANSACTIONAL_BIT and self._uncommitted.holds(fields[9], fields[0]))
+
+    def _is_whole(self, entry: Entry) -> bool:
+        assert entry.fields is not None
+        last_offset = entry.fields[0] + entry.fields[6]
+        return self._piece.start <= entry.fields[0] and last_offset < self._piece.until
+
+    def _decode(self, run: list[Entry]) -> Iterator[pa.RecordBatch]:
+        """Put the records of a run into the store, past batches that cannot be read."""
+        while run:
+            first, last = run[0], run[-1]
+            buffer = memoryview(first.buffer)[first.at : last.at + last.size]
+            cursor = self._cursor(buffer)
+            try:
+                yield from self._fill(cursor, run)
+                return
+            except CorruptRecordError as failure:
+                # The cursor stands before what it could not read, or at the end of the batch that
+                # has more bytes than records.
+                left = [each for each in run if _next_offset(each) >= cursor.position]
+                number = next(n for n, each in enumerate(left) if not self._is_readable(each))
+                self._corrupt(left[number].position, left[number].size, str(failure))
+                run = left[number + 1 :]
+
+    def _is_readable(self, entry: Entry) -> bool:
+        """Tell whether all records of a batch can be decoded."""
+        cursor = self._cursor(memoryview(entry.buffer)[entry.at : entry.at + entry.size])
+        try:
+            while cursor.fill(ColumnStore(), ROWS_MAX):
+                pass
+        except CorruptRecordError:
+            return False
+        return True
+
+    def _cursor(self, buffer: Buffer) -> RecordCursor:
+        piece = self._piece
+        unpack = partial(unpack_chunks, bounds=self._options.bounds)
+        return RecordCursor(buffer, *piece.place, piece.start, unpack=unpack, check_crcs=False)
+
+    def _fill(self, cursor: RecordCursor, run: Sequence[Entry]) -> Iterator[pa.RecordBatch]:
+        """Move the cursor's records to the store, and say which batches they are of."""
+        rows = self._rows
+        left = iter(run)
+        entry = next(left)
+        owed = _count(entry)
+        while True:
+            yield from self._flushed()
+            taken = cursor.fill(rows.store, ROWS_MAX - rows.store.count)
+            if not taken:
+                break
+            while taken:
+                if not owed:
+                    entry = next(left)
+                    owed = _count(entry)
+                part = min(taken, owed)
+                if part:
+                    rows.came_from(self._origin(entry), part)
+                taken -= part
+                owed -= part
+            if cursor.unpacking:  # what was filled in may be one large record
+                rows.stored_bytes += STORED_BYTES_MAX // 2
+        rows.stored_bytes += sum(map(_weight, run))
+
+    def _origin(self, entry: Entry) -> Origin:
+        fields = entry.fields
+        assert fields is not None
+        until = None if fields[0] + fields[6] < self._piece.until else self._piece.until
+        return Origin(self._path, entry.position, fields[0], fields[2], fields[9], None, until)
+
+    def _decode_messages(self, entry: Entry) -> Iterator[pa.RecordBatch]:
+        """Put a message of magic 0 or 1, or those in a wrapper, into the store."""
+        rows, piece = self._rows, self._piece
+        data = memoryview(entry.buffer)[entry.at : entry.at + entry.size]
+        try:
+            converted = to_batches(data, self._options.bounds.record)
+        except CorruptRecordError as failure:
+            self._corrupt(entry.position, entry.size, str(failure))
+            return
+        yield from self._flushed()
+        taken = self._cursor(converted).fill(rows.store, 2**31 - 1)
+        if taken:
+            append_time = data[_LEGACY_ATTRIBUTES_AT] & _APPEND_TIME_BIT
+            kind = _NO_TIMESTAMP_TYPE if data[16] == 0 else int(append_time != 0)
+            base = int.from_bytes(memoryview(converted)[:8], "big")
+            rows.came_from(
+                Origin(self._path, entry.position, base, -1, -1, kind, piece.until), taken
+            )
+        rows.stored_bytes += entry.size * _PACKED_WEIGHT
+
+    def _flushed(self) -> Iterator[pa.RecordBatch]:
+        if self._rows.count >= ROWS_MAX or self._rows.stored_bytes >= STORED_BYTES_MAX:
+            yield from self._rows.finish()
+
+    def _add_control(self, entry: Entry) -> None:
+        fields = entry.fields
+        assert fields is not None
+        try:
+            record = control_record(entry)
+            marker = None if record is None else read_marker(record)
+        except CorruptRecordError as failure:
+            self._corrupt(entry.position, entry.size, str(failure))
+            return
+        if record is None:
+            return
+        kind = "OTHER" if marker is None else marker.type.name
+        self._add(
+            entry.position,
+            key=record.key,
+            value=record.value,
+            offset=record.offset,
+            timestamp=_EPOCH + timedelta(milliseconds=record.timestamp),
+            timestampType=0,
+            baseOffset=fields[0],
+            leaderEpoch=fields[2],
+            producerId=fields[9],
+            controlType=kind,
+        )
+
+    def _corrupt(self, position: int, size: int, what: str) -> None:
+        text = f"{self._path} at {position}, {size} bytes: {what}"
+        if self._options.on_corrupt is OnCorrupt.FAIL:
+            raise CorruptSegmentError(
+                f"{text}. To go on without them, set onCorrupt to skip, or to report, which "
+                "gives a row for each such place"
+            )
+        if self._options.on_corrupt is OnCorrupt.REPORT:
+            self._add(position, corrupt=text)
+
+    def _add(self, position: int, **cells: Any) -> None:
+        place = self._piece.place
+        self._rows.add(
+            topic=place.topic,
+            partition=place.partition,
+            segment=self._path,
+            position=position,
+            **cells,
+        )
+
+
+def _names(piece: Piece) -> Iterator[str]:
+    """Yield where a segment is, or was renamed to, or the one that compaction merged it into."""
+    yield piece.path
+    yield f"{piece.path}.deleted"
+    for base, path in reversed(segments_in(os.path.dirname(piece.path))):
+        if base <= piece.base:
+            yield path
+            return
+
+
+def _next_offset(entry: Entry) -> int:
+    assert entry.fields is not None
+    return entry.fields[0] + entry.fields[6] + 1
+
+
+def _count(entry: Entry) -> int:
+    assert entry.fields is not None
+    return entry.fields[12]
+
+
+def _weight(entry: Entry) -> int:
+    assert entry.fields is not None
+    return entry.size * (_PACKED_WEIGHT if entry.fields[5] & CODEC_MASK else 1)
+
+
+def _follows(run: list[Entry], entry: Entry) -> bool:
+    """Tell whether a batch can be decoded together with those before it."""
+    last = run[-1]
+    assert last.fields is not None
+    assert entry.fields is not None
+    if entry.buffer is not last.buffer or entry.at != last.at + last.size:
+        return False
+    if entry.fields[0] <= last.fields[0] + last.fields[6]:
+        return False  # a cursor passes over offsets that it is past
+    packed = entry.at - run[0].at
+    return not entry.fields[5] & CODEC_MASK or packed < PACKED_RUN_BYTES

@@ -1,0 +1,90 @@
+"""Which records of a partition no transaction committed, told from its batches alone.
+
+Aborted transactions end in a marker that says so; those that are open have no marker yet. The
+batches are asked, not the transaction indexes: a broker that runs, or that crashed, may not have
+written these. Only headers are read, of the whole partition: a transaction may begin in one
+segment and end in another.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from barnabas.kernels import CONTROL_BIT, TRANSACTIONAL_BIT, Record
+from barnabas.model.errors import CorruptRecordError
+from barnabas.records.batch import BatchHeader, read_batch
+from barnabas.records.control import ControlType, read_marker
+from barnabas.spark.logfiles.walk import Entry
+
+OPEN_END = 2**63 - 1
+
+
+class Uncommitted(NamedTuple):
+    """Batches of a producer from one offset to another, both included."""
+
+    producer_id: int
+    first: int
+    last: int
+
+
+def control_record(entry: Entry) -> Record | None:
+    """Return the record of a control batch; None where compaction has emptied it."""
+    assert entry.fields is not None
+    return next(iter(read_batch(entry.buffer, BatchHeader._make(entry.fields), entry.at)), None)
+
+
+class Transactions:
+    """The transactions of one partition, followed batch by batch."""
+
+    def __init__(self) -> None:
+        self._begun: dict[int, int] = {}
+        self._aborted: list[Uncommitted] = []
+
+    def follow(self, entries: Iterable[Entry]) -> None:
+        """Look at the batches of the next segment."""
+        for entry in entries:
+            fields = entry.fields
+            if fields is None or not fields[5] & (CONTROL_BIT | TRANSACTIONAL_BIT):
+                continue
+            producer = fields[9]
+            if not fields[5] & CONTROL_BIT:
+                self._begun.setdefault(producer, fields[0])
+            elif (ending := _ending(entry)) is not None:
+                first = self._begun.pop(producer, None)
+                if first is not None and ending is ControlType.ABORT:
+                    self._aborted.append(Uncommitted(producer, first, fields[0]))
+
+    def uncommitted(self) -> list[Uncommitted]:
+        """Return what is not committed as of the last batch."""
+        left = [Uncommitted(producer, first, OPEN_END) for producer, first in self._begun.items()]
+        return self._aborted + left
+
+
+def _ending(entry: Entry) -> ControlType | None:
+    try:
+        record = control_record(entry)
+        marker = None if record is None else read_marker(record)
+    except CorruptRecordError:
+        return None  # reading the batch tells of it
+    return None if marker is None else marker.type
+
+
+class UncommittedBatches:
+    """Answers whether a batch was committed.
+
+    A producer has one transaction at a time, so those of one follow each other.
+    """
+
+    def __init__(self, found: Iterable[Uncommitted]) -> None:
+        self._firsts: dict[int, list[int]] = {}
+        self._lasts: dict[int, list[int]] = {}
+        for producer, first, last in sorted(found):
+            self._firsts.setdefault(producer, []).append(first)
+            self._lasts.setdefault(producer, []).append(last)
+
+    def holds(self, producer_id: int, base_offset: int) -> bool:
+        """Tell whether a transactional batch belongs to what is not committed."""
+        number = bisect_right(self._firsts.get(producer_id, ()), base_offset) - 1
+        return number >= 0 and base_offset <= self._lasts[producer_id][number]

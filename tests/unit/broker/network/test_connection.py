@@ -1,0 +1,488 @@
+"""Connections of a real broker: order, back-pressure, limits, idleness, listeners."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import os
+import socket
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.unit.broker.handlers.test_configs import BROKER, SET, TOPIC, change, value_of
+from tests.unit.broker.serving import (
+    Serving,
+    Wire,
+    batch_of,
+    create_topic,
+    fetch,
+    fetch_request,
+    metadata,
+    produce,
+    produce_request,
+    values_of,
+    wait_for,
+)
+
+from barnabas.broker.network.connection import BUFFER_BYTES, READ_AHEAD_BYTES, Connection
+from barnabas.broker.network.connection_limits import ConnectionLimits
+from barnabas.broker.network.listener import Listener, SocketOptions
+from barnabas.config.listeners import Endpoint, SecurityProtocol
+from barnabas.wire.frame import request_frame
+from barnabas.wire.messages.api_versions import ApiVersionsRequest
+from barnabas.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from barnabas.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
+from barnabas.wire.messages.metadata import MetadataRequest
+from barnabas.wire.messages.produce import ProduceRequest
+
+
+def test_pipelined_answers_keep_their_order(wire: Wire, topic: str) -> None:
+    """Requests sent ahead are answered one after the other, slow ones among them."""
+    frames = []
+    expected: list[tuple[type, int, int]] = []
+    for number in range(300):
+        requests = (
+            (produce_request(topic, batch_of([str(number)])), 9),
+            (ApiVersionsRequest(), 0),
+            (fetch_request(topic, 10**9, max_wait_ms=0), 12),
+            (MetadataRequest(topics=None), 12),
+            (CreateTopicsRequest(topics=[CreatableTopic(name="..")]), 7),
+        )
+        for request, version in requests:
+            correlation = len(expected)
+            frames.append(request_frame(request, version, correlation, "pipelined"))
+            expected.append((type(request), version, correlation))
+    sent = b"".join(frames)
+    wire.socket.setblocking(True)
+    sender = threading.Thread(target=wire.socket.sendall, args=(sent,))
+    sender.start()
+    for kind, version, correlation in expected:
+        assert wire.receive(kind, version)[0] == correlation
+    sender.join(60)
+    assert len(values_of(fetch(wire, topic))) == 300
+
+
+def test_one_request_is_in_handling(serving: Serving, wire: Wire, topic: str) -> None:
+    """While a fetch waits, the requests behind it wait too, and are not lost."""
+    with serving.connect() as consumer:
+        consumer.send(fetch_request(topic, max_wait_ms=60_000), 12)
+        consumer.send(produce_request("nowhere", batch_of(["x"])), 9)
+        consumer.send(ApiVersionsRequest(), 0)
+        serving.wait_inside(lambda: len(serving.broker.fetch_purgatory), "the fetch waits")
+        produce(wire, topic, batch_of(["go"]))
+        assert consumer.receive(FetchRequest, 12)[0] == 1
+        assert consumer.receive(ProduceRequest, 9)[0] == 2
+        assert consumer.receive(ApiVersionsRequest, 0)[0] == 3
+
+
+def test_a_flood_behind_a_waiting_request_stays_in_the_socket(
+    serving: Serving, wire: Wire, topic: str
+) -> None:
+    """Reading stops while a request is in handling: the broker's memory is not the queue."""
+    with serving.connect() as flood:
+        flood.send(fetch_request(topic, max_wait_ms=60_000), 12)
+        serving.wait_inside(lambda: len(serving.broker.fetch_purgatory), "the fetch waits")
+        frame = request_frame(ApiVersionsRequest(), 0, 7, "x" * 30_000)
+        flood.socket.settimeout(0.2)
+        sent = 0
+        with contextlib.suppress(TimeoutError):
+            while sent < 64 << 20:
+                sent += flood.socket.send(frame)
+        assert sent < 64 << 20, "the broker took everything"
+        (connection,) = (
+            each
+            for listener in serving.broker.network._listeners
+            for each in listener.connections
+            if not each.is_idle
+        )
+        assert connection._end - connection._start <= 2 * READ_AHEAD_BYTES
+        produce(wire, topic, batch_of(["go"]))
+        flood.socket.settimeout(60)
+        assert flood.receive(FetchRequest, 12)[0] == 1
+        assert flood.receive(ApiVersionsRequest, 0)[0] == 7
+
+
+def test_large_buffers_are_given_back(serving: Serving, wire: Wire, topic: str) -> None:
+    """A connection that once sent a large frame does not keep its buffer when it is quiet."""
+    assert produce(wire, topic, batch_of([bytes(900_000)])).error_code == 0
+
+    def connection() -> object:
+        return next(iter(serving.broker.network._listeners[0].connections))
+
+    def shrunk() -> int:
+        found = next(iter(serving.broker.network._listeners[0].connections))
+        found.shrink()
+        return len(found._buffer)
+
+    assert serving.inside(lambda: len(connection()._buffer)) > 900_000  # type: ignore[attr-defined]
+    assert serving.inside(shrunk) == BUFFER_BYTES
+    assert produce(wire, topic, batch_of(["still works"])).error_code == 0
+
+
+def test_queued_requests_are_all_answered(tmp_path: Path) -> None:
+    """With room for two, twenty requests that need a task still get their answers."""
+    with Serving(tmp_path, {"queued.max.requests": 2}) as serving:
+        wires = [serving.connect() for _ in range(20)]
+        for number, wire in enumerate(wires):
+            topic = CreatableTopic(name=f"t{number}", num_partitions=1, replication_factor=1)
+            wire.send(CreateTopicsRequest(topics=[topic]), 7)
+        for number, wire in enumerate(wires):
+            _, response = wire.receive(CreateTopicsRequest, 7)
+            assert [(t.name, t.error_code) for t in response.topics] == [(f"t{number}", 0)]
+        assert serving.inside(lambda: serving.broker.network.routers[0].under_way) == 0
+
+
+def test_queued_requests_of_closed_connections_are_dropped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who goes away while waiting in the queue does not hold up the others."""
+    with Serving(tmp_path, {"queued.max.requests": 1}) as serving:
+        wires = [serving.connect() for _ in range(10)]
+        for number, wire in enumerate(wires):
+            topic = CreatableTopic(name=f"t{number}", num_partitions=1, replication_factor=1)
+            wire.send(CreateTopicsRequest(topics=[topic]), 7)
+        for wire in wires[:-1]:
+            wire.socket.close()
+        _, response = wires[-1].receive(CreateTopicsRequest, 7)
+        assert response.topics[0].error_code == 0
+        serving.wait_inside(
+            lambda: serving.broker.network.routers[0].under_way == 0, "nothing waits"
+        )
+
+
+class TestLimits:
+    def test_connections_in_all(self, tmp_path: Path) -> None:
+        """One more than max.connections is closed at once; when one leaves there is room."""
+        with Serving(tmp_path, {"max.connections": 2}) as serving:
+            first, second = serving.connect(), serving.connect()
+            assert first.ask(ApiVersionsRequest(), 0).error_code == 0
+            assert second.ask(ApiVersionsRequest(), 0).error_code == 0
+            with serving.connect() as third:
+                third.expect_close()
+            serving.expect_line("max.connections=2")
+            first.socket.close()
+            serving.wait_inside(lambda: serving.broker.network._limits.total == 1, "one has left")
+            with serving.connect() as fourth:
+                assert fourth.ask(ApiVersionsRequest(), 0).error_code == 0
+
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {"max.connections.per.ip": 1},
+            {"max.connections.per.ip": 9, "max.connections.per.ip.overrides": "127.0.0.1:1"},
+        ],
+    )
+    def test_connections_from_one_address(self, tmp_path: Path, options: dict[str, object]) -> None:
+        """The limit of an address, or its own override."""
+        with Serving(tmp_path, options) as serving, serving.connect() as first:
+            assert first.ask(ApiVersionsRequest(), 0).error_code == 0
+            with serving.connect() as second:
+                second.expect_close()
+            serving.expect_line("max.connections.per.ip=1")
+            assert first.ask(ApiVersionsRequest(), 0).error_code == 0
+
+    def test_connections_per_second(self, tmp_path: Path) -> None:
+        """A flood of new connections is cut off; the old ones are served."""
+        with Serving(tmp_path, {"max.connection.creation.rate": 5}) as serving:
+            wires = [serving.connect() for _ in range(40)]
+            limits, lines = serving.broker.network._limits, serving.lines
+            wait_for(lambda: limits.total + len(lines.of()) == 40, "all are admitted or refused")
+            assert lines.of()
+            assert all("max.connection.creation.rate=5" in line for line in lines.of())
+            assert wires[0].ask(ApiVersionsRequest(), 0).error_code == 0
+            serving.lines.clear()
+
+    def test_connections_of_one_listener(self, tmp_path: Path) -> None:
+        """listener.name.<name>.max.connections leaves the other listeners alone, and can change."""
+        options = {
+            "listeners": "IN://127.0.0.1:0,OUT://127.0.0.1:0",
+            "listener.security.protocol.map": "IN:PLAINTEXT,OUT:PLAINTEXT",
+            "inter.broker.listener.name": "IN",
+            "listener.name.out.max.connections": 1,
+        }
+        with Serving(tmp_path, options) as serving:
+            inner = [serving.connect(0) for _ in range(3)]
+            for wire in (*inner, serving.connect(1)):
+                assert wire.ask(ApiVersionsRequest(), 0).error_code == 0
+            with serving.connect(1) as refused:
+                refused.expect_close()
+            serving.expect_line("listener.name.out.max.connections=1")
+            wider = ("listener.name.out.max.connections", SET, "2")
+            assert change(inner[0], BROKER, "0", wider).error_code == 0
+            assert serving.connect(1).ask(ApiVersionsRequest(), 0).error_code == 0
+
+    def test_frame_size(self, tmp_path: Path) -> None:
+        """socket.request.max.bytes is the largest frame."""
+        with Serving(tmp_path, {"socket.request.max.bytes": 1000}) as serving:
+            with serving.connect() as wire:
+                create_topic(wire, "t")
+                empty = len(request_frame(produce_request("t", b""), 8, 1, "test")) - 4
+                largest = 1000 - empty
+                wire.send(produce_request("t", bytes(largest)), 8)
+                assert wire.receive(ProduceRequest, 8)[1].responses[0].partition_responses
+                wire.send(produce_request("t", bytes(largest + 1)), 8)
+                wire.expect_close()
+            serving.expect_line("socket.request.max.bytes")
+
+
+IDLE_MS = 60_000
+
+
+def grow_old(serving: Serving) -> None:
+    """Let more time pass than a connection may be idle, and have the broker look."""
+    serving.let_pass(IDLE_MS + 1)
+    serving.inside(serving.broker.sweep_connections)
+
+
+class TestIdleness:
+    def test_idle_connections_are_closed(self, tmp_path: Path) -> None:
+        """Silent ones go, half a frame or not; one that speaks or waits stays."""
+        with Serving(tmp_path, {"connections.max.idle.ms": IDLE_MS}) as serving:
+            silent, half, waiting, busy = (serving.connect() for _ in range(4))
+            create_topic(busy, "t")
+            half.socket.sendall(b"\0\0\1\0half a frame")
+            waiting.send(fetch_request("t", max_wait_ms=10 * IDLE_MS), 12)
+            serving.wait_inside(lambda: len(serving.broker.fetch_purgatory), "the fetch waits")
+            connections = serving.broker.network._listeners[0].connections
+            serving.wait_inside(
+                lambda: sorted(each._end - each._start for each in connections) == [0, 0, 0, 16],
+                "all are connected, and half a frame is there",
+            )
+            serving.let_pass(IDLE_MS + 1)
+            assert busy.ask(ApiVersionsRequest(), 0).error_code == 0
+            serving.inside(serving.broker.sweep_connections)
+            silent.expect_close()
+            half.expect_close()
+            produce(busy, "t", batch_of(["x"]))
+            assert waiting.receive(FetchRequest, 12)[0] == 1
+
+    def test_minus_one_never_closes(self, tmp_path: Path) -> None:
+        """-1 keeps idle connections however long they are silent."""
+        with (
+            Serving(tmp_path, {"connections.max.idle.ms": -1}) as serving,
+            serving.connect() as wire,
+        ):
+            assert wire.ask(ApiVersionsRequest(), 0).error_code == 0
+            grow_old(serving)
+            assert wire.ask(ApiVersionsRequest(), 0).error_code == 0
+
+    def test_closed_ones_that_do_not_read_are_dropped(self, tmp_path: Path) -> None:
+        """A client that never reads cannot keep a closed connection, and its answers, alive."""
+        with (
+            Serving(tmp_path, {"connections.max.idle.ms": IDLE_MS}) as serving,
+            socket.socket() as victim,
+        ):
+            with serving.connect() as wire:
+                create_topic(wire, "t" * 200, 60)
+            victim.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            victim.connect(serving.address)
+            victim.setblocking(False)
+            frame = request_frame(MetadataRequest(topics=None), 12, 1, "greedy")
+            unsent = bytearray()
+            listener = serving.broker.network._listeners[0]
+
+            def stuffed() -> bool:
+                if not unsent:
+                    unsent.extend(frame * 100)
+                with contextlib.suppress(BlockingIOError):
+                    del unsent[: victim.send(unsent)]
+                return serving.inside(
+                    lambda: any(each._write_paused for each in listener.connections)
+                )
+
+            def gone() -> bool:
+                grow_old(serving)
+                return serving.inside(lambda: not listener.connections)
+
+            wait_for(stuffed, "the broker has more to say than the client takes")
+            wait_for(gone, "all connections are gone")
+
+    def test_readers_that_stall_are_dropped(self, tmp_path: Path) -> None:
+        """A client that stops in the middle of a large answer does not pin its file for ever."""
+        options = {"connections.max.idle.ms": IDLE_MS, "message.max.bytes": 20_000_000}
+        with Serving(tmp_path, options) as serving:
+            with serving.connect() as wire:
+                create_topic(wire, "t")
+                for _ in range(3):
+                    produce(wire, "t", batch_of([bytes(4_000_000)]))
+            stalled = serving.connect()
+            stalled.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            stalled.send(fetch_request("t", partition_max_bytes=1 << 25), 12)
+            log = serving.broker.partitions["t", 0].log
+            listener = serving.broker.network._listeners[0]
+
+            def gone() -> bool:
+                grow_old(serving)
+                return serving.inside(lambda: not listener.connections)
+
+            serving.wait_inside(lambda: log.segments[0].file.pins, "the file is pinned")
+            wait_for(gone, "the connection is gone")
+            assert not serving.inside(lambda: log.segments[0].file.pins), "the file is let go"
+
+
+class TestListeners:
+    def test_the_dialled_address_is_told(self, tmp_path: Path) -> None:
+        """A broker that advertises nothing tells each client the address that it dialled."""
+        with Serving(tmp_path, {"listeners": "PLAINTEXT://0.0.0.0:0"}) as serving:
+            port = serving.address[1]
+            for host in ("127.0.0.1", "127.0.0.2"):
+                with Wire((host, port)) as wire:
+                    (node,) = metadata(wire).brokers
+                    assert (node.host, node.port) == (host, port)
+
+    def test_advertised_listeners_are_told(self, tmp_path: Path) -> None:
+        """What is advertised is told, whatever was dialled, by the listener of the client."""
+        options = {
+            "listeners": "IN://127.0.0.1:0,OUT://127.0.0.1:0",
+            "advertised.listeners": "IN://inner.example:1111,OUT://outer.example:2222",
+            "listener.security.protocol.map": "IN:PLAINTEXT,OUT:PLAINTEXT",
+            "inter.broker.listener.name": "IN",
+        }
+        with Serving(tmp_path, options) as serving:
+            told = []
+            for index in (0, 1):
+                with serving.connect(index) as wire:
+                    (node,) = metadata(wire).brokers
+                    told.append((node.host, node.port))
+            assert told == [("inner.example", 1111), ("outer.example", 2222)]
+
+    def test_the_control_plane_is_apart(self, tmp_path: Path) -> None:
+        """A data plane whose queue is full does not hold up the control plane."""
+        options = {
+            "listeners": "DATA://127.0.0.1:0,CONTROL://127.0.0.1:0",
+            "listener.security.protocol.map": "DATA:PLAINTEXT,CONTROL:PLAINTEXT",
+            "inter.broker.listener.name": "DATA",
+            "control.plane.listener.name": "CONTROL",
+            "queued.max.requests": 1,
+        }
+        with Serving(tmp_path, options) as serving:
+            data, control = serving.connect(0), serving.connect(1)
+            assert serving.broker.endpoints[1].name == "CONTROL"
+            assert data.ask(ApiVersionsRequest(), 0).error_code == 0
+            assert control.ask(ApiVersionsRequest(), 0).error_code == 0
+            routers = serving.broker.network.routers
+            assert routers[0] is not routers[1]
+            # The data plane's one slot is taken: only the control plane gets an answer.
+            lock = serving.broker.topics._lock
+            serving.inside(lambda: serving.broker.loop.create_task(lock.acquire()))
+            for number, wire in enumerate((data, data)):
+                topic = CreatableTopic(name=f"d{number}", num_partitions=1, replication_factor=1)
+                wire.send(CreateTopicsRequest(topics=[topic]), 7)
+            serving.wait_inside(lambda: routers[0].under_way == 1, "the data plane is busy")
+            assert control.ask(ApiVersionsRequest(), 0).error_code == 0
+            serving.inside(lock.release)
+            assert data.receive(CreateTopicsRequest, 7)[1].topics[0].error_code == 0
+            assert data.receive(CreateTopicsRequest, 7)[1].topics[0].error_code == 0
+
+
+def test_a_broker_without_descriptors_drops_the_reader_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An append that wakes a reader who cannot be served is acknowledged all the same."""
+
+    def none_left(descriptor: int) -> int:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    options = {"barnabas.sendfile.min.bytes": 1}
+    with Serving(tmp_path, options) as serving, serving.connect() as wire:
+        create_topic(wire, "t")
+        with serving.connect() as reader, monkeypatch.context() as patched:
+            reader.send(fetch_request("t", max_wait_ms=60_000), 12)
+            serving.wait_inside(lambda: len(serving.broker.fetch_purgatory), "the reader waits")
+            patched.setattr(os, "dup", none_left)
+            assert produce(wire, "t", batch_of(["x"])).error_code == 0
+            reader.expect_close()
+        serving.expect_line("an answer cannot be sent: [Errno 24] Too many open files")
+        assert serving.broker.partitions["t", 0].log.segments[-1].file.pins == 0
+        assert values_of(fetch(wire, "t")) == [b"x"]
+
+
+def test_restart_keeps_everything(tmp_path: Path, new_name: Callable[[], str]) -> None:
+    """Topics, ids, configs, records and producers' sequences outlive a restart, and a kill."""
+    serving = Serving(tmp_path)
+    serving.start()
+    with serving.connect() as wire:
+        topic_id = create_topic(wire, name := new_name(), 2, {"flush.messages": "1"})
+        assert change(wire, TOPIC, name, ("retention.ms", SET, "123456")).error_code == 0
+        producer_id = wire.ask(InitProducerIdRequest(transactional_id=None), 4).producer_id
+    cluster_id = serving.broker.cluster.cluster_id
+
+    def batch(sequence: int) -> bytes:
+        return batch_of(
+            [f"r{sequence}"],
+            producer_id=producer_id,
+            producer_epoch=0,
+            base_sequence=sequence,
+        )
+
+    for life, end in enumerate([serving.stop, serving.kill, serving.stop]):
+        with serving.connect() as wire:
+            assert produce(wire, name, batch(life), acks=-1).base_offset == life
+        end()
+        serving.start()
+        with serving.connect() as wire:
+            (topic,) = metadata(wire, name).topics
+            assert (topic.topic_id, len(topic.partitions)) == (topic_id, 2)
+            assert topic.partitions[0].leader_epoch == life + 1, "every life is a new epoch"
+            assert serving.broker.cluster.cluster_id == cluster_id
+            assert value_of(wire, TOPIC, name, "retention.ms")[0] == "123456"
+            assert len(values_of(fetch(wire, name))) == life + 1
+            assert produce(wire, name, batch(life), acks=-1).base_offset == life, "a duplicate"
+            assert produce(wire, name, batch(life + 5), acks=-1).error_code == 45
+            again = wire.ask(InitProducerIdRequest(transactional_id=None), 4).producer_id
+            assert again > producer_id
+    serving.stop()
+
+
+def test_divergence_after_a_restart(tmp_path: Path) -> None:
+    """A reader that saw more of an old epoch than we kept learns where to cut."""
+    serving = Serving(tmp_path)
+    serving.start()
+    with serving.connect() as wire:
+        create_topic(wire, "t")
+        produce(wire, "t", batch_of(["epoch 0"]))
+    serving.stop()
+    serving.start()
+    with serving.connect() as wire:
+        produce(wire, "t", batch_of(["epoch 1"]))
+        wanted = FetchPartition(
+            partition=0, fetch_offset=2, last_fetched_epoch=0, partition_max_bytes=1000
+        )
+        request = FetchRequest(topics=[FetchTopic(topic="t", partitions=[wanted])])
+        result = wire.ask(request, 12).responses[0].partitions[0]
+        assert result.diverging_epoch is not None
+        assert (result.diverging_epoch.epoch, result.diverging_epoch.end_offset) == (0, 1)
+        assert fetch(wire, "t", leader_epoch=0).error_code == 74
+    serving.stop()
+
+
+def test_answers_to_requests_that_arrive_together_leave_together() -> None:
+    """Pipelined requests cost one write, in order, and nothing is held back for later."""
+
+    class Echo:
+        def dispatch(self, connection: Connection, frame: memoryview) -> None:
+            connection.answer(bytes(frame))
+
+    class Recorder(asyncio.Transport):
+        def __init__(self) -> None:
+            super().__init__()
+            self.written: list[bytes] = []
+
+        def write(self, data: bytes | bytearray | memoryview) -> None:
+            self.written.append(bytes(data))
+
+    options = SocketOptions(1000, -1, -1, 50, 1000)
+    endpoint = Endpoint("PLAINTEXT", "", 0, SecurityProtocol.PLAINTEXT)
+    limits = ConnectionLimits(10, 10, {}, 10)
+    listener = Listener(endpoint, options, limits, Echo(), lambda: 0)
+    connection, transport = Connection(listener, Echo()), Recorder()
+    connection.connection_made(transport)
+    frames = b"".join(len(word).to_bytes(4, "big") + word for word in (b"one", b"two", b"three"))
+    room = connection.get_buffer(-1)
+    room[: len(frames)] = frames
+    connection.buffer_updated(len(frames))
+    assert transport.written == [b"onetwothree"]

@@ -1,0 +1,164 @@
+"""The router: where exceptions become error codes."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit.broker.serving import Serving, batch_of, create_topic, produce
+
+from barnabas.broker.handlers import fetch as fetch_handler
+from barnabas.broker.network.router import Served
+from barnabas.coordination.contract import SessionExpired
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import RequestError, StorageError
+from barnabas.wire.messages.describe_cluster import (
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+)
+from barnabas.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+
+KEY = 60
+
+
+@pytest.fixture
+def broken(serving: Serving) -> Any:
+    """Replace the handler of DescribeCluster while a test runs."""
+    served: dict[int, Served] = serving.broker.served
+    original = served[KEY]
+
+    def put(handle: Any) -> None:
+        served[KEY] = replace(original, handle=handle)
+
+    yield put
+    served[KEY] = original
+
+
+async def _later(outcome: BaseException | DescribeClusterResponse) -> DescribeClusterResponse:
+    await asyncio.sleep(0)
+    if isinstance(outcome, BaseException):
+        raise outcome
+    return outcome
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_refusals(serving: Serving, broken: Any, asynchronous: bool) -> None:
+    """A RequestError is the client's affair: its code and message, and no log line."""
+
+    def handle(broker: object, request: object) -> Any:
+        refusal = RequestError(ErrorCode.POLICY_VIOLATION, "not today")
+        if asynchronous:
+            return _later(refusal)
+        raise refusal
+
+    broken(handle)
+    with serving.connect() as wire:
+        response = wire.ask(DescribeClusterRequest(), 1)
+    assert (response.error_code, response.error_message) == (44, "not today")
+    serving.expect_no_lines()
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_bugs(serving: Serving, broken: Any, asynchronous: bool) -> None:
+    """Anything else is ours: the client learns nothing of it, the log has the trace."""
+
+    def handle(broker: object, request: object) -> Any:
+        bug = ZeroDivisionError("secret detail")
+        if asynchronous:
+            return _later(bug)
+        raise bug
+
+    broken(handle)
+    with serving.connect() as wire:
+        response = wire.ask(DescribeClusterRequest(), 1)
+        assert (response.error_code, response.error_message) == (-1, None)
+        assert serving.lines.records[-1].exc_info is not None
+        serving.expect_line("DescribeCluster v1 from 127.0.0.1 failed")
+        assert wire.ask(DescribeClusterRequest(), 1).error_code == -1
+    serving.lines.clear()
+
+
+def test_failures_that_we_know(serving: Serving, broken: Any) -> None:
+    """An error of our own tree tells the client its message."""
+
+    def handle(broker: object, request: object) -> Any:
+        raise StorageError("the disk is on fire")
+
+    broken(handle)
+    with serving.connect() as wire:
+        response = wire.ask(DescribeClusterRequest(), 1)
+    assert (response.error_code, response.error_message) == (-1, "the disk is on fire")
+    serving.expect_line("DescribeCluster v1")
+
+
+def test_a_session_that_has_ended(serving: Serving, broken: Any) -> None:
+    """Wherever a request finds that out, it is no bug: the client asks the next controller."""
+
+    def handle(broker: object, request: object) -> Any:
+        raise SessionExpired(7)
+
+    broken(handle)
+    with serving.connect() as wire:
+        response = wire.ask(DescribeClusterRequest(), 1)
+    assert response.error_code == ErrorCode.NOT_CONTROLLER
+    assert "session 7 has ended" in response.error_message
+    serving.expect_no_lines()
+
+
+def test_answers_that_cannot_be_written(serving: Serving, broken: Any) -> None:
+    """The connection is closed, since no other answer fits; others go on."""
+    broken(lambda broker, request: DescribeClusterResponse(controller_id=2**40))
+    with serving.connect() as wire:
+        wire.send(DescribeClusterRequest(), 1)
+        wire.expect_close()
+    failure, closing = serving.lines.of()
+    assert "cannot be encoded" in failure
+    assert "cannot be encoded" in closing
+    serving.lines.clear()
+
+
+def test_answers_that_cannot_be_written_let_go_of_their_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those before and those behind the field that cannot be written."""
+    with Serving(tmp_path, {"barnabas.sendfile.min.bytes": 1}) as serving:
+        with serving.connect() as wire:
+            for name in ("a", "b", "c"):
+                create_topic(wire, name)
+                assert produce(wire, name, batch_of(["x"])).error_code == 0
+        files = [serving.broker.partitions[name, 0].log.segments[-1].file for name in "abc"]
+        monkeypatch.setattr(fetch_handler._Fetch, "read", unwritable(fetch_handler._Fetch.read))
+        wanted = [FetchPartition(partition=0, partition_max_bytes=1000)]
+        topics = [FetchTopic(topic=name, partitions=wanted) for name in "abc"]
+        with serving.connect() as wire:
+            wire.send(FetchRequest(topics=topics, max_bytes=1000, min_bytes=1), 12)
+            wire.expect_close()
+        assert [file.pins for file in files] == [0, 0, 0]
+        serving.lines.clear()
+
+
+def unwritable(read: Any) -> Any:
+    """Spoil the second of an answer's topics, once its records are pinned."""
+
+    def spoiled(fetch: Any) -> Any:
+        response = read(fetch)
+        for topic in response.responses:
+            assert topic.partitions[0].records.fileno() is not None
+        response.responses[1].partitions[0].high_watermark = 2**70
+        return response
+
+    return spoiled
+
+
+def test_times_are_counted(tmp_path: Path) -> None:
+    """Every answered request is in the histogram of its API."""
+    with Serving(tmp_path) as serving, serving.connect() as wire:
+        for _ in range(3):
+            wire.ask(DescribeClusterRequest(), 1)
+        times = serving.broker.metrics.histogram(
+            "request_time_us", "Time from a request's frame to its answer.", api="DescribeCluster"
+        )
+        assert times.count == 3
