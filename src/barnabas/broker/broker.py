@@ -20,7 +20,6 @@ from concurrent.futures import Executor
 from functools import cache
 from random import Random
 
-from barnabas.broker.alarm import Alarm
 from barnabas.broker.cluster.cluster_session import ClusterSession
 from barnabas.broker.cluster.config_notices import ConfigNotices
 from barnabas.broker.cluster.configs import Configs
@@ -44,13 +43,14 @@ from barnabas.broker.handlers import CONTROLLER_KEYS, served_apis
 from barnabas.broker.handlers.delete_records import LIVE_BROKERS
 from barnabas.broker.housekeeping import Housekeeping
 from barnabas.broker.lifecycle import Lifecycle
+from barnabas.broker.loop import WheelTimer
 from barnabas.broker.network.address_changes import AddressChanges
 from barnabas.broker.network.router import Served
 from barnabas.broker.network.session import Session
-from barnabas.broker.network.socket_server import Network
+from barnabas.broker.network.socket_server import SocketServer
 from barnabas.broker.partitions.fetch_sessions import FetchSessions
 from barnabas.broker.partitions.flusher import Flusher
-from barnabas.broker.storage.compaction_workers import Cleaning
+from barnabas.broker.storage.compaction_workers import CompactionWorkers
 from barnabas.broker.storage.forks import Forks
 from barnabas.broker.storage.log_failures import LogFailures
 from barnabas.broker.storage.logs import Logs
@@ -83,7 +83,7 @@ class Broker:
     # There from the start on, in the order in which `lifecycle` makes them.
     lost: asyncio.Event
     lost_reason: str
-    alarm: Alarm
+    timer: WheelTimer
     fetch_purgatory: Purgatory
     produce_purgatory: Purgatory
     deletion_purgatory: Purgatory
@@ -96,7 +96,7 @@ class Broker:
     log_failures: LogFailures
     relocations: Relocations
     retention: Retention
-    cleaning: Cleaning
+    cleaning: CompactionWorkers
     forks: Forks
     configs: Configs
     config_store: ConfigStore
@@ -117,7 +117,7 @@ class Broker:
     housekeeping: Housekeeping
     silence: Silence
     cluster_session: ClusterSession
-    network: Network
+    network: SocketServer
     address_changes: AddressChanges
 
     def __init__(

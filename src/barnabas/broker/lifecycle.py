@@ -17,7 +17,6 @@ from functools import cache
 from random import Random
 from typing import TYPE_CHECKING
 
-from barnabas.broker.alarm import Alarm
 from barnabas.broker.cluster.cluster_session import ClusterSession
 from barnabas.broker.cluster.config_notices import ConfigNotices
 from barnabas.broker.cluster.configs import Configs
@@ -38,12 +37,13 @@ from barnabas.broker.following.replicas import Replicas
 from barnabas.broker.following.replication_quotas import ReplicationQuotas
 from barnabas.broker.housekeeping import Housekeeping
 from barnabas.broker.io_threads import IoThreads
+from barnabas.broker.loop import WheelTimer
 from barnabas.broker.network.address_changes import AddressChanges
-from barnabas.broker.network.socket_server import Network
+from barnabas.broker.network.socket_server import SocketServer
 from barnabas.broker.partitions.fetch_sessions import FetchSessions
 from barnabas.broker.partitions.flusher import Flusher
 from barnabas.broker.storage.adoption import adopt
-from barnabas.broker.storage.compaction_workers import Cleaning
+from barnabas.broker.storage.compaction_workers import CompactionWorkers
 from barnabas.broker.storage.forks import Forks
 from barnabas.broker.storage.log_failures import LogFailures
 from barnabas.broker.storage.logs import Logs
@@ -83,7 +83,7 @@ class Lifecycle:
         self._executor = executor
         self._random = random
         self._random_bytes = random_bytes
-        self._network: Network | None = None
+        self._network: SocketServer | None = None
         self._has_parts = False
         self._running = False
 
@@ -98,10 +98,10 @@ class Lifecycle:
         self._files = self._files or DiskFiles()
         broker.lost = asyncio.Event()
         broker.lost_reason = ""
-        broker.alarm = Alarm(asyncio.get_running_loop())
-        broker.fetch_purgatory = Purgatory("fetch", broker.alarm.wheel)
-        broker.produce_purgatory = Purgatory("produce", broker.alarm.wheel)
-        broker.deletion_purgatory = Purgatory("delete-records", broker.alarm.wheel)
+        broker.timer = WheelTimer(asyncio.get_running_loop())
+        broker.fetch_purgatory = Purgatory("fetch", broker.timer.wheel)
+        broker.produce_purgatory = Purgatory("produce", broker.timer.wheel)
+        broker.deletion_purgatory = Purgatory("delete-records", broker.timer.wheel)
         broker.fetch_sessions = FetchSessions(
             options.max_incremental_fetch_session_cache_slots,
             lambda: self._random.randrange(1, 2**31),
@@ -152,7 +152,7 @@ class Lifecycle:
         broker.log_failures = LogFailures(broker, self._first_directory if broker.alone else None)
         broker.relocations = Relocations(broker, self._executor)
         broker.retention = Retention(broker, self._executor)
-        broker.cleaning = Cleaning(broker, None if self._own_executor else self._executor)
+        broker.cleaning = CompactionWorkers(broker, None if self._own_executor else self._executor)
         broker.forks = Forks(broker, self._executor, self._random_bytes)
         broker.logs.on_failure = broker.log_failures.of_directory
         broker.configs = Configs(
@@ -182,7 +182,7 @@ class Lifecycle:
         )
         broker.housekeeping = Housekeeping(broker)
         broker.silence = Silence(broker)
-        broker.alarm.before_ringing = broker.silence.check
+        broker.timer.before_running = broker.silence.check
         broker.cluster_session = ClusterSession(
             tree, broker.controller.resign, self._enter_cluster, broker.give_up
         )
@@ -196,7 +196,7 @@ class Lifecycle:
         self.use_threads(broker.options.num_io_threads)
         topics = await broker.config_store.get_all("topics")
         # A taken port is known before the logs are opened, which then need no recovery.
-        self._network = broker.network = Network(broker)
+        self._network = broker.network = SocketServer(broker)
         broker.address_changes = AddressChanges(broker)
         await broker.network.bind()
         # A topic may have thousands of partitions.
@@ -267,7 +267,7 @@ class Lifecycle:
         broker.groups.stop()
         broker.transactions.stop()
         await broker.transactions.markers.stop()
-        broker.alarm.stop()
+        broker.timer.stop()
         await broker.relocations.stop()
         await broker.cleaning.stop()
         await broker.flusher.drain()
@@ -312,7 +312,7 @@ class Lifecycle:
         broker.groups.stop()
         broker.transactions.stop()
         await broker.transactions.markers.stop()
-        broker.alarm.stop()
+        broker.timer.stop()
         broker.log_failures.stop()
         await broker.relocations.stop()
         await broker.cleaning.stop()

@@ -204,10 +204,10 @@ class Serving:
 
         def jump() -> None:
             broker, wall_clock = self.broker, self.broker._wall_clock
-            broker.alarm.stop()
+            broker.timer.stop()
             broker._wall_clock = lambda: wall_clock() + ms / 1000
-            broker.alarm._loop = cast(asyncio.AbstractEventLoop, LoopAhead(broker.alarm._loop, ms))
-            broker.alarm._ring()
+            broker.timer._loop = cast(asyncio.AbstractEventLoop, LoopAhead(broker.timer._loop, ms))
+            broker.timer._run()
 
         self.inside(jump)
 

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 from tests.unit.broker.coordinated import COORDINATED, TRANSACTION, find
-from tests.unit.broker.serving import Wire, create_topic
-from tests.unit.broker.test_transaction_host import (
+from tests.unit.broker.coordinators.test_transactions import (
     end,
     enlist,
     init,
@@ -17,6 +16,7 @@ from tests.unit.broker.test_transaction_host import (
     stable_offset,
     wait_for_state,
 )
+from tests.unit.broker.serving import Wire, create_topic
 
 from barnabas.cli.main import main
 from barnabas.testing import Cluster

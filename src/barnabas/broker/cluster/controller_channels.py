@@ -13,7 +13,7 @@ import logging
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from barnabas.broker.tasks import spawn
+from barnabas.broker.loop import spawn
 from barnabas.client.addresses import Address
 from barnabas.client.connection import Connection
 from barnabas.config.listeners import Listeners

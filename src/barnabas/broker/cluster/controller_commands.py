@@ -15,7 +15,7 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING
 
-from barnabas.broker.conditions import Conditions
+from barnabas.broker.loop import Conditions
 from barnabas.controller.leadership import LEADER_OF_A_DELETED_TOPIC
 from barnabas.controller.outbox import Request
 from barnabas.coordination.contract import ServiceUnavailable

@@ -16,8 +16,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 from barnabas.broker.cluster.controller_channels import ControllerChannels
-from barnabas.broker.conditions import Conditions
-from barnabas.broker.tasks import spawn
+from barnabas.broker.loop import Conditions, spawn
 from barnabas.controller.guarded_tree import ControllerMoved
 from barnabas.controller.term import Term
 from barnabas.controller.watches import Event

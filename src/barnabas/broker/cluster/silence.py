@@ -21,7 +21,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from barnabas.broker.cluster.peers import Peers
-from barnabas.broker.tasks import spawn
+from barnabas.broker.loop import spawn
 from barnabas.client.errors import UnsupportedApiError
 from barnabas.coordination.contract import SessionState
 from barnabas.model.errors import BarnabasError

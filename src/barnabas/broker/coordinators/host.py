@@ -317,9 +317,9 @@ class CoordinatorHost(ABC, Generic[M]):
             return
         operation = _Commit(self, shard, outcome, shard.required)
         broker = self._broker
-        deadline_ms = broker.alarm.now_ms() + broker.options.offsets_commit_timeout_ms
+        deadline_ms = broker.timer.now_ms() + broker.options.offsets_commit_timeout_ms
         broker.produce_purgatory.watch(operation, [shard.partition.topic_partition], deadline_ms)
-        broker.alarm.set()
+        broker.timer.set()
 
     def finish(self, shard: Shard[M], outcome: Outcome) -> None:
         """Send the replies of an outcome whose records are safe."""
@@ -362,7 +362,7 @@ class CoordinatorHost(ABC, Generic[M]):
             known.cancel()
         if deadline_ms is None:
             return
-        alarm = self._broker.alarm
+        alarm = self._broker.timer
         # Machines think in wall-clock time; the wheel turns with the loop's clock.
         due_ms = alarm.now_ms() + deadline_ms - self._broker.now_ms()
         shard.timers[key] = alarm.wheel.add(due_ms, lambda: self._due(shard, key, due_ms))
@@ -374,7 +374,7 @@ class CoordinatorHost(ABC, Generic[M]):
         What clients sent meanwhile (heartbeats, joins) waits in their sockets, and where the whole
         machine stood still they have yet to send it.
         """
-        alarm = self._broker.alarm
+        alarm = self._broker.timer
         late_ms = alarm.now_ms() - due_ms
         if late_ms <= LATE_MS:
             self._ring(shard, key)

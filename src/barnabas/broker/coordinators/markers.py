@@ -53,9 +53,9 @@ def write_markers(
             broker.storage_failed(partition, failure)
             errors[key] = ErrorCode.KAFKA_STORAGE_ERROR
     operation = _Markers(broker, ending, waiting, errors, done)
-    deadline_ms = broker.alarm.now_ms() + TIMEOUT_MS
+    deadline_ms = broker.timer.now_ms() + TIMEOUT_MS
     if not broker.produce_purgatory.watch(operation, list(waiting), deadline_ms):
-        broker.alarm.set()
+        broker.timer.set()
 
 
 def _append(broker: Broker, partition: Partition, ending: Ending) -> int:

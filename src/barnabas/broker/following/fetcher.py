@@ -14,7 +14,7 @@ from collections.abc import Coroutine, Iterable
 from typing import TYPE_CHECKING, Any
 
 from barnabas.broker.following.replication_quotas import follows_throttled
-from barnabas.broker.tasks import spawn
+from barnabas.broker.loop import spawn
 from barnabas.client.connection import Connection
 from barnabas.config.broker import BrokerOptions
 from barnabas.model.error_codes import ErrorCode
@@ -145,7 +145,7 @@ class Fetcher:
             self._connection.close()
 
     def _now_ms(self) -> int:
-        return self._broker.alarm.now_ms()
+        return self._broker.timer.now_ms()
 
     async def _run(self) -> None:
         while True:

@@ -38,7 +38,7 @@ class Replicas:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self._neighbours = Neighbours(
-            broker.alarm.now_ms,
+            broker.timer.now_ms,
             lambda other: other in broker.cluster.brokers,
             lambda: broker.options.replica_lag_time_max_ms,
         )

@@ -60,9 +60,9 @@ def handle(broker: Broker, request: Request[DeleteRecordsRequest]) -> DeleteReco
         return response
     request.park(operation)
     keys = [partition.topic_partition for partition, _, _ in waiting]
-    deadline_ms = broker.alarm.now_ms() + max(request.body.timeout_ms, 0)
+    deadline_ms = broker.timer.now_ms() + max(request.body.timeout_ms, 0)
     broker.deletion_purgatory.watch(operation, [*keys, LIVE_BROKERS], deadline_ms)
-    broker.alarm.set()
+    broker.timer.set()
     return None
 
 

@@ -63,7 +63,7 @@ DEBUGGING_REPLICA = -2
 def handle(broker: Broker, request: Request[FetchRequest]) -> FetchResponse | None:
     """Read each partition; answer when there is enough, an error, or no more time."""
     body = request.body
-    now_ms = broker.alarm.now_ms()
+    now_ms = broker.timer.now_ms()
     follows = _follower(body) >= 0
     fetching = broker.fetch_sessions.resolve(
         body,
@@ -88,7 +88,7 @@ def handle(broker: Broker, request: Request[FetchRequest]) -> FetchResponse | No
         # Plain tuples equal TopicPartitions, and a fetch may name thousands of them.
         keys = [(item.topic, item.partition) for item in fetching.named]
     if not broker.fetch_purgatory.watch(fetch, keys, now_ms + body.max_wait_ms):
-        broker.alarm.set()
+        broker.timer.set()
     return None
 
 
@@ -243,7 +243,7 @@ class _Fetch(DelayedOperation):
         return (
             self._is_throttled(partition)
             and self._follower not in partition.maximal_isr
-            and broker.replication_quotas.leader.is_exceeded(broker.alarm.now_ms())
+            and broker.replication_quotas.leader.is_exceeded(broker.timer.now_ms())
         )
 
     def _is_throttled(self, partition: Partition) -> bool:
@@ -381,7 +381,7 @@ class _Fetch(DelayedOperation):
         if offset < end and (limit or at_least_one):
             self._read_records(partition, offset, end, limit, at_least_one, result)
             if follows and result.records and self._is_throttled(partition):
-                quotas, now_ms = self._broker.replication_quotas, self._broker.alarm.now_ms()
+                quotas, now_ms = self._broker.replication_quotas, self._broker.timer.now_ms()
                 quotas.leader.record(len(result.records), now_ms)
         return result
 

@@ -157,12 +157,12 @@ def _handle(
             request.connection.skip_answer()
         return None
     if waiting:
-        deadline_ms = broker.alarm.now_ms() + max(body.timeout_ms, 0)
+        deadline_ms = broker.timer.now_ms() + max(body.timeout_ms, 0)
         operation = DelayedProduce(broker, request, response, waiting)
         request.park(operation)
         keys = [partition.topic_partition for partition, _, _ in waiting]
         broker.produce_purgatory.watch(operation, keys, deadline_ms)
-        broker.alarm.set()
+        broker.timer.set()
         return None
     if failed is not None:
         _tell_leaders(broker, request, response)

@@ -11,7 +11,7 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING
 
-from barnabas.broker.tasks import spawn
+from barnabas.broker.loop import spawn
 from barnabas.coordination.contract import SessionExpired
 from barnabas.model.errors import BarnabasError, ConfigError
 

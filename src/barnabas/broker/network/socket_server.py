@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("barnabas.listener")
 
 
-class Network:
+class SocketServer:
     """The listeners of one broker and their routers."""
 
     def __init__(self, broker: Broker) -> None:
@@ -46,7 +46,7 @@ class Network:
         )
         self.routers = [data_plane, control_plane]
         self.turnstile = Turnstile(data_plane, lambda: control_plane.under_way > 0)
-        self._now_ms = broker.alarm.now_ms
+        self._now_ms = broker.timer.now_ms
         self._listeners = [self._listener(each, options) for each in options.endpoints.bind]
         self._retired: list[Listener] = []
         self._accepting = False

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable
 from concurrent.futures import Executor
 
-from barnabas.broker.elsewhere import elsewhere
+from barnabas.broker.loop import offload
 from barnabas.log.flush import Flush
 from barnabas.log.partition_log import PartitionLog
 from barnabas.model.errors import StorageError
@@ -92,7 +92,7 @@ class Flusher:
         outcomes: list[StorageError | None] = []
         try:
             gathered = [flush for _, _, flush in flushes]
-            outcomes += await elsewhere(self._executor, _flush_all, gathered)
+            outcomes += await offload(self._executor, _flush_all, gathered)
         finally:
             # Also when the round is broken off: what has reached the disk is flushed.
             for _, log, flush in flushes:

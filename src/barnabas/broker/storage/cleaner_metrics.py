@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from barnabas.log.compaction.scheduler import Cleaner
+from barnabas.log.compaction.scheduler import CompactionScheduler
 from barnabas.metrics.registry import Registry
 from barnabas.replication.partition import Partition
 
@@ -30,7 +30,7 @@ class CleanerMetrics:
     def __init__(
         self,
         registry: Registry,
-        cleaner: Cleaner,
+        cleaner: CompactionScheduler,
         partitions: Mapping[tuple[str, int], Partition],
         now_ms: Callable[[], int],
     ) -> None:

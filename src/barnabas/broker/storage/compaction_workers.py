@@ -14,10 +14,10 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING
 
-from barnabas.broker.background_threads import background_thread
+from barnabas.broker.loop import background_thread
 from barnabas.broker.storage.cleaner_metrics import CleanerMetrics, LastRun
 from barnabas.log.compaction.compaction import Aborted, Compacted, Means, Steps, compact
-from barnabas.log.compaction.scheduler import Cleanable, Cleaner
+from barnabas.log.compaction.scheduler import Cleanable, CompactionScheduler
 from barnabas.model.errors import BarnabasError, StorageError
 from barnabas.model.ids import TopicPartition
 
@@ -31,12 +31,12 @@ WAIT_S_MAX = 0.1
 """How long a cleaner that is held back sleeps before it looks whether it must stop."""
 
 
-class Cleaning:
+class CompactionWorkers:
     """The cleaners of one broker."""
 
     def __init__(self, broker: Broker, executor: Executor | None) -> None:
         """Work on an executor; without one, each cleaner gets a thread of its own."""
-        self.cleaner = Cleaner()
+        self.cleaner = CompactionScheduler()
         self._metrics = CleanerMetrics(
             broker.metrics, self.cleaner, broker.partitions, broker.now_ms
         )

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from barnabas.broker.coordinators.markers import Ending, write_markers
-from barnabas.broker.elsewhere import elsewhere
+from barnabas.broker.loop import offload
 from barnabas.log.fork import Fork
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError, StorageError
@@ -136,7 +136,7 @@ class Forks:
         try:
             try:
                 fork.link(now_ms)
-                await elsewhere(self._executor, fork.copy, options, now_ms)
+                await offload(self._executor, fork.copy, options, now_ms)
             finally:
                 fork.release()
             fork.settle()

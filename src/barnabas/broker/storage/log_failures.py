@@ -93,7 +93,7 @@ class LogFailures:
         if partition is None or not partition.is_leader or len(partition.isr) < 2:
             return
         self._handed_on[key] = partition.leader_epoch
-        now_ms = self._broker.alarm.now_ms()
+        now_ms = self._broker.timer.now_ms()
         if now_ms - self._told_ms >= NOTICE_MS:
             self._told_ms = now_ms
             self._spawn(self.notify())

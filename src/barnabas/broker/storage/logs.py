@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from functools import partial
 
-from barnabas.broker.elsewhere import elsewhere
+from barnabas.broker.loop import offload
 from barnabas.broker.storage.log_failures import directory_is_lost
 from barnabas.config.topic import TopicOptions
 from barnabas.log.checkpoints import encode_offsets
@@ -118,7 +118,7 @@ class Logs:
         directories = list(self._directories)
         began = loop.time()
         loads = (
-            elsewhere(self._executor, self._load, directory, options_of, now_ms, threads)
+            offload(self._executor, self._load, directory, options_of, now_ms, threads)
             for directory in directories
         )
         outcomes = await asyncio.gather(*loads, return_exceptions=True)
@@ -129,7 +129,7 @@ class Logs:
                 raise outcome
         for directory in list(self._directories):
             try:
-                await elsewhere(self._executor, _flush_owed, directory, now_ms)
+                await offload(self._executor, _flush_owed, directory, now_ms)
             except StorageError as failure:
                 if not directory_is_lost(failure):
                     raise
@@ -305,7 +305,7 @@ class Logs:
         for name, data in _checkpoints(directory).items():
             path = f"{directory.path}/{name}"
             if self._written.get(path) != data:
-                await elsewhere(self._executor, self._files.write_atomic, path, data)
+                await offload(self._executor, self._files.write_atomic, path, data)
                 self._written[path] = data
         for log, point in points:
             log.checkpointed_recovery_point = min(point, log.recovery_point)

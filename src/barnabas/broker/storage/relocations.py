@@ -13,7 +13,7 @@ import logging
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING
 
-from barnabas.broker.elsewhere import elsewhere
+from barnabas.broker.loop import offload
 from barnabas.log.relocation import PIECE_BYTES, Relocation
 from barnabas.model.errors import BarnabasError, StorageError
 from barnabas.model.ids import TopicPartition
@@ -135,11 +135,11 @@ class Relocations:
             while (piece := relocation.next_piece(broker.now_ms())) is not None:
                 move.reading = True
                 try:
-                    data = await elsewhere(self._executor, piece.read)
+                    data = await offload(self._executor, piece.read)
                 finally:
                     piece.release()
                 move.reading = False
-                await elsewhere(self._executor, relocation.copy, data, broker.now_ms())
+                await offload(self._executor, relocation.copy, data, broker.now_ms())
                 size = len(data)
                 await self._throttle(size)
                 if size < PIECE_BYTES and relocation.is_safe:
@@ -147,7 +147,7 @@ class Relocations:
             flush = relocation.future.begin_flush()
             if flush is not None:
                 try:
-                    await elsewhere(self._executor, flush.run)
+                    await offload(self._executor, flush.run)
                 finally:
                     relocation.future.finish_flush(flush, broker.now_ms())
             if relocation.is_safe:
@@ -155,7 +155,7 @@ class Relocations:
 
     async def _throttle(self, size: int) -> None:
         """Rest until all moves together are as slow as they should be."""
-        alarm, throttle = self._broker.alarm, self._broker.replication_quotas.directories
+        alarm, throttle = self._broker.timer, self._broker.replication_quotas.directories
         throttle.record(size, alarm.now_ms())
         wait_ms = throttle.wait_ms(alarm.now_ms())
         while wait_ms:

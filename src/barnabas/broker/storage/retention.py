@@ -12,7 +12,7 @@ import logging
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING
 
-from barnabas.broker.elsewhere import elsewhere
+from barnabas.broker.loop import offload
 from barnabas.model.errors import CorruptFileError, CorruptRecordError, StorageError
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class Retention:
                 break
             count += before - len(log.segments)
             self._broker.logs.unlink_later(paths, log.options.file_delete_delay_ms)
-            await elsewhere(self._executor, self._broker.logs.flush_directory, log.directory)
+            await offload(self._executor, self._broker.logs.flush_directory, log.directory)
         log.finish_removal()
         if count:
             logger.info(

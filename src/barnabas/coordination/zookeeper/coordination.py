@@ -5,7 +5,7 @@
 
 Calls are pipelined, at most `in_flight_max` at a time, and answered in order; reads of many nodes
 travel together, where the server can do that (3.6 and later). While contact is lost calls wait
-(`zookeeper_session`); those whose answer was lost are asked again, and a write is first looked for
+(`session`); those whose answer was lost are asked again, and a write is first looked for
 in the tree (`zookeeper_evidence`), so that it is not done twice and a node that we did create is
 not taken for another's.
 """

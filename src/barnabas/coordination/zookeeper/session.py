@@ -1,7 +1,7 @@
 """A session with a ZooKeeper ensemble: contact, the watches that survive its loss, and the end.
 
 While contact is lost the session is SUSPENDED, and who asks waits. When contact is back all watches
-are armed again before anything else is asked, and what was missed fires (`zookeeper_watches`). An
+are armed again before anything else is asked, and what was missed fires (`watches`). An
 answer that came over a connection on which the watches were not yet armed counts as lost: otherwise
 a session could see a change before it hears of it.
 

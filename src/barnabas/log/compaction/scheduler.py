@@ -78,7 +78,7 @@ class _State(Enum):
     ABORTED = auto()
 
 
-class Cleaner:
+class CompactionScheduler:
     """Chooses logs and keeps apart who works on them."""
 
     def __init__(self) -> None:

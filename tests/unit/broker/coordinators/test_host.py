@@ -17,7 +17,7 @@ from tests.unit.broker.coordinated import (
     join_request,
 )
 from tests.unit.broker.serving import Serving, Wire, create_topic, wait_for
-from tests.unit.broker.test_log_failures import BreakingFiles
+from tests.unit.broker.storage.test_log_failures import BreakingFiles
 from tests.unit.log.conftest import FaultyFiles
 
 from barnabas.broker.broker import Broker

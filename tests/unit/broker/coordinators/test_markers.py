@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from tests.unit.broker.coordinated import COORDINATED, TRANSACTION, find, hold_flushes
+from tests.unit.broker.coordinators.test_transactions import enlist, init, produce, stable_offset
 from tests.unit.broker.serving import Serving, Wire, create_topic
 from tests.unit.broker.serving import fetch as fetch_one
-from tests.unit.broker.test_transaction_host import enlist, init, produce, stable_offset
 
 from barnabas.broker.coordinators.markers import Ending, write_markers
 from barnabas.model.error_codes import ErrorCode

@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Event
 
 import pytest
-from tests.unit.broker.test_elsewhere import settle
+from tests.unit.broker.test_loop import settle
 from tests.unit.log.conftest import FaultyFile, FaultyFiles
 
 from barnabas.broker.partitions.flusher import Flusher

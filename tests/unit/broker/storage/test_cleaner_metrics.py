@@ -8,7 +8,7 @@ import pytest
 from tests.unit.broker.serving import Serving, create_topic, produce
 
 from barnabas.broker.storage.cleaner_metrics import CleanerMetrics, LastRun
-from barnabas.log.compaction.scheduler import Cleaner
+from barnabas.log.compaction.scheduler import CompactionScheduler
 from barnabas.metrics.registry import Registry
 from barnabas.model.ids import TopicPartition
 from barnabas.records.builder import build_batch
@@ -24,12 +24,12 @@ def values(registry: Registry, now_ms: int = 0) -> dict[str, float]:
 
 def test_before_any_run_all_are_zero() -> None:
     registry = Registry()
-    CleanerMetrics(registry, Cleaner(), {}, lambda: 5000)
+    CleanerMetrics(registry, CompactionScheduler(), {}, lambda: 5000)
     assert set(values(registry).values()) == {0}
 
 
 def test_the_last_runs_of_all_cleaners_are_shown_together() -> None:
-    registry, cleaner = Registry(), Cleaner()
+    registry, cleaner = Registry(), CompactionScheduler()
     metrics = CleanerMetrics(registry, cleaner, {}, lambda: 9000)
     metrics.ran(0, LastRun(9.0, 999, 999, 0.9, 99))
     metrics.ran(0, LastRun(1.5, 100, 20, 0.25, 0))

@@ -21,7 +21,7 @@ from tests.unit.broker.serving import (
     values_of,
     wait_for,
 )
-from tests.unit.broker.test_elsewhere import settle
+from tests.unit.broker.test_loop import settle
 
 from barnabas.broker.broker import Broker
 from barnabas.broker.storage import logs

@@ -499,8 +499,8 @@ async def test_calls_are_pipelined_up_to_the_bound(zookeeper, chroot):
 def test_without_the_library_the_error_says_what_to_install(monkeypatch):
     for name in [name for name in sys.modules if name.split(".")[0] == "kazoo"]:
         monkeypatch.delitem(sys.modules, name)
-    for name in ("zookeeper_link", "zookeeper"):
-        monkeypatch.delitem(sys.modules, f"barnabas.coordination.{name}", raising=False)
+    for name in ("link", "coordination"):
+        monkeypatch.delitem(sys.modules, f"barnabas.coordination.zookeeper.{name}", raising=False)
     monkeypatch.setitem(sys.modules, "kazoo", None)
     with pytest.raises(ConfigError, match=r"pip install 'barnabas\[zookeeper\]'"):
         __import__("barnabas.coordination.zookeeper.coordination")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from barnabas.log.compaction.scheduler import Cleaner, examine
+from barnabas.log.compaction.scheduler import CompactionScheduler, examine
 from barnabas.log.partition_log import PartitionLog
 from barnabas.model.ids import TopicPartition
 
@@ -99,7 +99,7 @@ def test_open_transactions_and_the_recovery_point_bound_it(filled):
 
 def test_the_dirtiest_log_comes_first_and_one_after_the_other(filled):
     logs = [filled(number=n, cleaned=c) for n, c in ((0, 1), (1, 0), (2, 2))]
-    cleaner = Cleaner()
+    cleaner = CompactionScheduler()
     chosen = []
     while (found := cleaner.begin_next(logs, NOW)) is not None:
         assert found.log.compacting
@@ -111,7 +111,7 @@ def test_the_dirtiest_log_comes_first_and_one_after_the_other(filled):
 
 
 def test_a_failed_log_is_not_tried_again(filled):
-    cleaner, log = Cleaner(), filled()
+    cleaner, log = CompactionScheduler(), filled()
     cleaner.begin_next([log], NOW)
     cleaner.finish(log, "a flipped bit")
     assert cleaner.begin_next([log], NOW) is None
@@ -130,7 +130,7 @@ def test_a_log_that_cannot_be_looked_at_keeps_nobody_from_the_others(filled, poo
     reopened.set_high_watermark(5)
     reopened.checkpointed_recovery_point = 5
     reopened.segments[0].file.get().pwrite(b"\x07", 16)  # no magic of a batch
-    cleaner, told = Cleaner(), []
+    cleaner, told = CompactionScheduler(), []
     found = cleaner.begin_next([reopened, logs[1]], NOW, lambda *what: told.append(what))
     assert found.log is logs[1]
     [(partition, failure)] = told
@@ -141,7 +141,7 @@ def test_a_log_that_cannot_be_looked_at_keeps_nobody_from_the_others(filled, poo
 
 
 def test_a_pause_stops_who_works_and_keeps_others_out_until_all_resume(filled):
-    cleaner, log = Cleaner(), filled()
+    cleaner, log = CompactionScheduler(), filled()
     partition = log.topic_partition
     cleaner.begin_next([log], NOW)
     assert not cleaner.is_aborted(partition)

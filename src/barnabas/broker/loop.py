@@ -1,0 +1,158 @@
+"""Around the event loop: work on other threads, timers, conditions, and tasks on their own."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import threading
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Executor, ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from barnabas.timing.wheel import TimingWheel
+
+NICENESS = 10
+"""About a tenth of a core where others want all of it; all of a core that is idle."""
+
+T = TypeVar("T")
+
+
+async def offload(executor: Executor | None, work: Callable[..., T], *arguments: object) -> T:
+    """Run work on an executor (None: the loop's own) and return its result.
+
+    A thread cannot be interrupted. A caller that is cancelled while its work runs returns only when
+    the work has ended: until then it may write to files that the next broker, or the next step,
+    will use.
+    """
+    running = asyncio.get_running_loop().run_in_executor(executor, work, *arguments)
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        await asyncio.wait([running])
+        raise
+
+
+class WheelTimer:
+    """Runs a timing wheel by one timer of the loop, set for the wheel's next bucket; time is the
+    loop's own, in milliseconds.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self.wheel = TimingWheel(start_ms=self.now_ms())
+        self._handle: asyncio.TimerHandle | None = None
+        self._set_for_ms = 0
+        self.before_running: Callable[[], object] = lambda: None
+        """Called before anything that is due: a process that stood still must know it first."""
+
+    def now_ms(self) -> int:
+        """Return the loop's time: it never jumps, and means nothing outside this process."""
+        return int(self._loop.time() * 1000)
+
+    def set(self) -> None:
+        """Make sure that the wheel runs in time; call after adding timers."""
+        due_ms = self.wheel.next_deadline_ms()
+        if due_ms is None or (self._handle is not None and due_ms >= self._set_for_ms):
+            return
+        if self._handle is not None:
+            self._handle.cancel()
+        self._set_for_ms = due_ms
+        self._handle = self._loop.call_at((due_ms + 1) / 1000, self._run)
+
+    def stop(self) -> None:
+        """Never run the wheel again."""
+        if self._handle is not None:
+            self._handle.cancel()
+            self._handle = None
+
+    def _run(self) -> None:
+        self._handle = None
+        try:
+            self.before_running()
+            self.wheel.run(self.now_ms())
+        finally:
+            self.set()  # also if a timer fails: the others are due all the same
+
+
+class Conditions:
+    """Callers that wait for something to hold; `look` follows each event that may change it."""
+
+    def __init__(self) -> None:
+        self._waiting: list[tuple[Callable[[], bool], asyncio.Future[None]]] = []
+        self._ended = False
+
+    async def until(self, holds: Callable[[], bool], timeout_ms: float) -> bool:
+        """Wait until something holds, or time is up; return whether it holds."""
+        if self._ended or holds():
+            return holds()
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.watch(holds, waiter)
+        try:
+            async with asyncio.timeout(timeout_ms / 1000):
+                await waiter
+        except TimeoutError:
+            return holds()
+        return not self._ended or holds()
+
+    def watch(self, holds: Callable[[], bool], waiter: asyncio.Future[None]) -> None:
+        """Have a future set once something holds; one that is done by then is left alone."""
+        self._waiting.append((holds, waiter))
+
+    def look(self) -> None:
+        """Wake those for whom it is time."""
+        still = []
+        for holds, waiter in self._waiting:
+            if waiter.done():
+                continue
+            if holds():
+                waiter.set_result(None)
+            else:
+                still.append((holds, waiter))
+        self._waiting = still
+
+    def end(self) -> None:
+        """Nothing more will happen: who waits, now or later, is told what holds by then."""
+        self._ended = True
+        for _, waiter in self._waiting:
+            if not waiter.done():
+                waiter.set_result(None)
+        self._waiting.clear()
+
+
+def spawn(work: Coroutine[Any, Any, None], what: str) -> asyncio.Task[None]:
+    """Run a task that nobody waits for; `what` names it where it crashes.
+
+    By itself asyncio reports a crash when the task is garbage. A task that its owner keeps for as
+    long as the broker lives would stop, and nobody would know.
+    """
+    task = asyncio.get_running_loop().create_task(work)
+    task.add_done_callback(lambda ended: _report(ended, what))
+    return task
+
+
+def _report(ended: asyncio.Task[None], what: str) -> None:
+    if not ended.cancelled() and (failure := ended.exception()) is not None:
+        ended.get_loop().call_exception_handler(
+            {"message": f"{what} crashed", "exception": failure, "task": ended}
+        )
+
+
+def background_thread(name: str) -> ThreadPoolExecutor:
+    """Return an executor of one thread of lower priority; the caller shuts it down.
+
+    Work on another thread that releases the GIL still takes a core from the loop, for whole slices
+    of the scheduler (some milliseconds) whenever more threads want to run than there are cores. A
+    lower priority ends that: the loop runs the moment it wakes, and the work takes what is left.
+    It is not the lowest one, with which a busy machine would leave it next to nothing, and a
+    thread that waits for a core while it holds the GIL would keep the loop waiting too.
+    """
+    return ThreadPoolExecutor(1, name, initializer=_give_way)
+
+
+def _give_way() -> None:
+    # Only Linux gives each thread a priority of its own; elsewhere the loop's would go down too.
+    if sys.platform == "linux":
+        thread_id = threading.get_native_id()
+        niceness = os.getpriority(os.PRIO_PROCESS, thread_id) + NICENESS
+        os.setpriority(os.PRIO_PROCESS, thread_id, min(niceness, 19))
