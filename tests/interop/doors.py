@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives import serialization
 from tools.apache_kafka import Distribution
 from tools.processes import free_port
 
-from barnabas.client.switchboard import CONTROLLER, Switchboard
+from barnabas.client.cluster_client import CONTROLLER, ClusterClient
 from barnabas.wire.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     ScramCredentialUpsertion,
@@ -121,7 +121,7 @@ def _options(ports: list[int], keystore: Path, cafile: Path) -> dict[str, str]:
 async def _add_user(bootstrap: str, name: str, password: str) -> None:
     """Give a user SCRAM credentials of both strengths, and wait until the broker knows them."""
     salt = b"pepper-and-salt"
-    async with Switchboard(bootstrap) as board:
+    async with ClusterClient(bootstrap) as client:
         for mechanism, digest in ((1, "sha256"), (2, "sha512")):
             change = ScramCredentialUpsertion(
                 name=name,
@@ -131,11 +131,11 @@ async def _add_user(bootstrap: str, name: str, password: str) -> None:
                 salted_password=hashlib.pbkdf2_hmac(digest, password.encode(), salt, 4096),
             )
             request = AlterUserScramCredentialsRequest(upsertions=[change])
-            answer = await board.retrying(partial(board.send, request, CONTROLLER))
+            answer = await client.retrying(partial(client.send, request, CONTROLLER))
             assert [result.error_code for result in answer.results] == [0]
         async with asyncio.timeout(30):
             while True:
-                told = await board.send(DescribeUserScramCredentialsRequest(users=None))
+                told = await client.send(DescribeUserScramCredentialsRequest(users=None))
                 if any(len(result.credential_infos) == 2 for result in told.results):
                     return
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from tests.interop.doors import SESSION_MS, Doors, unsigned_token
 
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.errors import AuthenticationFailedError, NetworkError
-from barnabas.client.switchboard import Switchboard
 from barnabas.config.clients.common import CommonOptions
 from barnabas.config.clients.options import parse_client_options
 from barnabas.model.request_errors import IllegalSaslStateError
@@ -45,18 +45,20 @@ class Early(Random):
 
 def enter(
     bootstrap: str,
-    client: Callable[[Switchboard], Awaitable[Any]] | None = None,
+    client: Callable[[ClusterClient], Awaitable[Any]] | None = None,
     **options: Any,
 ) -> Any:
     """Go through a door; return the brokers' ids, or what `client` does."""
 
     async def conversation() -> Any:
         given = {"bootstrap_servers": bootstrap, **options}
-        board = Switchboard.from_options(parse_client_options(CommonOptions, given), random=Early())
-        async with board:
+        cluster_client = ClusterClient.from_options(
+            parse_client_options(CommonOptions, given), random=Early()
+        )
+        async with cluster_client:
             if client is not None:
-                return await client(board)
-            return sorted((await board.retrying(board.refresh)).brokers)
+                return await client(cluster_client)
+            return sorted((await cluster_client.retrying(cluster_client.refresh)).brokers)
 
     return asyncio.run(conversation())
 
@@ -103,8 +105,8 @@ def test_certificates_of_both_sides(doors: Doors) -> None:
 
 
 def test_a_client_without_a_certificate_is_turned_away(doors: Doors) -> None:
-    async def client(board: Switchboard) -> None:
-        await board.refresh()
+    async def client(cluster_client: ClusterClient) -> None:
+        await cluster_client.refresh()
 
     with pytest.raises(NetworkError, match=r"certificate|alert|closed by the broker|reset"):
         enter(doors.tls, client, security_protocol="SSL", ssl_cafile=doors.cafile)
@@ -116,25 +118,25 @@ def test_a_broker_that_nobody_vouches_for_is_not_trusted(doors: Doors) -> None:
 
 
 def test_a_plain_client_at_a_door_with_tls_gets_a_hint(doors: Doors) -> None:
-    async def client(board: Switchboard) -> None:
-        await board.refresh()
+    async def client(cluster_client: ClusterClient) -> None:
+        await cluster_client.refresh()
 
     with pytest.raises(Exception, match="perhaps it expects TLS"):
         enter(doors.tls, client)
 
 
 def test_a_bounded_session_is_renewed_on_the_same_connection(doors: Doors) -> None:
-    async def client(board: Switchboard) -> tuple[int, float]:
+    async def client(cluster_client: ClusterClient) -> tuple[int, float]:
         loop = asyncio.get_running_loop()
-        await board.refresh()
-        connection = await board.connection(1)
+        await cluster_client.refresh()
+        connection = await cluster_client.connection(1)
         started, count = loop.time(), 0
         while loop.time() - started < 2.5 * SESSION_MS["sasl_plaintext"] / 1000:
-            await board.refresh()
+            await cluster_client.refresh()
             await connection.send(AlterUserScramCredentialsRequest())
             count += 1
         assert not connection.closed
-        assert await board.connection(1) is connection
+        assert await cluster_client.connection(1) is connection
         return count, connection.traffic.opened
 
     options = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "SCRAM-SHA-256", **ALICE}

@@ -22,8 +22,8 @@ import pytest
 from tests.simulation.test_broker_crash import PORT, connect, serve
 
 from barnabas.client.addresses import Address
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.errors import CommitFailedError, KafkaTimeoutError
-from barnabas.client.switchboard import Switchboard
 from barnabas.config.clients.consumer import ConsumerOptions
 from barnabas.config.clients.options import parse_client_options
 from barnabas.consumer.group.contract import ConsumerRebalanceListener, Membership
@@ -178,7 +178,7 @@ class Life:
         )
         self._name, self._random = host.name, host.random
         self._plan, self._witness, self._stop = plan, witness, stops[host.name]
-        self._board = Switchboard(
+        self._client = ClusterClient(
             [Address("broker", PORT)],
             client_id=host.name,
             request_timeout_ms=2000,
@@ -189,7 +189,7 @@ class Life:
         self._subscription = Subscription()
         self._subscription.subscribe([TOPIC], listener=self._ledger)
         self._membership: Membership = membership(
-            self._board, self._subscription, options, wake=lambda: None, random=host.random
+            self._client, self._subscription, options, wake=lambda: None, random=host.random
         )
 
     async def run(self) -> None:
@@ -203,7 +203,7 @@ class Life:
                 pass  # others read it again
             await asyncio.sleep(self._random.uniform(0, 0.08))
         await self._membership.close(timeout_ms=3000)
-        await self._board.close()
+        await self._client.close()
         if self._subscription.assigned or self._ledger.owned:
             self._ledger.complaints.append(f"kept {self._ledger.owned} after close")
         self._witness.complaints += self._ledger.complaints

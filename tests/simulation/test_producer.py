@@ -20,7 +20,7 @@ import pytest
 from tests.simulation.test_broker_crash import PORT, TOPIC, connect, read_all, serve
 
 from barnabas.client.addresses import Address
-from barnabas.client.switchboard import Switchboard
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.config.clients.options import parse_client_options
 from barnabas.config.clients.producer import ProducerOptions
 from barnabas.kernels import RecordFuture
@@ -50,7 +50,7 @@ def producer(world: World, seed: int) -> ProducerCore:
         },
     )
     loop = asyncio.get_running_loop()
-    switchboard = Switchboard(
+    cluster_client = ClusterClient(
         [Address("broker", PORT)],
         request_timeout_ms=options.request_timeout_ms,
         connect_timeout_ms=1000,
@@ -61,7 +61,7 @@ def producer(world: World, seed: int) -> ProducerCore:
         post=loop.call_soon,
         wait=_unexpected,
         detour=_unexpected,
-        switchboard=switchboard,
+        cluster_client=cluster_client,
         random=random,
         clock=world.now_ms,
     )

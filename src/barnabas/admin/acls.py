@@ -2,7 +2,7 @@
 
     rule = ACL("User:ada", "*", ACLOperation.READ, ACLPermissionType.ALLOW,
                ResourcePattern(ResourceType.TOPIC, "orders"))
-    await create_acls(board, [rule])
+    await create_acls(client, [rule])
 
 A filter has the same fields as a rule; None in place of a text and ANY in place of a member match
 everything. A rule is also a filter, which matches itself.
@@ -17,8 +17,8 @@ from enum import IntEnum
 from barnabas.admin.controller import at_controller
 from barnabas.admin.failures import check, failure_or_none
 from barnabas.admin.numbered import member_of
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.connection import Connection
-from barnabas.client.switchboard import Switchboard
 from barnabas.model.errors import InvalidValueError, RequestError
 from barnabas.wire.messages.create_acls import AclCreation, CreateAclsRequest, CreateAclsResponse
 from barnabas.wire.messages.delete_acls import (
@@ -168,7 +168,7 @@ class AclDeletion:
 
 
 async def create_acls(
-    board: Switchboard, acls: Iterable[ACL], *, timeout_ms: float | None = None
+    client: ClusterClient, acls: Iterable[ACL], *, timeout_ms: float | None = None
 ) -> list[AclOutcome]:
     """Add rules; each succeeds or fails for itself."""
     wanted = list(acls)
@@ -194,7 +194,7 @@ async def create_acls(
         response: CreateAclsResponse = await connection.send(request, version=version)
         return response
 
-    response = await at_controller(board, ask, timeout_ms=timeout_ms)
+    response = await at_controller(client, ask, timeout_ms=timeout_ms)
     return [
         AclOutcome(acl, failure_or_none(result.error_code, acl.principal, result.error_message))
         for acl, result in zip(wanted, response.results, strict=True)
@@ -202,18 +202,18 @@ async def create_acls(
 
 
 async def describe_acls(
-    board: Switchboard, acl_filter: ACLFilter, *, timeout_ms: float | None = None
+    client: ClusterClient, acl_filter: ACLFilter, *, timeout_ms: float | None = None
 ) -> list[ACL]:
     """Return the rules that a filter matches.
 
     everything = ACLFilter(None, None, ACLOperation.ANY, ACLPermissionType.ANY,
         ResourcePatternFilter(ResourceType.ANY, None, ACLResourcePatternType.ANY))
-    for acl in await describe_acls(board, everything): ...
+    for acl in await describe_acls(client, everything): ...
     """
     _must_be(ACLFilter, "acl_filter", acl_filter)
 
     async def attempt() -> DescribeAclsResponse:
-        connection = await board.connection()
+        connection = await client.connection()
         version = connection.version_of(DescribeAclsRequest, at_least=_least([acl_filter]))
         request = DescribeAclsRequest(
             resource_type_filter=acl_filter.resource_pattern.resource_type,
@@ -228,7 +228,7 @@ async def describe_acls(
         check(response.error_code, "ACLs", response.error_message)
         return response
 
-    response = await board.retrying(attempt, timeout_ms=timeout_ms)
+    response = await client.retrying(attempt, timeout_ms=timeout_ms)
     return [
         ACL(
             acl.principal,
@@ -247,7 +247,7 @@ async def describe_acls(
 
 
 async def delete_acls(
-    board: Switchboard, acl_filters: Iterable[ACLFilter], *, timeout_ms: float | None = None
+    client: ClusterClient, acl_filters: Iterable[ACLFilter], *, timeout_ms: float | None = None
 ) -> list[AclDeletion]:
     """Remove all rules that the filters match, and tell for each filter which these were."""
     wanted = list(acl_filters)
@@ -273,7 +273,7 @@ async def delete_acls(
         response: DeleteAclsResponse = await connection.send(request, version=version)
         return response
 
-    response = await at_controller(board, ask, timeout_ms=timeout_ms)
+    response = await at_controller(client, ask, timeout_ms=timeout_ms)
     return [
         AclDeletion(
             each,

@@ -8,15 +8,15 @@ from typing import TypeVar
 
 from barnabas.admin.failures import coded
 from barnabas.admin.settling import settle
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.connection import Connection
-from barnabas.client.switchboard import Switchboard
 from barnabas.model.errors import BarnabasError, RequestError
 
 Answer = TypeVar("Answer")
 
 
 async def ask_brokers(
-    board: Switchboard,
+    client: ClusterClient,
     broker_ids: Iterable[int] | None,
     ask: Callable[[int, Connection], Awaitable[Answer]],
     *,
@@ -24,11 +24,11 @@ async def ask_brokers(
 ) -> dict[int, Answer | RequestError]:
     """Return the answer of each broker, or its failure; None stands for all live brokers."""
     if broker_ids is None:
-        broker_ids = sorted((await board.retrying(board.refresh)).brokers)
+        broker_ids = sorted((await client.retrying(client.refresh)).brokers)
 
     async def one(broker_id: int) -> Answer | RequestError:
         try:
-            return await ask(broker_id, await board.connection(broker_id))
+            return await ask(broker_id, await client.connection(broker_id))
         except BarnabasError as broken:
             return coded(broken)
 
@@ -36,4 +36,4 @@ async def ask_brokers(
         answers = await asyncio.gather(*(one(broker_id) for broker_id in missing))
         return dict(zip(missing, answers, strict=True))
 
-    return await settle(board, broker_ids, attempt, timeout_ms=timeout_ms)
+    return await settle(client, broker_ids, attempt, timeout_ms=timeout_ms)

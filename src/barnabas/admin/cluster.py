@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from barnabas.admin.acls import NOT_TOLD, ACLOperation, operations_of
 from barnabas.admin.controller import at_controller
 from barnabas.admin.failures import check, failure_or_none
-from barnabas.client.cluster import BrokerAddress
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.connection import Connection
+from barnabas.client.metadata import BrokerAddress
 from barnabas.client.negotiation import PeerVersions
-from barnabas.client.switchboard import Switchboard
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import Uuid
 from barnabas.model.request_errors import request_error
@@ -80,7 +80,7 @@ class QuorumDescription:
 
 
 async def describe_cluster(
-    board: Switchboard,
+    client: ClusterClient,
     *,
     authorized_operations: bool = False,
     fenced: bool = False,
@@ -92,11 +92,11 @@ async def describe_cluster(
     """
 
     async def attempt() -> ClusterDescription:
-        connection = await board.connection()
+        connection = await client.connection()
         key = DescribeClusterRequest.KEY
         assert key is not None
         if not connection.versions.supports(key):
-            return await _from_metadata(board, authorized_operations)
+            return await _from_metadata(client, authorized_operations)
         version = connection.version_of(DescribeClusterRequest)
         request = DescribeClusterRequest(
             include_cluster_authorized_operations=authorized_operations,
@@ -117,13 +117,13 @@ async def describe_cluster(
             frozenset(broker.broker_id for broker in response.brokers if broker.is_fenced),
         )
 
-    return await board.retrying(attempt, timeout_ms=timeout_ms)
+    return await client.retrying(attempt, timeout_ms=timeout_ms)
 
 
-async def _from_metadata(board: Switchboard, authorized_operations: bool) -> ClusterDescription:
-    view = await board.refresh()
+async def _from_metadata(client: ClusterClient, authorized_operations: bool) -> ClusterDescription:
+    view = await client.refresh()
     bits = NOT_TOLD
-    connection = await board.connection()
+    connection = await client.connection()
     version = connection.version_of(MetadataRequest, at_most=METADATA_VERSIONS_WITH_OPERATIONS[-1])
     if authorized_operations and version in METADATA_VERSIONS_WITH_OPERATIONS:
         request = MetadataRequest(topics=[], include_cluster_authorized_operations=True)
@@ -137,13 +137,13 @@ async def _from_metadata(board: Switchboard, authorized_operations: bool) -> Clu
     )
 
 
-async def api_versions(board: Switchboard, broker_id: int) -> PeerVersions:
+async def api_versions(client: ClusterClient, broker_id: int) -> PeerVersions:
     """Return the APIs and versions that a broker serves."""
-    return (await board.retrying(lambda: board.connection(broker_id))).versions
+    return (await client.retrying(lambda: client.connection(broker_id))).versions
 
 
 async def describe_quorum(
-    board: Switchboard, *, timeout_ms: float | None = None
+    client: ClusterClient, *, timeout_ms: float | None = None
 ) -> QuorumDescription:
     """Return the controllers of a KRaft cluster: leader, voters, observers, where they listen."""
     request = DescribeQuorumRequest(
@@ -155,11 +155,11 @@ async def describe_quorum(
     )
 
     async def attempt() -> DescribeQuorumResponse:
-        response: DescribeQuorumResponse = await board.send(request)
+        response: DescribeQuorumResponse = await client.send(request)
         check(response.error_code, "the quorum", response.error_message)
         return response
 
-    response = await board.retrying(attempt, timeout_ms=timeout_ms)
+    response = await client.retrying(attempt, timeout_ms=timeout_ms)
     partition = response.topics[0].partitions[0]
     return QuorumDescription(
         partition.leader_id,
@@ -189,11 +189,11 @@ def _replica(state: ReplicaState) -> QuorumReplica:
 
 
 async def unregister_broker(
-    board: Switchboard, broker_id: int, *, timeout_ms: float | None = None
+    client: ClusterClient, broker_id: int, *, timeout_ms: float | None = None
 ) -> None:
     """Remove a broker's registration from a KRaft cluster; it should be stopped and empty.
 
-    await unregister_broker(board, 7)
+    await unregister_broker(client, 7)
     """
 
     async def ask(connection: Connection) -> None:
@@ -202,7 +202,7 @@ async def unregister_broker(
         )
         check(response.error_code, f"broker {broker_id}", response.error_message)
 
-    await at_controller(board, ask, timeout_ms=timeout_ms)
+    await at_controller(client, ask, timeout_ms=timeout_ms)
 
 
 def _id(broker: BrokerAddress) -> int:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from barnabas.admin.numbered import member_of
-from barnabas.client.switchboard import ANY, Destination
+from barnabas.client.cluster_client import ANY, Destination
 from barnabas.model.errors import InvalidValueError
 
 

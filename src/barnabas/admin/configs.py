@@ -21,8 +21,8 @@ from barnabas.admin.config_entries import (
 from barnabas.admin.failures import check, coded
 from barnabas.admin.numbered import member_of
 from barnabas.admin.settling import Answer, is_passing, settle
+from barnabas.client.cluster_client import ClusterClient, Destination
 from barnabas.client.connection import Connection
-from barnabas.client.switchboard import Destination, Switchboard
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError, RequestError
 from barnabas.model.request_errors import request_error
@@ -41,7 +41,7 @@ from barnabas.wire.messages.list_config_resources import (
 
 
 async def describe_configs(
-    board: Switchboard,
+    client: ClusterClient,
     resource: Resource,
     names: Iterable[str] | None = None,
     *,
@@ -51,7 +51,7 @@ async def describe_configs(
     """Return the options of a resource (or those named), in the order of their names."""
     keys = None if names is None else list(names)
     described = await describe_resources(
-        board, {resource: keys}, synonyms=synonyms, documentation=documentation
+        client, {resource: keys}, synonyms=synonyms, documentation=documentation
     )
     outcome = described[resource]
     if isinstance(outcome, RequestError):
@@ -60,7 +60,7 @@ async def describe_configs(
 
 
 async def describe_resources(
-    board: Switchboard,
+    client: ClusterClient,
     resources: Mapping[Resource, Sequence[str] | None],
     *,
     synonyms: bool = False,
@@ -70,7 +70,7 @@ async def describe_resources(
     """Return the options of several resources: all of them (None), or those named.
 
     orders = Resource(ConfigResourceType.TOPIC, "orders")
-    described = await describe_resources(board, {orders: ["retention.ms"]})
+    described = await describe_resources(client, {orders: ["retention.ms"]})
     """
 
     async def ask(
@@ -99,7 +99,7 @@ async def describe_resources(
             for result in response.results
         }
 
-    return await _ask_owners(board, resources, ask, timeout_ms)
+    return await _ask_owners(client, resources, ask, timeout_ms)
 
 
 def _listed(names: Sequence[str] | None) -> list[str] | None:
@@ -124,7 +124,7 @@ def _entry(entry: DescribeConfigsResourceResult) -> ConfigEntry:
 
 
 async def alter_configs(
-    board: Switchboard,
+    client: ClusterClient,
     resource: Resource,
     changes: Iterable[Change],
     *,
@@ -136,19 +136,19 @@ async def alter_configs(
     first, so two such changes at the same time may undo each other.
     """
     wanted = list(changes)
-    connection = await board.retrying(lambda: board.connection(resource.destination))
+    connection = await client.retrying(lambda: client.connection(resource.destination))
     key = incremental.IncrementalAlterConfigsRequest.KEY
     assert key is not None
     if connection.versions.supports(key):
-        outcomes = await alter_resources(board, {resource: wanted}, validate_only=validate_only)
+        outcomes = await alter_resources(client, {resource: wanted}, validate_only=validate_only)
     else:
         present = {
             entry.name: entry.value or ""
-            for entry in await describe_configs(board, resource)
+            for entry in await describe_configs(client, resource)
             if entry.source is own_source(resource)
         }
         outcomes = await replace_resources(
-            board, {resource: changed(present, wanted)}, validate_only=validate_only
+            client, {resource: changed(present, wanted)}, validate_only=validate_only
         )
     failed = outcomes[resource]
     if failed is not None:
@@ -156,7 +156,7 @@ async def alter_configs(
 
 
 async def alter_resources(
-    board: Switchboard,
+    client: ClusterClient,
     changes: Mapping[Resource, Iterable[Change]],
     *,
     validate_only: bool = False,
@@ -164,7 +164,7 @@ async def alter_resources(
 ) -> dict[Resource, RequestError | None]:
     """Change options one by one; the others of a resource stay as they are (2.3 and later).
 
-    await alter_resources(board, {orders: [Change(AlterConfigOp.SET, "retention.ms", "60000")]})
+    await alter_resources(client, {orders: [Change(AlterConfigOp.SET, "retention.ms", "60000")]})
     """
     wanted = {resource: list(each) for resource, each in changes.items()}
 
@@ -190,11 +190,11 @@ async def alter_resources(
         response: incremental.IncrementalAlterConfigsResponse = await connection.send(request)
         return _altered(response.responses)
 
-    return await _ask_owners(board, wanted, ask, timeout_ms)
+    return await _ask_owners(client, wanted, ask, timeout_ms)
 
 
 async def replace_resources(
-    board: Switchboard,
+    client: ClusterClient,
     options: Mapping[Resource, Mapping[str, str | None]],
     *,
     validate_only: bool = False,
@@ -222,7 +222,7 @@ async def replace_resources(
         response: full.AlterConfigsResponse = await connection.send(request)
         return _altered(response.responses)
 
-    return await _ask_owners(board, options, ask, timeout_ms)
+    return await _ask_owners(client, options, ask, timeout_ms)
 
 
 def _altered(
@@ -241,7 +241,7 @@ def _altered(
 
 
 async def _ask_owners(
-    board: Switchboard,
+    client: ClusterClient,
     resources: Iterable[Resource],
     ask: Callable[
         [Connection, list[Resource]], Awaitable[Mapping[Resource, Answer | RequestError]]
@@ -254,7 +254,7 @@ async def _ask_owners(
         to: Destination, group: list[Resource]
     ) -> Mapping[Resource, Answer | RequestError]:
         try:
-            return await ask(await board.connection(to), group)
+            return await ask(await client.connection(to), group)
         except BarnabasError as broken:
             return dict.fromkeys(group, coded(broken))
 
@@ -272,7 +272,7 @@ async def _ask_owners(
         unknown = failed.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         return is_passing(resource, failed) and not unknown
 
-    return await settle(board, resources, attempt, passing=passing, timeout_ms=timeout_ms)
+    return await settle(client, resources, attempt, passing=passing, timeout_ms=timeout_ms)
 
 
 def own_source(resource: Resource) -> ConfigSource:
@@ -300,7 +300,7 @@ def changed(present: Mapping[str, str], changes: Iterable[Change]) -> dict[str, 
 
 
 async def list_config_resources(
-    board: Switchboard,
+    client: ClusterClient,
     types: Iterable[ConfigResourceType] = (),
     *,
     timeout_ms: float | None = None,
@@ -313,7 +313,7 @@ async def list_config_resources(
     metrics_only = wanted == [ConfigResourceType.CLIENT_METRICS]
 
     async def attempt() -> ListConfigResourcesResponse:
-        connection = await board.connection()
+        connection = await client.connection()
         least = 1 if wanted and not metrics_only else 0
         version = connection.version_of(ListConfigResourcesRequest, at_least=least)
         request = ListConfigResourcesRequest(resource_types=wanted if version >= 1 else [])
@@ -321,7 +321,7 @@ async def list_config_resources(
         check(response.error_code, "resources with options")
         return response
 
-    response = await board.retrying(attempt, timeout_ms=timeout_ms)
+    response = await client.retrying(attempt, timeout_ms=timeout_ms)
     return [
         _resource(resource.resource_type, resource.resource_name)
         for resource in response.config_resources
@@ -329,10 +329,10 @@ async def list_config_resources(
 
 
 async def list_client_metrics_resources(
-    board: Switchboard, *, timeout_ms: float | None = None
+    client: ClusterClient, *, timeout_ms: float | None = None
 ) -> list[str]:
     """Return the names of the subscriptions to clients' metrics."""
     found = await list_config_resources(
-        board, [ConfigResourceType.CLIENT_METRICS], timeout_ms=timeout_ms
+        client, [ConfigResourceType.CLIENT_METRICS], timeout_ms=timeout_ms
     )
     return [resource.name for resource in found]

@@ -10,8 +10,8 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TypeVar
 
 from barnabas.admin.settling import Answer, Key, settle
+from barnabas.client.cluster_client import CONTROLLER, ClusterClient
 from barnabas.client.connection import Connection
-from barnabas.client.switchboard import CONTROLLER, Switchboard
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 
@@ -27,7 +27,7 @@ def is_passing(key: object, failure: RequestError) -> bool:
 
 
 async def ask_controller(
-    board: Switchboard,
+    client: ClusterClient,
     keys: Iterable[Key],
     ask: Callable[[Connection, list[Key]], Awaitable[Mapping[Key, Answer | RequestError]]],
     *,
@@ -36,13 +36,13 @@ async def ask_controller(
     """Ask about several things; see `settle`."""
 
     async def attempt(missing: list[Key]) -> Mapping[Key, Answer | RequestError]:
-        return await ask(await board.connection(CONTROLLER), missing)
+        return await ask(await client.connection(CONTROLLER), missing)
 
-    return await settle(board, keys, attempt, passing=is_passing, timeout_ms=timeout_ms)
+    return await settle(client, keys, attempt, passing=is_passing, timeout_ms=timeout_ms)
 
 
 async def at_controller(
-    board: Switchboard,
+    client: ClusterClient,
     ask: Callable[[Connection], Awaitable[Result]],
     *,
     timeout_ms: float | None = None,
@@ -50,6 +50,6 @@ async def at_controller(
     """Run `ask` with a connection to the controller, again where the answer is a passing one."""
 
     async def attempt() -> Result:
-        return await ask(await board.connection(CONTROLLER))
+        return await ask(await client.connection(CONTROLLER))
 
-    return await board.retrying(attempt, timeout_ms=timeout_ms)
+    return await client.retrying(attempt, timeout_ms=timeout_ms)

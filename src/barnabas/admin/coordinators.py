@@ -9,8 +9,8 @@ from typing import TypeVar
 
 from barnabas.admin.failures import coded, failure
 from barnabas.admin.settling import settle
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.connection import Connection
-from barnabas.client.switchboard import Switchboard
 from barnabas.model.errors import BarnabasError, RequestError
 from barnabas.wire.messages.find_coordinator import (
     FindCoordinatorRequest,
@@ -32,19 +32,19 @@ class Kind(IntEnum):
     TRANSACTION = 1
 
 
-async def find_coordinator(board: Switchboard, key: str, kind: Kind) -> int:
+async def find_coordinator(client: ClusterClient, key: str, kind: Kind) -> int:
     """Return the node id of a coordinator; raises while there is none."""
-    found = (await find_coordinators(board, [key], kind))[key]
+    found = (await find_coordinators(client, [key], kind))[key]
     if isinstance(found, RequestError):
         raise found
     return found
 
 
 async def find_coordinators(
-    board: Switchboard, keys: Iterable[str], kind: Kind
+    client: ClusterClient, keys: Iterable[str], kind: Kind
 ) -> dict[str, int | RequestError]:
     """Return the node ids of coordinators, asked once and with one request where that can be."""
-    connection = await board.connection()
+    connection = await client.connection()
     version = connection.version_of(FindCoordinatorRequest)
     wanted = list(keys)
     if version <= LAST_SINGLE_VERSION:
@@ -74,7 +74,7 @@ def _failure(error_code: int, key: str, message: str | None) -> RequestError:
 
 
 async def at_coordinator(
-    board: Switchboard,
+    client: ClusterClient,
     key: str,
     kind: Kind,
     ask: Callable[[Connection], Awaitable[Result]],
@@ -84,14 +84,14 @@ async def at_coordinator(
     """Run `ask` with a connection to the coordinator, again where the answer is a passing one."""
 
     async def attempt() -> Result:
-        node_id = await find_coordinator(board, key, kind)
-        return await ask(await board.connection(node_id))
+        node_id = await find_coordinator(client, key, kind)
+        return await ask(await client.connection(node_id))
 
-    return await board.retrying(attempt, timeout_ms=timeout_ms)
+    return await client.retrying(attempt, timeout_ms=timeout_ms)
 
 
 async def ask_coordinators(
-    board: Switchboard,
+    client: ClusterClient,
     keys: Iterable[str],
     kind: Kind,
     ask: Callable[[int, Connection, list[str]], Awaitable[Mapping[str, Answer | RequestError]]],
@@ -102,14 +102,14 @@ async def ask_coordinators(
 
     async def one(node_id: int, coordinated: list[str]) -> Mapping[str, Answer | RequestError]:
         try:
-            return await ask(node_id, await board.connection(node_id), coordinated)
+            return await ask(node_id, await client.connection(node_id), coordinated)
         except BarnabasError as broken:
             return dict.fromkeys(coordinated, coded(broken))
 
     async def attempt(missing: list[str]) -> Mapping[str, Answer | RequestError]:
         outcomes: dict[str, Answer | RequestError] = {}
         by_node: dict[int, list[str]] = {}
-        for key, found in (await find_coordinators(board, missing, kind)).items():
+        for key, found in (await find_coordinators(client, missing, kind)).items():
             if isinstance(found, RequestError):
                 outcomes[key] = found
             else:
@@ -118,7 +118,7 @@ async def ask_coordinators(
             outcomes |= answers
         return outcomes
 
-    return await settle(board, keys, attempt, timeout_ms=timeout_ms)
+    return await settle(client, keys, attempt, timeout_ms=timeout_ms)
 
 
 def capped(connection: Connection, request: type[Message], last: int) -> int:

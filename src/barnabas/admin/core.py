@@ -6,26 +6,26 @@ import asyncio
 from collections.abc import Awaitable
 from typing import TypeVar
 
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.errors import KafkaTimeoutError, NetworkError, NoBrokersAvailable
-from barnabas.client.switchboard import Switchboard
 from barnabas.config.clients.admin import AdminOptions
 
 Result = TypeVar("Result")
 
 
-async def open_board(options: AdminOptions, client_id: str | None = None) -> Switchboard:
-    """Return a switchboard that has heard of the cluster; raise NoBrokersAvailable otherwise."""
-    board = Switchboard.from_options(options, client_id=client_id)
+async def open_client(options: AdminOptions, client_id: str | None = None) -> ClusterClient:
+    """Return a cluster client that has heard of the cluster; raise NoBrokersAvailable otherwise."""
+    client = ClusterClient.from_options(options, client_id=client_id)
     try:
-        await board.retrying(board.refresh, timeout_ms=options.bootstrap_timeout_ms)
+        await client.retrying(client.refresh, timeout_ms=options.bootstrap_timeout_ms)
     except NetworkError as failure:
-        await board.close()
+        await client.close()
         raise NoBrokersAvailable(str(failure)) from failure
     except BaseException:
-        await board.close()
+        await client.close()
         raise
-    board.start()
-    return board
+    client.start()
+    return client
 
 
 async def within(timeout_ms: float, work: Awaitable[Result]) -> Result:

@@ -9,8 +9,8 @@ from enum import IntEnum
 from barnabas import __version__
 from barnabas.admin.controller import at_controller
 from barnabas.admin.failures import check, failure_or_none
+from barnabas.client.cluster_client import ANY, CONTROLLER, ClusterClient
 from barnabas.client.connection import Connection
-from barnabas.client.switchboard import ANY, CONTROLLER, Switchboard
 from barnabas.model.errors import RequestError
 from barnabas.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from barnabas.wire.messages.update_features import (
@@ -59,12 +59,12 @@ class FeatureUpdate:
 
 
 async def describe_features(
-    board: Switchboard, *, at_controller: bool = False, timeout_ms: float | None = None
+    client: ClusterClient, *, at_controller: bool = False, timeout_ms: float | None = None
 ) -> FeatureDescription:
     """Return the features as a broker (or the controller) knows them."""
 
     async def attempt() -> ApiVersionsResponse:
-        connection = await board.connection(CONTROLLER if at_controller else ANY)
+        connection = await client.connection(CONTROLLER if at_controller else ANY)
         version = connection.version_of(ApiVersionsRequest, at_least=FIRST_VERSION_WITH_FEATURES)
         request = ApiVersionsRequest(
             client_software_name="barnabas", client_software_version=__version__
@@ -73,7 +73,7 @@ async def describe_features(
         check(response.error_code, "features")
         return response
 
-    response = await board.retrying(attempt, timeout_ms=timeout_ms)
+    response = await client.retrying(attempt, timeout_ms=timeout_ms)
     epoch = response.finalized_features_epoch
     return FeatureDescription(
         {
@@ -89,7 +89,7 @@ async def describe_features(
 
 
 async def update_features(
-    board: Switchboard,
+    client: ClusterClient,
     updates: Mapping[str, FeatureUpdate],
     *,
     validate_only: bool = False,
@@ -97,7 +97,7 @@ async def update_features(
 ) -> dict[str, RequestError | None]:
     """Put other levels of features in force; raises if the request as a whole is refused.
 
-    await update_features(board, {"metadata.version": FeatureUpdate(21)})
+    await update_features(client, {"metadata.version": FeatureUpdate(21)})
     """
 
     async def ask(connection: Connection) -> UpdateFeaturesResponse:
@@ -122,7 +122,7 @@ async def update_features(
         check(response.error_code, "features", response.error_message)
         return response
 
-    response = await at_controller(board, ask, timeout_ms=timeout_ms)
+    response = await at_controller(client, ask, timeout_ms=timeout_ms)
     # Versions from 2 on answer for all features at once.
     return dict.fromkeys(updates) | {
         result.feature: failure_or_none(result.error_code, result.feature, result.error_message)

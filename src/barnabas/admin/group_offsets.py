@@ -10,8 +10,8 @@ from barnabas.admin.coordinators import Kind, ask_coordinators, at_coordinator, 
 from barnabas.admin.failures import check, coded, failure, failure_or_none
 from barnabas.admin.leaders import by_topic
 from barnabas.admin.settling import settled_or_raise
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.connection import Connection
-from barnabas.client.switchboard import Switchboard
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError, RequestError
 from barnabas.model.ids import TopicPartition
@@ -55,9 +55,9 @@ class CommittedOffset:
 Committed = dict[TopicPartition, CommittedOffset | RequestError]
 
 
-async def group_offsets(board: Switchboard, name: str) -> dict[TopicPartition, CommittedOffset]:
+async def group_offsets(client: ClusterClient, name: str) -> dict[TopicPartition, CommittedOffset]:
     """Return all that a group has committed, in the order of topics and partitions."""
-    found = settled_or_raise(await list_group_offsets(board, {name: None}))[name]
+    found = settled_or_raise(await list_group_offsets(client, {name: None}))[name]
     committed = settled_or_raise(found)
     return {
         partition: committed[partition]
@@ -67,7 +67,7 @@ async def group_offsets(board: Switchboard, name: str) -> dict[TopicPartition, C
 
 
 async def list_group_offsets(
-    board: Switchboard,
+    client: ClusterClient,
     groups: Mapping[str, Iterable[TopicPartition] | None],
     *,
     require_stable: bool = False,
@@ -77,7 +77,7 @@ async def list_group_offsets(
 
     With `require_stable`, offsets that a transaction is about to commit are waited for.
 
-        await list_group_offsets(board, {"readers": None})
+        await list_group_offsets(client, {"readers": None})
     """
 
     async def fetch(connection: Connection, name: str) -> Committed | RequestError:
@@ -111,7 +111,7 @@ async def list_group_offsets(
         answers = await asyncio.gather(*(fetch(connection, name) for name in names))
         return dict(zip(names, answers, strict=True))
 
-    return await ask_coordinators(board, groups, Kind.GROUP, ask, timeout_ms=timeout_ms)
+    return await ask_coordinators(client, groups, Kind.GROUP, ask, timeout_ms=timeout_ms)
 
 
 def _committed(response: OffsetFetchResponse) -> Committed | RequestError:
@@ -133,7 +133,7 @@ def _committed(response: OffsetFetchResponse) -> Committed | RequestError:
 
 
 async def commit_offsets(
-    board: Switchboard,
+    client: ClusterClient,
     name: str,
     offsets: Mapping[TopicPartition, int | OffsetAndMetadata],
     *,
@@ -164,7 +164,7 @@ async def commit_offsets(
                     raise failure(code, name)
         return response
 
-    response = await at_coordinator(board, name, Kind.GROUP, ask, timeout_ms=timeout_ms)
+    response = await at_coordinator(client, name, Kind.GROUP, ask, timeout_ms=timeout_ms)
     return {
         (partition := TopicPartition(topic.name, result.partition_index)): failure_or_none(
             result.error_code, partition
@@ -187,7 +187,7 @@ def _to_commit(index: int, offset: int | OffsetAndMetadata) -> OffsetCommitReque
 
 
 async def delete_group_offsets(
-    board: Switchboard,
+    client: ClusterClient,
     name: str,
     partitions: Iterable[TopicPartition],
     *,
@@ -213,7 +213,7 @@ async def delete_group_offsets(
         check(response.error_code, name)
         return response
 
-    response = await at_coordinator(board, name, Kind.GROUP, ask, timeout_ms=timeout_ms)
+    response = await at_coordinator(client, name, Kind.GROUP, ask, timeout_ms=timeout_ms)
     return {
         (partition := TopicPartition(topic.name, result.partition_index)): failure_or_none(
             result.error_code, partition

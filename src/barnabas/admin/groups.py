@@ -15,8 +15,8 @@ from barnabas.admin.coordinators import Kind, ask_coordinators, at_coordinator, 
 from barnabas.admin.failures import check, failure, failure_or_none
 from barnabas.admin.settling import settled_or_raise
 from barnabas.assignment.embedded import decode_assignment
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.connection import Connection
-from barnabas.client.switchboard import Switchboard
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import InvalidValueError, RemoteProtocolError, RequestError
 from barnabas.model.ids import TopicPartition
@@ -112,7 +112,7 @@ class MemberToRemove:
 
 
 async def list_groups(
-    board: Switchboard,
+    client: ClusterClient,
     states: Iterable[str] = (),
     types: Iterable[str] = (),
     *,
@@ -121,9 +121,9 @@ async def list_groups(
 ) -> list[ListedGroup]:
     """Return the groups of all brokers (or some), in the order of their names.
 
-    await list_groups(board, states=["Stable"], types=["consumer"])
+    await list_groups(client, states=["Stable"], types=["consumer"])
     """
-    listed = await list_groups_of(board, broker_ids, states, types, timeout_ms=timeout_ms)
+    listed = await list_groups_of(client, broker_ids, states, types, timeout_ms=timeout_ms)
     return sorted(
         (group for groups in settled_or_raise(listed).values() for group in groups),
         key=lambda group: group.name,
@@ -131,7 +131,7 @@ async def list_groups(
 
 
 async def list_groups_of(
-    board: Switchboard,
+    client: ClusterClient,
     broker_ids: Iterable[int] | None = None,
     states: Iterable[str] = (),
     types: Iterable[str] = (),
@@ -153,16 +153,16 @@ async def list_groups_of(
             for group in response.groups
         ]
 
-    return await ask_brokers(board, broker_ids, ask, timeout_ms=timeout_ms)
+    return await ask_brokers(client, broker_ids, ask, timeout_ms=timeout_ms)
 
 
-async def describe_group(board: Switchboard, name: str) -> GroupDescription:
+async def describe_group(client: ClusterClient, name: str) -> GroupDescription:
     """Return a group with its members; raises GROUP_ID_NOT_FOUND."""
-    return settled_or_raise(await describe_groups(board, [name]))[name]
+    return settled_or_raise(await describe_groups(client, [name]))[name]
 
 
 async def describe_groups(
-    board: Switchboard,
+    client: ClusterClient,
     names: Iterable[str],
     *,
     authorized_operations: bool = False,
@@ -181,7 +181,7 @@ async def describe_groups(
             outcomes |= await _describe_newer(connection, node_id, dead, authorized_operations)
         return outcomes
 
-    return await ask_coordinators(board, names, Kind.GROUP, ask, timeout_ms=timeout_ms)
+    return await ask_coordinators(client, names, Kind.GROUP, ask, timeout_ms=timeout_ms)
 
 
 async def _describe_classic(
@@ -290,7 +290,7 @@ def _partitions(assignment: consumer.Assignment) -> tuple[TopicPartition, ...]:
 
 
 async def delete_groups(
-    board: Switchboard, names: Collection[str], *, timeout_ms: float | None = None
+    client: ClusterClient, names: Collection[str], *, timeout_ms: float | None = None
 ) -> dict[str, RequestError | None]:
     """Delete groups that nobody is in, with their offsets; return what failed, by group."""
 
@@ -305,11 +305,11 @@ async def delete_groups(
             for result in response.results
         }
 
-    return await ask_coordinators(board, names, Kind.GROUP, ask, timeout_ms=timeout_ms)
+    return await ask_coordinators(client, names, Kind.GROUP, ask, timeout_ms=timeout_ms)
 
 
 async def remove_members(
-    board: Switchboard,
+    client: ClusterClient,
     name: str,
     members: Iterable[MemberToRemove] | None = None,
     *,
@@ -317,14 +317,14 @@ async def remove_members(
 ) -> dict[MemberToRemove, RequestError | None]:
     """Remove members of a classic group, or (None) all of them.
 
-    await remove_members(board, "readers", [MemberToRemove(group_instance_id="reader-1")])
+    await remove_members(client, "readers", [MemberToRemove(group_instance_id="reader-1")])
     """
     if members is None:
         members = [
             MemberToRemove(group_instance_id=member.instance_id)
             if member.instance_id
             else MemberToRemove(member_id=member.member_id)
-            for member in (await describe_group(board, name)).members
+            for member in (await describe_group(client, name)).members
         ]
     wanted = list(dict.fromkeys(members))
     if not wanted:
@@ -351,7 +351,7 @@ async def remove_members(
             for member in wanted
         }
 
-    return await at_coordinator(board, name, Kind.GROUP, ask, timeout_ms=timeout_ms)
+    return await at_coordinator(client, name, Kind.GROUP, ask, timeout_ms=timeout_ms)
 
 
 async def _remove_one(

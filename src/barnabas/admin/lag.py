@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from barnabas.admin.group_offsets import CommittedOffset
 from barnabas.admin.leaders import ask_leaders
 from barnabas.admin.offsets import EARLIEST, LATEST, list_offsets
-from barnabas.client.switchboard import Switchboard
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import TopicPartition
 from barnabas.records.batch import iterate
@@ -36,19 +36,19 @@ class Lag:
 
 
 async def lag_of(
-    board: Switchboard, committed: Mapping[TopicPartition, CommittedOffset], now_ms: int
+    client: ClusterClient, committed: Mapping[TopicPartition, CommittedOffset], now_ms: int
 ) -> dict[TopicPartition, Lag]:
     """Compare what is committed with where the logs end."""
     starts, ends = await asyncio.gather(
-        list_offsets(board, dict.fromkeys(committed, EARLIEST)),
-        list_offsets(board, dict.fromkeys(committed, LATEST)),
+        list_offsets(client, dict.fromkeys(committed, EARLIEST)),
+        list_offsets(client, dict.fromkeys(committed, LATEST)),
     )
     ahead = {
         partition: max(committed[partition].offset, starts[partition].offset)
         for partition in committed
         if committed[partition].offset < ends[partition].offset
     }
-    times = await timestamps_at(board, ahead)
+    times = await timestamps_at(client, ahead)
     return {
         partition: Lag(
             committed[partition].offset,
@@ -61,14 +61,14 @@ async def lag_of(
 
 
 async def timestamps_at(
-    board: Switchboard, offsets: Mapping[TopicPartition, int]
+    client: ClusterClient, offsets: Mapping[TopicPartition, int]
 ) -> dict[TopicPartition, int]:
     """Return the timestamp of the first record at or after an offset, where there is one."""
 
     async def ask(
         leader: int, partitions: list[TopicPartition]
     ) -> dict[TopicPartition, int | RequestError | None]:
-        connection = await board.connection(leader)
+        connection = await client.connection(leader)
         version = min(connection.version_of(FetchRequest), LAST_NAMED_VERSION)
         found: dict[TopicPartition, int | RequestError | None] = {}
         for partition in partitions:
@@ -95,5 +95,5 @@ async def timestamps_at(
             )
         return found
 
-    answers = await ask_leaders(board, offsets, ask)
+    answers = await ask_leaders(client, offsets, ask)
     return {partition: answer for partition, answer in answers.items() if isinstance(answer, int)}

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from barnabas.admin.failures import coded, failure
 from barnabas.admin.settling import is_passing, settle
-from barnabas.client.switchboard import Switchboard
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError, RequestError
 from barnabas.model.ids import TopicPartition
@@ -30,7 +30,7 @@ DENIALS_MAX = 3
 
 
 async def ask_leaders(
-    board: Switchboard,
+    client: ClusterClient,
     partitions: Iterable[TopicPartition],
     ask: Ask[Answer],
     *,
@@ -52,10 +52,10 @@ async def ask_leaders(
     async def attempt(
         missing: list[TopicPartition],
     ) -> Mapping[TopicPartition, Answer | RequestError]:
-        led, leaderless = board.cluster.by_leader(missing)
+        led, leaderless = client.cluster.by_leader(missing)
         outcomes: dict[TopicPartition, Answer | RequestError] = {}
         for partition in leaderless:
-            outcomes[partition] = _without_leader(board, partition)
+            outcomes[partition] = _without_leader(client, partition)
             denials[partition] = denials.get(partition, 0) + 1
         for answers in await asyncio.gather(*(one(*each) for each in led.items())):
             outcomes |= answers
@@ -66,16 +66,16 @@ async def ask_leaders(
             return denials[partition] < DENIALS_MAX
         return is_passing(partition, failed)
 
-    if any(board.cluster.leader(partition) is None for partition in wanted):
-        await board.retrying(lambda: board.refresh(topics), timeout_ms=timeout_ms)
+    if any(client.cluster.leader(partition) is None for partition in wanted):
+        await client.retrying(lambda: client.refresh(topics), timeout_ms=timeout_ms)
     return await settle(
-        board, wanted, attempt, passing=passing, topics=topics, timeout_ms=timeout_ms
+        client, wanted, attempt, passing=passing, topics=topics, timeout_ms=timeout_ms
     )
 
 
-def _without_leader(board: Switchboard, partition: TopicPartition) -> RequestError:
+def _without_leader(client: ClusterClient, partition: TopicPartition) -> RequestError:
     """Return why nobody can be asked about a partition."""
-    topic = board.cluster.topics.get(partition.topic)
+    topic = client.cluster.topics.get(partition.topic)
     if topic is not None and topic.error not in (ErrorCode.NONE, ErrorCode.LEADER_NOT_AVAILABLE):
         return failure(topic.error, partition)
     if topic is not None and topic.partitions and partition.partition not in topic.partitions:

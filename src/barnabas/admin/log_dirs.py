@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from barnabas.admin.brokers import ask_brokers
 from barnabas.admin.failures import check, failure_or_none
 from barnabas.admin.leaders import by_topic
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.connection import Connection
-from barnabas.client.switchboard import Switchboard
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import TopicPartition
 from barnabas.structs import TopicPartitionReplica
@@ -48,17 +48,17 @@ class LogDirectory:
 
 
 async def describe_log_dirs(
-    board: Switchboard, broker_id: int, partitions: Iterable[TopicPartition] | None = None
+    client: ClusterClient, broker_id: int, partitions: Iterable[TopicPartition] | None = None
 ) -> list[LogDirectory]:
     """Return the log directories of a broker with all its replicas, or those of some partitions."""
-    outcome = (await describe_log_dirs_of(board, [broker_id], partitions))[broker_id]
+    outcome = (await describe_log_dirs_of(client, [broker_id], partitions))[broker_id]
     if isinstance(outcome, RequestError):
         raise outcome
     return outcome
 
 
 async def describe_log_dirs_of(
-    board: Switchboard,
+    client: ClusterClient,
     broker_ids: Iterable[int] | None = None,
     partitions: Iterable[TopicPartition] | None = None,
     *,
@@ -97,18 +97,18 @@ async def describe_log_dirs_of(
             for result in response.results
         ]
 
-    return await ask_brokers(board, broker_ids, ask, timeout_ms=timeout_ms)
+    return await ask_brokers(client, broker_ids, ask, timeout_ms=timeout_ms)
 
 
 async def alter_replica_log_dirs(
-    board: Switchboard,
+    client: ClusterClient,
     moves: Mapping[TopicPartitionReplica, str],
     *,
     timeout_ms: float | None = None,
 ) -> dict[TopicPartitionReplica, RequestError | None]:
     """Move replicas to other directories of their brokers; paths are absolute.
 
-    await alter_replica_log_dirs(board, {TopicPartitionReplica("orders", 0, 1): "/disk2/kafka"})
+    await alter_replica_log_dirs(client, {TopicPartitionReplica("orders", 0, 1): "/disk2/kafka"})
     """
     by_broker: dict[int, list[TopicPartitionReplica]] = {}
     for replica in moves:
@@ -142,7 +142,7 @@ async def alter_replica_log_dirs(
             for result in topic.partitions
         }
 
-    answers = await ask_brokers(board, by_broker, ask, timeout_ms=timeout_ms)
+    answers = await ask_brokers(client, by_broker, ask, timeout_ms=timeout_ms)
     outcomes: dict[TopicPartitionReplica, RequestError | None] = {}
     for replica in moves:
         answer = answers[replica.broker_id]

@@ -8,7 +8,7 @@ from enum import IntEnum
 
 from barnabas.admin.leaders import ask_leaders, by_topic, failure_of
 from barnabas.admin.settling import settled_or_raise
-from barnabas.client.switchboard import Switchboard
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import TopicPartition
 from barnabas.wire.messages.delete_records import (
@@ -77,7 +77,7 @@ class FoundOffset:
 
 
 async def list_offsets(
-    board: Switchboard,
+    client: ClusterClient,
     timestamps: Mapping[TopicPartition, int],
     *,
     committed: bool = False,
@@ -88,12 +88,12 @@ async def list_offsets(
     With `committed`, LATEST is where open transactions begin. Raises if a partition cannot answer.
     """
     return settled_or_raise(
-        await find_offsets(board, timestamps, committed=committed, timeout_ms=timeout_ms)
+        await find_offsets(client, timestamps, committed=committed, timeout_ms=timeout_ms)
     )
 
 
 async def find_offsets(
-    board: Switchboard,
+    client: ClusterClient,
     timestamps: Mapping[TopicPartition, int],
     *,
     committed: bool = False,
@@ -101,14 +101,14 @@ async def find_offsets(
 ) -> dict[TopicPartition, FoundOffset | RequestError]:
     """Find offsets as `list_offsets` does, each or its failure.
 
-    await find_offsets(board, {TopicPartition("orders", 0): OffsetSpec.LATEST})
+    await find_offsets(client, {TopicPartition("orders", 0): OffsetSpec.LATEST})
     """
     least = max((FIRST_VERSION_OF.get(each, 0) for each in timestamps.values()), default=0)
 
     async def ask(
         leader: int, partitions: list[TopicPartition]
     ) -> dict[TopicPartition, FoundOffset | RequestError]:
-        connection = await board.connection(leader)
+        connection = await client.connection(leader)
         version = connection.version_of(ListOffsetsRequest, at_least=least)
         request = ListOffsetsRequest(
             replica_id=-1,
@@ -140,11 +140,11 @@ async def find_offsets(
                     found[partition] = FoundOffset(offset, result.timestamp, result.leader_epoch)
         return found
 
-    return await ask_leaders(board, timestamps, ask, timeout_ms=timeout_ms)
+    return await ask_leaders(client, timestamps, ask, timeout_ms=timeout_ms)
 
 
 async def delete_records(
-    board: Switchboard,
+    client: ClusterClient,
     before: Mapping[TopicPartition, int],
     *,
     timeout_ms: int = 30_000,
@@ -173,7 +173,7 @@ async def delete_records(
             ],
             timeout_ms=timeout_ms,
         )
-        response: DeleteRecordsResponse = await board.send(request, leader)
+        response: DeleteRecordsResponse = await client.send(request, leader)
         outcomes: dict[TopicPartition, int | RequestError] = {}
         for topic in response.topics:
             for result in topic.partitions:
@@ -187,4 +187,4 @@ async def delete_records(
 
     if broker_id is not None:
         return await ask(broker_id, list(before))
-    return await ask_leaders(board, before, ask, timeout_ms=timeout_ms)
+    return await ask_leaders(client, before, ask, timeout_ms=timeout_ms)

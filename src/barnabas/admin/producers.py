@@ -9,8 +9,8 @@ from barnabas.admin.coordinators import Kind, ask_coordinators
 from barnabas.admin.failures import coded, failure
 from barnabas.admin.leaders import ask_leaders, by_topic, failure_of
 from barnabas.admin.settling import settled_or_raise
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.connection import Connection
-from barnabas.client.switchboard import Switchboard
 from barnabas.model.errors import BarnabasError, RequestError
 from barnabas.model.ids import TopicPartition
 from barnabas.wire.messages.describe_producers import (
@@ -45,7 +45,7 @@ class FencedProducer:
 
 
 async def describe_producers(
-    board: Switchboard,
+    client: ClusterClient,
     partitions: Iterable[TopicPartition],
     *,
     broker_id: int | None = None,
@@ -62,7 +62,7 @@ async def describe_producers(
                 for topic, indexes in by_topic(group).items()
             ]
         )
-        response: DescribeProducersResponse = await board.send(request, leader)
+        response: DescribeProducersResponse = await client.send(request, leader)
         outcomes: dict[TopicPartition, list[ActiveProducer] | RequestError] = {}
         for topic in response.topics:
             for result in topic.partitions:
@@ -90,15 +90,15 @@ async def describe_producers(
     if broker_id is not None:
         # The caller answers for the choice of the replica, so its word is final.
         return settled_or_raise(await ask(broker_id, list(partitions)))
-    return settled_or_raise(await ask_leaders(board, partitions, ask, timeout_ms=timeout_ms))
+    return settled_or_raise(await ask_leaders(client, partitions, ask, timeout_ms=timeout_ms))
 
 
 async def fence_producers(
-    board: Switchboard, transactional_ids: Iterable[str], *, timeout_ms: float | None = None
+    client: ClusterClient, transactional_ids: Iterable[str], *, timeout_ms: float | None = None
 ) -> dict[str, FencedProducer | RequestError]:
     """End the open transactions of transactional ids and refuse their producers from now on.
 
-    await fence_producers(board, ["payments-1"])
+    await fence_producers(client, ["payments-1"])
     """
 
     async def fence(connection: Connection, transactional_id: str) -> FencedProducer | RequestError:
@@ -119,5 +119,5 @@ async def fence_producers(
         return {key: await fence(connection, key) for key in keys}
 
     return await ask_coordinators(
-        board, transactional_ids, Kind.TRANSACTION, ask, timeout_ms=timeout_ms
+        client, transactional_ids, Kind.TRANSACTION, ask, timeout_ms=timeout_ms
     )

@@ -2,7 +2,7 @@
 
 ada = {"user": "ada"}
 everyone = {"user": None}          # None stands for the default of its type
-await alter_client_quotas(board, [QuotaAlteration(ada, {"producer_byte_rate": 1e6})])
+await alter_client_quotas(client, [QuotaAlteration(ada, {"producer_byte_rate": 1e6})])
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from enum import IntEnum
 
 from barnabas.admin.controller import at_controller
 from barnabas.admin.failures import check, failure_or_none
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.connection import Connection
-from barnabas.client.switchboard import Switchboard
 from barnabas.model.errors import RequestError
 from barnabas.wire.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
@@ -78,7 +78,7 @@ class QuotaOutcome:
 
 
 async def describe_client_quotas(
-    board: Switchboard,
+    client: ClusterClient,
     filters: Iterable[QuotaFilter] = (),
     *,
     strict: bool = False,
@@ -88,7 +88,7 @@ async def describe_client_quotas(
 
     With `strict`, entities that also have parts of other types are left out.
 
-        await describe_client_quotas(board, [QuotaFilter("user", QuotaMatch.EXACT, "ada")])
+        await describe_client_quotas(client, [QuotaFilter("user", QuotaMatch.EXACT, "ada")])
     """
     request = DescribeClientQuotasRequest(
         components=[
@@ -99,11 +99,11 @@ async def describe_client_quotas(
     )
 
     async def attempt() -> DescribeClientQuotasResponse:
-        response: DescribeClientQuotasResponse = await board.send(request)
+        response: DescribeClientQuotasResponse = await client.send(request)
         check(response.error_code, "quotas", response.error_message)
         return response
 
-    response = await board.retrying(attempt, timeout_ms=timeout_ms)
+    response = await client.retrying(attempt, timeout_ms=timeout_ms)
     return [
         ClientQuota(
             {part.entity_type: part.entity_name for part in entry.entity},
@@ -114,7 +114,7 @@ async def describe_client_quotas(
 
 
 async def alter_client_quotas(
-    board: Switchboard,
+    client: ClusterClient,
     alterations: Iterable[QuotaAlteration],
     *,
     validate_only: bool = False,
@@ -142,7 +142,7 @@ async def alter_client_quotas(
         response: AlterClientQuotasResponse = await connection.send(request)
         return response
 
-    response = await at_controller(board, ask, timeout_ms=timeout_ms)
+    response = await at_controller(client, ask, timeout_ms=timeout_ms)
     return [
         QuotaOutcome(
             (entity := {part.entity_type: part.entity_name for part in entry.entity}),

@@ -9,8 +9,8 @@ from enum import IntEnum
 from barnabas.admin.controller import ask_controller, at_controller
 from barnabas.admin.failures import check, failure_or_none
 from barnabas.admin.leaders import by_topic
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.connection import Connection
-from barnabas.client.switchboard import Switchboard
 from barnabas.model.errors import InvalidValueError, RequestError
 from barnabas.model.ids import TopicPartition
 from barnabas.wire.messages.alter_partition_reassignments import (
@@ -48,14 +48,14 @@ class Reassignment:
 
 
 async def alter_partition_reassignments(
-    board: Switchboard,
+    client: ClusterClient,
     reassignments: Mapping[TopicPartition, Sequence[int] | None],
     *,
     timeout_ms: int = 30_000,
 ) -> dict[TopicPartition, RequestError | None]:
     """Give partitions other replicas (the first is preferred as leader); None cancels a move.
 
-    await alter_partition_reassignments(board, {TopicPartition("orders", 0): [2, 3]})
+    await alter_partition_reassignments(client, {TopicPartition("orders", 0): [2, 3]})
     """
     for partition, replicas in reassignments.items():
         if replicas is not None and not replicas:
@@ -90,7 +90,7 @@ async def alter_partition_reassignments(
             for result in topic.partitions
         }
 
-    return await ask_controller(board, reassignments, ask, timeout_ms=timeout_ms)
+    return await ask_controller(client, reassignments, ask, timeout_ms=timeout_ms)
 
 
 def _listed(replicas: Sequence[int] | None) -> list[int] | None:
@@ -98,7 +98,7 @@ def _listed(replicas: Sequence[int] | None) -> list[int] | None:
 
 
 async def list_partition_reassignments(
-    board: Switchboard,
+    client: ClusterClient,
     partitions: Iterable[TopicPartition] | None = None,
     *,
     timeout_ms: int = 30_000,
@@ -120,7 +120,7 @@ async def list_partition_reassignments(
         check(response.error_code, "reassignments", response.error_message)
         return response
 
-    response = await at_controller(board, ask, timeout_ms=timeout_ms)
+    response = await at_controller(client, ask, timeout_ms=timeout_ms)
     return {
         TopicPartition(topic.name, moving.partition_index): Reassignment(
             tuple(moving.replicas), tuple(moving.adding_replicas), tuple(moving.removing_replicas)
@@ -131,7 +131,7 @@ async def list_partition_reassignments(
 
 
 async def elect_leaders(
-    board: Switchboard,
+    client: ClusterClient,
     partitions: Iterable[TopicPartition] | None = None,
     election: ElectionType = ElectionType.PREFERRED,
     *,
@@ -139,7 +139,7 @@ async def elect_leaders(
 ) -> dict[TopicPartition, RequestError | None]:
     """Elect leaders now, of some partitions or of all; ELECTION_NOT_NEEDED is among the failures.
 
-    await elect_leaders(board, [TopicPartition("orders", 0)])
+    await elect_leaders(client, [TopicPartition("orders", 0)])
     """
     wanted = None if partitions is None else by_topic(partitions)
 
@@ -159,7 +159,7 @@ async def elect_leaders(
         check(response.error_code, "election")
         return response
 
-    response = await at_controller(board, ask, timeout_ms=timeout_ms)
+    response = await at_controller(client, ask, timeout_ms=timeout_ms)
     return {
         (partition := TopicPartition(topic.topic, result.partition_id)): failure_or_none(
             result.error_code, partition, result.error_message

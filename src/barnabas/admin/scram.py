@@ -14,8 +14,8 @@ from enum import IntEnum
 from barnabas.admin.controller import at_controller
 from barnabas.admin.failures import check, failure, failure_or_none
 from barnabas.admin.numbered import chosen, member_of
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.connection import Connection
-from barnabas.client.switchboard import Switchboard
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import InvalidValueError, RequestError
 from barnabas.wire.messages.alter_user_scram_credentials import (
@@ -107,18 +107,18 @@ Alteration = UserScramCredentialDeletion | UserScramCredentialUpsertion
 
 
 async def describe_user_scram_credentials(
-    board: Switchboard, users: Iterable[str] | None = None, *, timeout_ms: float | None = None
+    client: ClusterClient, users: Iterable[str] | None = None, *, timeout_ms: float | None = None
 ) -> dict[str, tuple[ScramCredential, ...] | RequestError]:
     """Return the credentials of users (None: all that have some), without their secrets."""
     wanted = None if users is None else [UserName(name=user) for user in users]
     request = DescribeUserScramCredentialsRequest(users=wanted)
 
     async def attempt() -> DescribeUserScramCredentialsResponse:
-        response: DescribeUserScramCredentialsResponse = await board.send(request)
+        response: DescribeUserScramCredentialsResponse = await client.send(request)
         check(response.error_code, "SCRAM credentials", response.error_message)
         return response
 
-    response = await board.retrying(attempt, timeout_ms=timeout_ms)
+    response = await client.retrying(attempt, timeout_ms=timeout_ms)
     return {
         result.user: failure(result.error_code, result.user, result.error_message)
         if result.error_code
@@ -131,11 +131,11 @@ async def describe_user_scram_credentials(
 
 
 async def alter_user_scram_credentials(
-    board: Switchboard, alterations: Iterable[Alteration], *, timeout_ms: float | None = None
+    client: ClusterClient, alterations: Iterable[Alteration], *, timeout_ms: float | None = None
 ) -> Mapping[str, RequestError | None]:
     """Set and remove credentials; each user succeeds or fails for itself.
 
-    await alter_user_scram_credentials(board, [
+    await alter_user_scram_credentials(client, [
         UserScramCredentialUpsertion("ada", ScramMechanism.SCRAM_SHA_512, "secret")])
     """
     deletions: list[ScramCredentialDeletion] = []
@@ -167,7 +167,7 @@ async def alter_user_scram_credentials(
                 check(result.error_code, "SCRAM credentials")
         return response
 
-    response = await at_controller(board, ask, timeout_ms=timeout_ms)
+    response = await at_controller(client, ask, timeout_ms=timeout_ms)
     return {
         result.user: failure_or_none(result.error_code, result.user, result.error_message)
         for result in response.results

@@ -12,8 +12,8 @@ from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
 from typing import TypeVar
 
 from barnabas.admin.failures import coded
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.retry import Verdict, verdict
-from barnabas.client.switchboard import Switchboard
 from barnabas.model.errors import BarnabasError, RequestError
 from barnabas.model.request_errors import UnknownError
 
@@ -30,7 +30,7 @@ def is_passing(key: object, failure: RequestError) -> bool:
 
 
 async def settle(
-    board: Switchboard,
+    client: ClusterClient,
     keys: Iterable[Key],
     ask: Ask[Key, Answer],
     *,
@@ -63,7 +63,7 @@ async def settle(
             raise next(iter(waiting.values()))
 
     try:
-        await board.retrying(attempt, topics=topics, timeout_ms=timeout_ms)
+        await client.retrying(attempt, topics=topics, timeout_ms=timeout_ms)
     except BarnabasError as failure:
         if not settled and not waiting:
             raise

@@ -1,8 +1,8 @@
 """Delegation tokens: credentials that an authenticated user hands to others for a while.
 
-token = await create_delegation_token(board, renewers=["User:ada"], lifetime_ms=3_600_000)
-await renew_delegation_token(board, token.hmac)
-await expire_delegation_token(board, token.hmac)
+token = await create_delegation_token(client, renewers=["User:ada"], lifetime_ms=3_600_000)
+await renew_delegation_token(client, token.hmac)
+await expire_delegation_token(client, token.hmac)
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from barnabas.admin.controller import at_controller
 from barnabas.admin.failures import check
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.connection import Connection
-from barnabas.client.switchboard import Switchboard
 from barnabas.model.errors import InvalidValueError
 from barnabas.wire.messages.create_delegation_token import (
     CreatableRenewers,
@@ -54,7 +54,7 @@ class DelegationToken:
 
 
 async def create_delegation_token(
-    board: Switchboard,
+    client: ClusterClient,
     *,
     renewers: Iterable[str] = (),
     lifetime_ms: int = BROKERS_CHOICE,
@@ -81,7 +81,7 @@ async def create_delegation_token(
         check(response.error_code, "delegation token")
         return response
 
-    made = await at_controller(board, ask, timeout_ms=timeout_ms)
+    made = await at_controller(client, ask, timeout_ms=timeout_ms)
     return DelegationToken(
         made.token_id,
         bytes(made.hmac),
@@ -95,7 +95,7 @@ async def create_delegation_token(
 
 
 async def renew_delegation_token(
-    board: Switchboard,
+    client: ClusterClient,
     hmac: bytes,
     *,
     period_ms: int = BROKERS_CHOICE,
@@ -109,11 +109,11 @@ async def renew_delegation_token(
         check(response.error_code, "delegation token")
         return response.expiry_timestamp_ms
 
-    return await at_controller(board, ask, timeout_ms=timeout_ms)
+    return await at_controller(client, ask, timeout_ms=timeout_ms)
 
 
 async def expire_delegation_token(
-    board: Switchboard,
+    client: ClusterClient,
     hmac: bytes,
     *,
     period_ms: int = BROKERS_CHOICE,
@@ -127,11 +127,11 @@ async def expire_delegation_token(
         check(response.error_code, "delegation token")
         return response.expiry_timestamp_ms
 
-    return await at_controller(board, ask, timeout_ms=timeout_ms)
+    return await at_controller(client, ask, timeout_ms=timeout_ms)
 
 
 async def describe_delegation_token(
-    board: Switchboard, owners: Iterable[str] | None = None, *, timeout_ms: float | None = None
+    client: ClusterClient, owners: Iterable[str] | None = None, *, timeout_ms: float | None = None
 ) -> list[DelegationToken]:
     """Return the tokens of owners (None: all) that the caller may see."""
     wanted = None if owners is None else [_principal(owner) for owner in owners]
@@ -145,11 +145,11 @@ async def describe_delegation_token(
     )
 
     async def attempt() -> DescribeDelegationTokenResponse:
-        response: DescribeDelegationTokenResponse = await board.send(request)
+        response: DescribeDelegationTokenResponse = await client.send(request)
         check(response.error_code, "delegation tokens")
         return response
 
-    response = await board.retrying(attempt, timeout_ms=timeout_ms)
+    response = await client.retrying(attempt, timeout_ms=timeout_ms)
     return [
         DelegationToken(
             token.token_id,

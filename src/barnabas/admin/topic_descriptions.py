@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from barnabas.admin.acls import ACLOperation, operations_of
 from barnabas.admin.failures import failure_or_none
 from barnabas.admin.topics import TopicId, topic_id_of
-from barnabas.client.switchboard import Switchboard
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import Uuid, uuid_text
 from barnabas.wire.messages.describe_topic_partitions import (
@@ -80,17 +80,17 @@ class TopicPage:
     next: PageStart | None
 
 
-async def list_topics(board: Switchboard, *, internal: bool = True) -> list[str]:
+async def list_topics(client: ClusterClient, *, internal: bool = True) -> list[str]:
     """Return the names of all topics, sorted.
 
-    names = await list_topics(board, internal=False)
+    names = await list_topics(client, internal=False)
     """
-    found = await describe_topics(board)
+    found = await describe_topics(client)
     return sorted(topic.name for topic in found if topic.name and (internal or not topic.internal))
 
 
 async def describe_topics(
-    board: Switchboard,
+    client: ClusterClient,
     topics: Iterable[str | TopicId] | None = None,
     *,
     authorized_operations: bool = False,
@@ -98,12 +98,12 @@ async def describe_topics(
 ) -> list[TopicDescription]:
     """Return topics by name or id, or all of them; each has its own error.
 
-    [orders] = await describe_topics(board, ["orders"])
+    [orders] = await describe_topics(client, ["orders"])
     """
     wanted = None if topics is None else list(topics)
 
     async def attempt() -> MetadataResponse:
-        connection = await board.connection()
+        connection = await client.connection()
         by_id = any(not isinstance(topic, str) for topic in wanted or ())
         version = connection.version_of(
             MetadataRequest, at_least=FIRST_VERSION_WITH_IDS if by_id else 0
@@ -117,7 +117,7 @@ async def describe_topics(
         response: MetadataResponse = await connection.send(request, version=version)
         return response
 
-    response = await board.retrying(attempt, timeout_ms=timeout_ms)
+    response = await client.retrying(attempt, timeout_ms=timeout_ms)
     return [
         TopicDescription(
             topic.name,
@@ -162,7 +162,7 @@ def _index(
 
 
 async def describe_topic_partitions(
-    board: Switchboard,
+    client: ClusterClient,
     topics: Iterable[str],
     *,
     limit: int = 2000,
@@ -171,9 +171,9 @@ async def describe_topic_partitions(
 ) -> TopicPage:
     """Return one page: at most `limit` partitions of the named topics, from `start` on.
 
-    page = await describe_topic_partitions(board, ["orders"])
+    page = await describe_topic_partitions(client, ["orders"])
     while page.next is not None:
-        page = await describe_topic_partitions(board, ["orders"], start=page.next)
+        page = await describe_topic_partitions(client, ["orders"], start=page.next)
     """
     request = DescribeTopicPartitionsRequest(
         topics=[TopicRequest(name=name) for name in topics],
@@ -182,8 +182,8 @@ async def describe_topic_partitions(
         if start is None
         else Cursor(topic_name=start.topic, partition_index=start.partition),
     )
-    response: DescribeTopicPartitionsResponse = await board.retrying(
-        lambda: board.send(request), timeout_ms=timeout_ms
+    response: DescribeTopicPartitionsResponse = await client.retrying(
+        lambda: client.send(request), timeout_ms=timeout_ms
     )
     described = tuple(
         TopicDescription(

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 
 from barnabas.admin.config_entries import ConfigSource
 from barnabas.admin.controller import ask_controller
-from barnabas.client.cluster import TopicView
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.connection import Connection
-from barnabas.client.switchboard import Switchboard
+from barnabas.client.metadata import TopicView
 from barnabas.model.errors import InvalidValueError, RequestError
 from barnabas.model.ids import ZERO_UUID, Uuid
 from barnabas.model.request_errors import request_error
@@ -111,7 +111,7 @@ class TopicOutcome:
 
 
 async def create_topics(
-    board: Switchboard,
+    client: ClusterClient,
     topics: Iterable[NewTopic],
     *,
     validate_only: bool = False,
@@ -119,7 +119,7 @@ async def create_topics(
 ) -> list[CreatedTopic]:
     """Create topics, or only check that they could be.
 
-    [created] = await create_topics(board, [NewTopic("orders", 6)])
+    [created] = await create_topics(client, [NewTopic("orders", 6)])
     if created.error is not None: ...
     """
     new = {topic.name: topic for topic in topics}
@@ -140,7 +140,7 @@ async def create_topics(
             for result in response.topics
         }
 
-    outcomes = await ask_controller(board, new, ask, timeout_ms=timeout_ms)
+    outcomes = await ask_controller(client, new, ask, timeout_ms=timeout_ms)
     return [
         CreatedTopic(name, ZERO_UUID, -1, -1, outcome)
         if isinstance(outcome, RequestError)
@@ -186,17 +186,17 @@ def _created(result: CreatableTopicResult) -> CreatedTopic:
     )
 
 
-async def describe_topics(board: Switchboard, names: Iterable[str] | None) -> list[TopicView]:
+async def describe_topics(client: ClusterClient, names: Iterable[str] | None) -> list[TopicView]:
     """Return topics by name, or all of them in the order of their names; see `TopicView.error`."""
     wanted = None if names is None else list(names)
-    cluster = await board.retrying(lambda: board.refresh(wanted))
+    cluster = await client.retrying(lambda: client.refresh(wanted))
     if wanted is None:
         return [cluster.topics[name] for name in sorted(cluster.topics)]
     return [cluster.topics[name] for name in wanted]
 
 
 async def create_partitions(
-    board: Switchboard,
+    client: ClusterClient,
     counts: Mapping[str, int | NewPartitions],
     *,
     validate_only: bool = False,
@@ -204,7 +204,7 @@ async def create_partitions(
 ) -> list[TopicOutcome]:
     """Raise the number of partitions of topics to the given totals.
 
-    await create_partitions(board, {"orders": 12})
+    await create_partitions(client, {"orders": 12})
     """
     new = {
         name: NewPartitions(count) if isinstance(count, int) else count
@@ -232,7 +232,7 @@ async def create_partitions(
             for result in response.results
         }
 
-    outcomes = await ask_controller(board, new, ask, timeout_ms=timeout_ms)
+    outcomes = await ask_controller(client, new, ask, timeout_ms=timeout_ms)
     return [TopicOutcome(name, outcome) for name, outcome in outcomes.items()]
 
 
@@ -245,11 +245,11 @@ def _assignments(
 
 
 async def delete_topics(
-    board: Switchboard, topics: Iterable[str | TopicId], *, timeout_ms: int = 30_000
+    client: ClusterClient, topics: Iterable[str | TopicId], *, timeout_ms: int = 30_000
 ) -> list[TopicOutcome]:
     """Delete topics, by name or id, with all their records.
 
-    await delete_topics(board, ["orders", uuid.UUID("...")])
+    await delete_topics(client, ["orders", uuid.UUID("...")])
     """
 
     async def ask(
@@ -279,7 +279,7 @@ async def delete_topics(
         return outcomes
 
     keys = [topic if isinstance(topic, str) else topic_id_of(topic) for topic in topics]
-    outcomes = await ask_controller(board, keys, ask, timeout_ms=timeout_ms)
+    outcomes = await ask_controller(client, keys, ask, timeout_ms=timeout_ms)
     return [
         outcome
         if isinstance(outcome, TopicOutcome)

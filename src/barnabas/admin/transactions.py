@@ -10,8 +10,8 @@ from barnabas.admin.coordinators import Kind, ask_coordinators
 from barnabas.admin.failures import check, failure
 from barnabas.admin.producers import describe_producers
 from barnabas.admin.settling import settled_or_raise
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.connection import Connection
-from barnabas.client.switchboard import Switchboard
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import TopicPartition
 from barnabas.model.request_errors import InvalidRequestError
@@ -72,7 +72,7 @@ class OpenTransaction:
 
 
 async def list_transactions(
-    board: Switchboard,
+    client: ClusterClient,
     states: Iterable[str] = (),
     producer_ids: Iterable[int] = (),
     *,
@@ -80,7 +80,7 @@ async def list_transactions(
 ) -> list[ListedTransaction]:
     """Return the transactional ids of all brokers, in the order of their names."""
     listed = await list_transactions_of(
-        board, None, states=states, producer_ids=producer_ids, timeout_ms=timeout_ms
+        client, None, states=states, producer_ids=producer_ids, timeout_ms=timeout_ms
     )
     return sorted(
         (each for found in settled_or_raise(listed).values() for each in found),
@@ -89,7 +89,7 @@ async def list_transactions(
 
 
 async def list_transactions_of(
-    board: Switchboard,
+    client: ClusterClient,
     broker_ids: Iterable[int] | None = None,
     *,
     states: Iterable[str] = (),
@@ -127,17 +127,19 @@ async def list_transactions_of(
             for each in response.transaction_states
         ]
 
-    return await ask_brokers(board, broker_ids, ask, timeout_ms=timeout_ms)
+    return await ask_brokers(client, broker_ids, ask, timeout_ms=timeout_ms)
 
 
-async def describe_transaction(board: Switchboard, transactional_id: str) -> TransactionDescription:
+async def describe_transaction(
+    client: ClusterClient, transactional_id: str
+) -> TransactionDescription:
     """Describe a transactional id; raises TRANSACTIONAL_ID_NOT_FOUND."""
-    described = await describe_transactions(board, [transactional_id])
+    described = await describe_transactions(client, [transactional_id])
     return settled_or_raise(described)[transactional_id]
 
 
 async def describe_transactions(
-    board: Switchboard, transactional_ids: Iterable[str], *, timeout_ms: float | None = None
+    client: ClusterClient, transactional_ids: Iterable[str], *, timeout_ms: float | None = None
 ) -> dict[str, TransactionDescription | RequestError]:
     """Describe transactional ids, each or its failure."""
 
@@ -167,12 +169,12 @@ async def describe_transactions(
         }
 
     return await ask_coordinators(
-        board, transactional_ids, Kind.TRANSACTION, ask, timeout_ms=timeout_ms
+        client, transactional_ids, Kind.TRANSACTION, ask, timeout_ms=timeout_ms
     )
 
 
 async def open_transactions(
-    board: Switchboard, partitions: Iterable[TopicPartition]
+    client: ClusterClient, partitions: Iterable[TopicPartition]
 ) -> list[OpenTransaction]:
     """Return the transactions that are open on partitions, by the word of their leaders."""
     return [
@@ -184,13 +186,13 @@ async def open_transactions(
             producer.transaction_start_offset,
             producer.last_timestamp_ms,
         )
-        for partition, producers in (await describe_producers(board, partitions)).items()
+        for partition, producers in (await describe_producers(client, partitions)).items()
         for producer in producers
         if producer.transaction_start_offset is not None
     ]
 
 
-async def abort_transaction(board: Switchboard, opened: OpenTransaction) -> None:
+async def abort_transaction(client: ClusterClient, opened: OpenTransaction) -> None:
     """Write an abort marker to a partition, whatever the transaction's coordinator thinks."""
     topic = WritableTxnMarkerTopic(
         name=opened.partition.topic, partition_indexes=[opened.partition.partition]
@@ -205,8 +207,8 @@ async def abort_transaction(board: Switchboard, opened: OpenTransaction) -> None
 
     async def attempt() -> None:
         request = WriteTxnMarkersRequest(markers=[marker])
-        response: WriteTxnMarkersResponse = await board.send(request, opened.partition)
+        response: WriteTxnMarkersResponse = await client.send(request, opened.partition)
         result = response.markers[0].topics[0].partitions[0]
         check(result.error_code, f"abort on {opened.partition}")
 
-    await board.retrying(attempt, topics=[opened.partition.topic])
+    await client.retrying(attempt, topics=[opened.partition.topic])

@@ -29,12 +29,12 @@ from barnabas.admin import (
     topic_descriptions,
     transactions,
 )
-from barnabas.admin.core import open_board, within
+from barnabas.admin.core import open_client, within
 from barnabas.aio import admin_calls as calls
 from barnabas.aio.running import running_loop
 from barnabas.client.client_id import admin_client_id
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.errors import IllegalStateError
-from barnabas.client.switchboard import Switchboard
 from barnabas.config.clients.admin import AdminOptions
 from barnabas.config.clients.options import parse_client_options
 
@@ -45,14 +45,14 @@ Method = Callable[Concatenate["AIOKafkaAdminClient", P], Coroutine[Any, Any, R]]
 
 
 def call(
-    function: Callable[Concatenate[Switchboard, P], Coroutine[Any, Any, R]],
+    function: Callable[Concatenate[ClusterClient, P], Coroutine[Any, Any, R]],
 ) -> Method[P, R]:
-    """Make a method of a function of a switchboard."""
+    """Make a method of a function of a cluster client."""
 
     @functools.wraps(function)
     async def method(self: AIOKafkaAdminClient, /, *args: P.args, **kwargs: P.kwargs) -> R:
         limit_ms = self.options.default_api_timeout_ms
-        return await within(limit_ms, function(self.board, *args, **kwargs))
+        return await within(limit_ms, function(self.client, *args, **kwargs))
 
     return method
 
@@ -72,14 +72,14 @@ class AIOKafkaAdminClient:
         self._loop = loop
         self.options = parse_client_options(AdminOptions, configs)
         self._client_id = admin_client_id(self.options)
-        self._board: Switchboard | None = None
+        self._client: ClusterClient | None = None
 
     @property
-    def board(self) -> Switchboard:
+    def client(self) -> ClusterClient:
         """The way to the brokers, for the functions of `barnabas.admin`."""
-        if self._board is None:
+        if self._client is None:
             raise IllegalStateError("the admin client is not started, or closed")
-        return self._board
+        return self._client
 
     async def start(self) -> None:
         """Reach the cluster; raises NoBrokersAvailable where there is none.
@@ -87,18 +87,18 @@ class AIOKafkaAdminClient:
         admin = AIOKafkaAdminClient(bootstrap_servers="broker:9092")
         await admin.start()
         """
-        if self._board is None:
+        if self._client is None:
             running_loop(self._loop)
-            self._board = await open_board(self.options, self._client_id)
+            self._client = await open_client(self.options, self._client_id)
 
     async def close(self) -> None:
         """Close the connections; a second call does nothing.
 
         await admin.close()
         """
-        if self._board is not None:
-            board, self._board = self._board, None
-            await board.close()
+        if self._client is not None:
+            client, self._client = self._client, None
+            await client.close()
 
     async def __aenter__(self) -> AIOKafkaAdminClient:
         await self.start()
@@ -117,7 +117,7 @@ class AIOKafkaAdminClient:
 
         admin.metrics()["admin-client-metrics"]["request-total"]
         """
-        return self.board.metrics("admin-client")
+        return self.client.metrics("admin-client")
 
     # As aiokafka has them.
     create_topics = call(calls.create_topics)

@@ -24,7 +24,7 @@ from barnabas.admin.groups import DEAD, GroupDescription
 from barnabas.admin.offsets import RecordsToDelete
 from barnabas.admin.settling import settled_or_raise
 from barnabas.admin.topics import NewPartitions, NewTopic, TopicOutcome
-from barnabas.client.switchboard import Switchboard
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.model.errors import InvalidValueError, RequestError
 from barnabas.model.ids import TopicPartition
 from barnabas.model.request_errors import GroupIdNotFoundError
@@ -32,7 +32,7 @@ from barnabas.structs import OffsetAndMetadata
 
 
 async def create_topics(
-    board: Switchboard,
+    client: ClusterClient,
     new_topics: Iterable[NewTopic],
     timeout_ms: int | None = None,
     validate_only: bool = False,
@@ -42,25 +42,25 @@ async def create_topics(
     answer = await admin.create_topics([NewTopic("orders", 6, 3)])
     """
     created = await topic_calls.create_topics(
-        board, new_topics, validate_only=validate_only, timeout_ms=_timeout(board, timeout_ms)
+        client, new_topics, validate_only=validate_only, timeout_ms=_timeout(client, timeout_ms)
     )
     return _answer([TopicOutcome(topic.name, topic.error, topic.topic_id) for topic in created])
 
 
 async def delete_topics(
-    board: Switchboard, topics: Iterable[str], timeout_ms: int | None = None
+    client: ClusterClient, topics: Iterable[str], timeout_ms: int | None = None
 ) -> Answer:
     """Delete topics; the answer's `topic_error_codes` has (topic, error code) of each.
 
     await admin.delete_topics(["orders"])
     """
     return _answer(
-        await topic_calls.delete_topics(board, topics, timeout_ms=_timeout(board, timeout_ms))
+        await topic_calls.delete_topics(client, topics, timeout_ms=_timeout(client, timeout_ms))
     )
 
 
 async def create_partitions(
-    board: Switchboard,
+    client: ClusterClient,
     topic_partitions: Mapping[str, NewPartitions],
     timeout_ms: int | None = None,
     validate_only: bool = False,
@@ -70,7 +70,10 @@ async def create_partitions(
     await admin.create_partitions({"orders": NewPartitions(12)})
     """
     outcomes = await topic_calls.create_partitions(
-        board, topic_partitions, validate_only=validate_only, timeout_ms=_timeout(board, timeout_ms)
+        client,
+        topic_partitions,
+        validate_only=validate_only,
+        timeout_ms=_timeout(client, timeout_ms),
     )
     raise_first(outcome.error for outcome in outcomes)
     return _answer(outcomes)
@@ -90,17 +93,17 @@ def _answer(outcomes: Iterable[TopicOutcome]) -> Answer:
     )
 
 
-def _timeout(board: Switchboard, timeout_ms: int | None) -> int:
-    return timeout_ms or int(board.request_timeout_ms)
+def _timeout(client: ClusterClient, timeout_ms: int | None) -> int:
+    return timeout_ms or int(client.request_timeout_ms)
 
 
-async def list_topics(board: Switchboard) -> list[str]:
+async def list_topics(client: ClusterClient) -> list[str]:
     """Return the names of all topics, sorted."""
-    return await topic_descriptions.list_topics(board)
+    return await topic_descriptions.list_topics(client)
 
 
 async def describe_topics(
-    board: Switchboard, topics: Iterable[str] | None = None
+    client: ClusterClient, topics: Iterable[str] | None = None
 ) -> list[dict[str, Any]]:
     """Return a dict per topic (None: all), each with its `error_code`.
 
@@ -124,16 +127,16 @@ async def describe_topics(
                 for partition in topic.partitions
             ],
         }
-        for topic in await topic_descriptions.describe_topics(board, topics)
+        for topic in await topic_descriptions.describe_topics(client, topics)
     ]
 
 
-async def describe_cluster(board: Switchboard) -> dict[str, Any]:
+async def describe_cluster(client: ClusterClient) -> dict[str, Any]:
     """Return brokers, cluster id and controller.
 
     (await admin.describe_cluster())["brokers"]
     """
-    described = await cluster.describe_cluster(board)
+    described = await cluster.describe_cluster(client)
     return {
         "throttle_time_ms": 0,
         "brokers": [
@@ -146,7 +149,9 @@ async def describe_cluster(board: Switchboard) -> dict[str, Any]:
 
 
 async def describe_configs(
-    board: Switchboard, config_resources: Iterable[ConfigResource], include_synonyms: bool = False
+    client: ClusterClient,
+    config_resources: Iterable[ConfigResource],
+    include_synonyms: bool = False,
 ) -> list[Answer]:
     """Return an answer per broker that was asked; its `resources` has a tuple of each resource.
 
@@ -156,7 +161,7 @@ async def describe_configs(
     wanted = {
         each.resource: list(each.configs) if each.configs else None for each in config_resources
     }
-    described = await configs.describe_resources(board, wanted, synonyms=include_synonyms)
+    described = await configs.describe_resources(client, wanted, synonyms=include_synonyms)
     rows: dict[Resource, tuple[Any, ...]] = {}
     for resource, outcome in described.items():
         error = outcome if isinstance(outcome, RequestError) else None
@@ -177,14 +182,14 @@ async def describe_configs(
 
 
 async def alter_configs(
-    board: Switchboard, config_resources: Iterable[ConfigResource]
+    client: ClusterClient, config_resources: Iterable[ConfigResource]
 ) -> list[Answer]:
     """Give resources exactly the options that are named: others return to their defaults.
 
     await admin.alter_configs([ConfigResource("topic", "orders", {"retention.ms": "60000"})])
     """
     wanted = {each.resource: _options(each) for each in config_resources}
-    outcomes = await configs.replace_resources(board, wanted)
+    outcomes = await configs.replace_resources(client, wanted)
     rows = {
         resource: (code_of(error), message_of(error), int(resource.type), resource.name)
         for resource, error in outcomes.items()
@@ -206,7 +211,7 @@ def _by_broker(rows: Mapping[Resource, tuple[Any, ...]]) -> list[Answer]:
 
 
 async def describe_consumer_groups(
-    board: Switchboard,
+    client: ClusterClient,
     group_ids: Iterable[str],
     group_coordinator_id: int | None = None,
     include_authorized_operations: bool = False,
@@ -219,7 +224,7 @@ async def describe_consumer_groups(
         [(code, group, state, protocol_type, protocol, members, operations)] = answer.groups
     """
     described = await groups.describe_groups(
-        board, group_ids, authorized_operations=include_authorized_operations
+        client, group_ids, authorized_operations=include_authorized_operations
     )
     answers: dict[int, list[tuple[Any, ...]]] = {}
     for name, outcome in described.items():
@@ -249,21 +254,21 @@ def _group(group: GroupDescription) -> tuple[Any, ...]:
 
 
 async def list_consumer_groups(
-    board: Switchboard, broker_ids: Iterable[int] | None = None
+    client: ClusterClient, broker_ids: Iterable[int] | None = None
 ) -> list[tuple[str, str]]:
     """Return (group, protocol type) pairs, of all brokers or some."""
-    listed = await groups.list_groups(board, broker_ids=broker_ids)
+    listed = await groups.list_groups(client, broker_ids=broker_ids)
     return [(group.name, group.protocol_type) for group in listed]
 
 
-async def find_coordinator(board: Switchboard, group_id: str, coordinator_type: int = 0) -> int:
+async def find_coordinator(client: ClusterClient, group_id: str, coordinator_type: int = 0) -> int:
     """Return the node id of the coordinator of a group (0) or a transactional id (1)."""
     kind = Kind(coordinator_type)
-    return await board.retrying(lambda: coordinators.find_coordinator(board, group_id, kind))
+    return await client.retrying(lambda: coordinators.find_coordinator(client, group_id, kind))
 
 
 async def list_consumer_group_offsets(
-    board: Switchboard,
+    client: ClusterClient,
     group_id: str,
     group_coordinator_id: int | None = None,
     partitions: Iterable[TopicPartition] | None = None,
@@ -273,7 +278,7 @@ async def list_consumer_group_offsets(
     await admin.list_consumer_group_offsets("readers")
     """
     wanted = list(partitions or ()) or None
-    found = await group_offsets.list_group_offsets(board, {group_id: wanted})
+    found = await group_offsets.list_group_offsets(client, {group_id: wanted})
     return {
         partition: OffsetAndMetadata(each.offset, each.metadata)
         for partition, each in settled_or_raise(settled_or_raise(found)[group_id]).items()
@@ -281,7 +286,7 @@ async def list_consumer_group_offsets(
 
 
 async def delete_records(
-    board: Switchboard,
+    client: ClusterClient,
     records_to_delete: Mapping[TopicPartition, RecordsToDelete],
     timeout_ms: int | None = None,
 ) -> dict[TopicPartition, int]:
@@ -294,5 +299,5 @@ async def delete_records(
         for partition, each in records_to_delete.items()
     }
     return settled_or_raise(
-        await offsets.delete_records(board, before, timeout_ms=_timeout(board, timeout_ms))
+        await offsets.delete_records(client, before, timeout_ms=_timeout(client, timeout_ms))
     )

@@ -548,7 +548,7 @@ class AIOKafkaConsumer:
 
         consumer.partitions_for_topic("orders")     # {0, 1, 2}
         """
-        known = self._core.board.cluster.partitions_for(topic)
+        known = self._core.client.cluster.partitions_for(topic)
         return None if known is None else set(known)
 
     def metrics(self) -> dict[str, dict[str, float]]:

@@ -79,7 +79,7 @@ class AIOKafkaProducer:
             if core.transacting is not None:
                 await core.transacting.initialize(self._options.max_block_ms)
         except BaseException:
-            await core.switchboard.close()
+            await core.cluster_client.close()
             raise
         self._core = core
 
@@ -112,7 +112,7 @@ class AIOKafkaProducer:
         """
         core = self._running()
         await core.topics.know(topic, self._options.max_block_ms)
-        return set(core.switchboard.cluster.partitions_for(topic) or ())
+        return set(core.cluster_client.cluster.partitions_for(topic) or ())
 
     def metrics(self) -> dict[str, dict[str, float]]:
         """Return groups of metrics, under the names of Kafka's clients.

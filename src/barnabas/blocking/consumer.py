@@ -22,7 +22,7 @@ from barnabas.blocking.bell import Bell
 from barnabas.blocking.errands import Errands
 from barnabas.blocking.loop_thread import LoopThread
 from barnabas.client.client_id import consumer_client_id
-from barnabas.client.traffic import refuse_raw
+from barnabas.client.connection_stats import refuse_raw
 from barnabas.config.clients.consumer import ConsumerOptions
 from barnabas.config.clients.options import parse_client_options
 from barnabas.consumer.arguments import (
@@ -609,7 +609,7 @@ class KafkaConsumer:
 
         assert consumer.bootstrap_connected()
         """
-        return bool(self._core.board.cluster.brokers)
+        return bool(self._core.client.cluster.brokers)
 
     def metrics(self, raw: bool = False) -> dict[str, dict[str, float]]:
         """Return counters and averages, by group and name; for any thread.

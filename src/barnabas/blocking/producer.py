@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 
 from barnabas.blocking.loop_thread import LoopThread
 from barnabas.client.client_id import producer_client_id
+from barnabas.client.connection_stats import refuse_raw
 from barnabas.client.errors import IllegalStateError, KafkaTimeoutError, ProducerClosed
-from barnabas.client.traffic import refuse_raw
 from barnabas.config.clients.options import parse_client_options
 from barnabas.config.clients.producer import ProducerOptions
 from barnabas.kernels import PendingBatch, RecordFuture, Segment
@@ -95,7 +95,7 @@ class KafkaProducer:
         try:
             await core.start(self._options.bootstrap_timeout_ms)
         except BaseException:
-            await core.switchboard.close()
+            await core.cluster_client.close()
             raise
         return core
 
@@ -190,14 +190,14 @@ class KafkaProducer:
         """
         self._check_open()
         self._await_topic(topic)
-        return set(self._core.switchboard.cluster.partitions_for(topic) or ())
+        return set(self._core.cluster_client.cluster.partitions_for(topic) or ())
 
     def bootstrap_connected(self) -> bool:
         """Tell whether a broker was found.
 
         assert producer.bootstrap_connected()
         """
-        return bool(self._core.switchboard.cluster.brokers)
+        return bool(self._core.cluster_client.cluster.brokers)
 
     def metrics(self, raw: bool = False) -> dict[str, dict[str, float]]:
         """Return groups of metrics, under the names of Kafka's clients.

@@ -24,8 +24,8 @@ from typing import Any, NamedTuple, overload
 
 from barnabas.blocking.loop_thread import LoopThread
 from barnabas.client.addresses import Address, parse_addresses
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.errors import IllegalStateError
-from barnabas.client.switchboard import Switchboard
 from barnabas.config.clients.options import parse_client_options
 from barnabas.consumer import streams as machines
 from barnabas.consumer.streams.chunks import Chunk, ChunkQueue, PartitionFeed
@@ -331,13 +331,13 @@ class SimpleConsumer:
             client_id=client_id,
             bounds=Bounds(unpacked_record_max_bytes),
         )
-        self._board = Switchboard(
+        self._client = ClusterClient(
             ",".join(map(str, addresses)),
             client_id=client_id,
             request_timeout_ms=so_timeout + fetch_wait_max_ms,
         )
         self._machine = machines.SimpleConsumer(
-            self._board,
+            self._client,
             wait_max_ms=fetch_wait_max_ms,
             min_bytes=fetch_min_bytes,
             partition_max_bytes=fetch_message_max_bytes,
@@ -399,7 +399,7 @@ class SimpleConsumer:
         """
         if self._thread.running:
             self._thread.call(self._broker.close())
-            self._thread.call(self._board.close())
+            self._thread.call(self._client.close())
             self._thread.stop()
 
 

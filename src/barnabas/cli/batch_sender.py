@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from barnabas.client.switchboard import Switchboard
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.kernels import murmur2
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError, RequestError
@@ -89,7 +89,7 @@ class BatchSender:
 
     def __init__(
         self,
-        board: Switchboard,
+        client: ClusterClient,
         topic: str,
         partition_count: int,
         outcomes: Outcomes,
@@ -99,7 +99,7 @@ class BatchSender:
         acks: int = -1,
         timeout_ms: float = 30_000,
     ) -> None:
-        self._board = board
+        self._client = client
         self._topic = topic
         self._partition_count = partition_count
         self._outcomes = outcomes
@@ -158,7 +158,7 @@ class BatchSender:
 
     async def _deliver(self, partition: int, batch: Batch) -> None:
         try:
-            base_offset = await self._board.retrying(
+            base_offset = await self._client.retrying(
                 lambda: self._send(partition, batch),
                 topics=[self._topic],
                 timeout_ms=self._timeout_ms,
@@ -176,7 +176,7 @@ class BatchSender:
 
     async def _send(self, partition: int, batch: Batch) -> int | None:
         """Send a batch once; return its base offset."""
-        connection = await self._board.connection(TopicPartition(self._topic, partition))
+        connection = await self._client.connection(TopicPartition(self._topic, partition))
         version = connection.version_of(
             ProduceRequest,
             # Batches of magic 2 need version 3, zstd needs 7; from 13 on topics go by id.

@@ -12,9 +12,9 @@ from barnabas.cli.arguments import add_action
 from barnabas.cli.health import counted, min_isr_of
 from barnabas.cli.output import print_json, print_table
 from barnabas.cli.session import run
-from barnabas.client.cluster import TopicView
+from barnabas.client.cluster_client import ClusterClient
+from barnabas.client.metadata import TopicView
 from barnabas.client.negotiation import PeerVersions
-from barnabas.client.switchboard import Switchboard
 from barnabas.wire.apis import APIS
 
 
@@ -60,7 +60,7 @@ class Description:
 
 
 def _describe(arguments: argparse.Namespace) -> None:
-    found = run(arguments, lambda board: _gather(board, arguments.apis))
+    found = run(arguments, lambda client: _gather(client, arguments.apis))
     if arguments.json:
         print_json(_document(found))
         return
@@ -92,16 +92,16 @@ def _describe(arguments: argparse.Namespace) -> None:
         )
 
 
-async def _gather(board: Switchboard, with_apis: bool) -> Description:
-    cluster = await describe_cluster(board)
-    topics = [topic for topic in await describe_topics(board, None) if not topic.error]
+async def _gather(client: ClusterClient, with_apis: bool) -> Description:
+    cluster = await describe_cluster(client)
+    topics = [topic for topic in await describe_topics(client, None) if not topic.error]
     brokers = [broker.node_id for broker in cluster.brokers]
     found = Description(
-        cluster, _loads(brokers, topics), counted(topics, brokers, await min_isr_of(board, topics))
+        cluster, _loads(brokers, topics), counted(topics, brokers, await min_isr_of(client, topics))
     )
     if with_apis:
         for broker in brokers:
-            found.apis[broker] = await api_versions(board, broker)
+            found.apis[broker] = await api_versions(client, broker)
     return found
 
 

@@ -100,7 +100,7 @@ def _describe(arguments: argparse.Namespace) -> None:
     names = arguments.names or None
     entries = run(
         arguments,
-        lambda board: describe_configs(board, resource, names, documentation=arguments.docs),
+        lambda client: describe_configs(client, resource, names, documentation=arguments.docs),
     )
     shown = [
         entry
@@ -143,8 +143,8 @@ def _alter(arguments: argparse.Namespace) -> None:
     resource, name = _resource(arguments)
     run(
         arguments,
-        lambda board: alter_configs(
-            board, resource, arguments.changes, validate_only=arguments.dry_run
+        lambda client: alter_configs(
+            client, resource, arguments.changes, validate_only=arguments.dry_run
         ),
     )
     done = "would be" if arguments.dry_run else "are"

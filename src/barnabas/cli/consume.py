@@ -18,8 +18,8 @@ from barnabas.cli.partitions import existing_partitions, offsets_at
 from barnabas.cli.position import Beginning, End, Position, parse_position
 from barnabas.cli.record_format import Formatter, compile_format, json_line, parse_format
 from barnabas.cli.session import run
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.retry import Backoff
-from barnabas.client.switchboard import Switchboard
 from barnabas.model.ids import TopicPartition
 
 EXAMPLES = r"""formats:
@@ -102,24 +102,24 @@ def _consume(arguments: argparse.Namespace) -> None:
     if arguments.group is not None:
         check(arguments)
         read = read_in_group
-    run(arguments, lambda board: read(board, arguments, formatter), busy=True)
+    run(arguments, lambda client: read(client, arguments, formatter), busy=True)
 
 
 async def _print_records(
-    board: Switchboard, arguments: argparse.Namespace, formatter: Formatter
+    client: ClusterClient, arguments: argparse.Namespace, formatter: Formatter
 ) -> None:
-    partitions = await existing_partitions(board, arguments.topic, arguments.partition)
+    partitions = await existing_partitions(client, arguments.topic, arguments.partition)
     committed = arguments.isolation == "committed"
     start: Position = arguments.start
     if start is None:
         start = Beginning() if arguments.exit_at_end else End()
     ends = None
     if arguments.exit_at_end:
-        found = await list_offsets(board, dict.fromkeys(partitions, LATEST), committed=committed)
+        found = await list_offsets(client, dict.fromkeys(partitions, LATEST), committed=committed)
         ends = {partition: answer.offset for partition, answer in found.items()}
     fetcher = Fetcher(
-        board,
-        await offsets_at(board, partitions, start, committed),
+        client,
+        await offsets_at(client, partitions, start, committed),
         Backoff(random.random),
         ends=ends,
         committed=committed,

@@ -13,8 +13,8 @@ from barnabas.cli.output import print_json, print_table
 from barnabas.cli.partitions import existing_partitions
 from barnabas.cli.reassign.file import read_partitions
 from barnabas.cli.session import run
-from barnabas.client.cluster import ClusterView
-from barnabas.client.switchboard import Switchboard
+from barnabas.client.cluster_client import ClusterClient
+from barnabas.client.metadata import ClientMetadata
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import InvalidValueError, RequestError
 from barnabas.model.ids import TopicPartition
@@ -59,7 +59,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def _elect(arguments: argparse.Namespace) -> int:
     if arguments.partition and arguments.topic is None:
         raise InvalidValueError("--partition goes with --topic")
-    outcomes, leaders = run(arguments, lambda board: _hold(board, arguments))
+    outcomes, leaders = run(arguments, lambda client: _hold(client, arguments))
     if arguments.json:
         print_json(
             [
@@ -87,23 +87,23 @@ def _elect(arguments: argparse.Namespace) -> int:
 
 
 async def _hold(
-    board: Switchboard, arguments: argparse.Namespace
+    client: ClusterClient, arguments: argparse.Namespace
 ) -> tuple[Outcomes, dict[TopicPartition, int]]:
     partitions: list[TopicPartition] | None = None
     if arguments.file is not None:
         partitions = read_partitions(arguments.file)
     elif arguments.topic is not None:
-        partitions = await existing_partitions(board, arguments.topic, arguments.partition)
+        partitions = await existing_partitions(client, arguments.topic, arguments.partition)
     election = ElectionType.UNCLEAN if arguments.unclean else ElectionType.PREFERRED
-    answers = await elect_leaders(board, partitions, election)
+    answers = await elect_leaders(client, partitions, election)
     outcomes = {key: answers[key] for key in sorted(answers)}
     if not outcomes:
         return {}, {}
-    await describe_topics(board, {key.topic for key in outcomes})
-    return outcomes, _leaders(board.cluster, outcomes)
+    await describe_topics(client, {key.topic for key in outcomes})
+    return outcomes, _leaders(client.cluster, outcomes)
 
 
-def _leaders(cluster: ClusterView, outcomes: Outcomes) -> dict[TopicPartition, int]:
+def _leaders(cluster: ClientMetadata, outcomes: Outcomes) -> dict[TopicPartition, int]:
     found: dict[TopicPartition, int] = {}
     for key in outcomes:
         topic = cluster.topics.get(key.topic)

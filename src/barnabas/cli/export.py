@@ -14,7 +14,7 @@ from barnabas.cli.partitions import existing_partitions, offsets_at
 from barnabas.cli.position import Beginning, End, parse_position
 from barnabas.cli.progress_line import ProgressLine
 from barnabas.cli.session import run
-from barnabas.client.switchboard import Switchboard
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.model.ids import TopicPartition
 
 if TYPE_CHECKING:
@@ -95,13 +95,13 @@ def _export(arguments: argparse.Namespace) -> None:
     with ProgressLine(wanted=not arguments.json) as line:
         run(
             arguments,
-            lambda board: _write(board, arguments, format, named is not None, line),
+            lambda client: _write(client, arguments, format, named is not None, line),
             busy=True,
         )
 
 
 async def _write(
-    board: Switchboard,
+    client: ClusterClient,
     arguments: argparse.Namespace,
     format: Format,
     single: bool,
@@ -110,7 +110,7 @@ async def _write(
     from barnabas.archive.exporting import Export
     from barnabas.archive.output import Output
 
-    ranges = await _ranges(board, arguments)
+    ranges = await _ranges(client, arguments)
     began_s = time.monotonic()
     output = Output(
         arguments.path,
@@ -150,16 +150,18 @@ async def _write(
         )
 
 
-async def _ranges(board: Switchboard, arguments: argparse.Namespace) -> dict[TopicPartition, Range]:
+async def _ranges(
+    client: ClusterClient, arguments: argparse.Namespace
+) -> dict[TopicPartition, Range]:
     """Return the offsets to export, within what the partitions hold."""
     from barnabas.archive.exporting import Range
 
-    partitions = await existing_partitions(board, arguments.topic, arguments.partition)
+    partitions = await existing_partitions(client, arguments.topic, arguments.partition)
     committed = arguments.isolation == "committed"
-    first = await offsets_at(board, partitions, Beginning(), committed)
-    last = await offsets_at(board, partitions, End(), committed)
-    starts = await offsets_at(board, partitions, arguments.start, committed)
-    ends = await offsets_at(board, partitions, arguments.end, committed)
+    first = await offsets_at(client, partitions, Beginning(), committed)
+    last = await offsets_at(client, partitions, End(), committed)
+    starts = await offsets_at(client, partitions, arguments.start, committed)
+    ends = await offsets_at(client, partitions, arguments.end, committed)
     return {
         each: Range(max(starts[each], first[each]), min(ends[each], last[each]))
         for each in partitions

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from barnabas.admin.offsets import EARLIEST, LATEST, list_offsets
 from barnabas.cli.fetched import visible_records
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.retry import Backoff, Verdict, verdict
-from barnabas.client.switchboard import Switchboard
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError, RequestError
 from barnabas.model.ids import ZERO_UUID, TopicPartition
@@ -45,7 +45,7 @@ class Fetcher:
 
     def __init__(
         self,
-        board: Switchboard,
+        client: ClusterClient,
         positions: dict[TopicPartition, int],
         backoff: Backoff,
         *,
@@ -54,7 +54,7 @@ class Fetcher:
         patience_ms: float = 30_000,
         moved: Callable[[TopicPartition, int, int], None],
     ) -> None:
-        self._board = board
+        self._client = client
         self._positions = dict(positions)
         self._backoff = backoff
         self._ends = ends
@@ -85,22 +85,22 @@ class Fetcher:
 
     async def _start_polls(self) -> None:
         """Begin a poll at every leader that has none under way."""
-        led, leaderless = self._board.cluster.by_leader(self._positions)
+        led, leaderless = self._client.cluster.by_leader(self._positions)
         if leaderless:
             await self._endure(
                 RequestError(ErrorCode.LEADER_NOT_AVAILABLE, f"{leaderless[0]} has no leader now")
             )
-            led, _ = self._board.cluster.by_leader(self._positions)
+            led, _ = self._client.cluster.by_leader(self._positions)
         for leader, partitions in led.items():
             if leader not in self._polls:
                 self._polls[leader] = asyncio.ensure_future(self._poll(leader, partitions))
 
     async def _poll(self, leader: int, partitions: list[TopicPartition]) -> FetchResponse:
-        connection = await self._board.connection(leader)
+        connection = await self._client.connection(leader)
         by_topic: dict[str, list[TopicPartition]] = {}
         for partition in partitions:
             by_topic.setdefault(partition.topic, []).append(partition)
-        ids = {topic: self._board.cluster.topic_id(topic) for topic in by_topic}
+        ids = {topic: self._client.cluster.topic_id(topic) for topic in by_topic}
         version = connection.version_of(
             FetchRequest,
             at_least=4,  # the first that may carry batches of magic 2
@@ -141,7 +141,7 @@ class Fetcher:
             await self._endure(failure)
             return
         failure_met: RequestError | None = None
-        names = {self._board.cluster.topic_id(topic): topic for topic in self._topics}
+        names = {self._client.cluster.topic_id(topic): topic for topic in self._topics}
         for topic in response.responses:
             name = topic.topic or names.get(topic.topic_id)
             if name is None:  # it was made anew while the poll was under way
@@ -186,8 +186,8 @@ class Fetcher:
 
     async def _move(self, partition: TopicPartition) -> None:
         """Bring a position that is outside of the log to the nearer end of it."""
-        earliest = await list_offsets(self._board, {partition: EARLIEST})
-        latest = await list_offsets(self._board, {partition: LATEST}, committed=self._committed)
+        earliest = await list_offsets(self._client, {partition: EARLIEST})
+        latest = await list_offsets(self._client, {partition: LATEST}, committed=self._committed)
         wanted = self._positions[partition]
         nearer = min(max(wanted, earliest[partition].offset), latest[partition].offset)
         self._positions[partition] = nearer
@@ -207,7 +207,7 @@ class Fetcher:
                 raise failure
             await asyncio.sleep(pause_ms / 1000)
             try:
-                await self._board.refresh(self._topics)
+                await self._client.refresh(self._topics)
                 return
             except BarnabasError as refresh_failure:
                 failure = refresh_failure

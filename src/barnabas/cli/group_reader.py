@@ -7,7 +7,7 @@ import sys
 
 from barnabas.cli.position import Beginning, End
 from barnabas.cli.record_format import Formatter
-from barnabas.client.switchboard import Switchboard
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.model.errors import InvalidValueError
 from barnabas.model.ids import TopicPartition
 
@@ -29,7 +29,7 @@ def check(arguments: argparse.Namespace) -> None:
 
 
 async def read_in_group(
-    board: Switchboard, arguments: argparse.Namespace, formatter: Formatter
+    client: ClusterClient, arguments: argparse.Namespace, formatter: Formatter
 ) -> None:
     """Join the group and print what it gives this member, until told to stop."""
     # Only here: the consumer is by far the largest thing that a command may load.

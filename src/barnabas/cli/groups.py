@@ -29,7 +29,7 @@ from barnabas.cli.offset_reset import (
 from barnabas.cli.output import print_json, print_table
 from barnabas.cli.partitions import existing_partitions
 from barnabas.cli.session import run
-from barnabas.client.switchboard import Switchboard
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError, InvalidValueError, RequestError
 from barnabas.model.ids import TopicPartition
@@ -113,7 +113,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _list(arguments: argparse.Namespace) -> None:
-    groups = run(arguments, lambda board: list_groups(board, arguments.state, arguments.type))
+    groups = run(arguments, lambda client: list_groups(client, arguments.state, arguments.type))
     if arguments.json:
         print_json(
             [
@@ -140,7 +140,7 @@ def _list(arguments: argparse.Namespace) -> None:
 
 
 def _describe(arguments: argparse.Namespace) -> int:
-    described, failures = run(arguments, lambda board: _describe_all(board, arguments.groups))
+    described, failures = run(arguments, lambda client: _describe_all(client, arguments.groups))
     if arguments.json:
         print_json([_document(group, lags) for group, lags in described])
     else:
@@ -155,15 +155,15 @@ Described = tuple[GroupDescription, dict[TopicPartition, Lag]]
 
 
 async def _describe_all(
-    board: Switchboard, names: list[str]
+    client: ClusterClient, names: list[str]
 ) -> tuple[list[Described], list[tuple[str, RequestError]]]:
     described: list[Described] = []
     failures: list[tuple[str, RequestError]] = []
     for name in dict.fromkeys(names):
         try:
-            group = await describe_group(board, name)
-            offsets = await group_offsets(board, name)
-            lags = await lag_of(board, await _existing(board, offsets), int(time.time() * 1000))
+            group = await describe_group(client, name)
+            offsets = await group_offsets(client, name)
+            lags = await lag_of(client, await _existing(client, offsets), int(time.time() * 1000))
         except RequestError as failure:
             failures.append((name, failure))
         else:
@@ -172,10 +172,10 @@ async def _describe_all(
 
 
 async def _existing(
-    board: Switchboard, offsets: dict[TopicPartition, CommittedOffset]
+    client: ClusterClient, offsets: dict[TopicPartition, CommittedOffset]
 ) -> dict[TopicPartition, CommittedOffset]:
     """Leave out offsets of topics that are gone: they have no log to compare with."""
-    view = await board.refresh(dict.fromkeys(partition.topic for partition in offsets))
+    view = await client.refresh(dict.fromkeys(partition.topic for partition in offsets))
     return {key: offset for key, offset in offsets.items() if view.partition(key) is not None}
 
 
@@ -283,7 +283,7 @@ def _document(group: GroupDescription, lags: dict[TopicPartition, Lag]) -> dict[
 def _reset(arguments: argparse.Namespace) -> int:
     if arguments.from_file is None and bool(arguments.topic) == arguments.all_topics:
         raise InvalidValueError("name what to reset: --topic (may be repeated), or --all-topics")
-    before, after, failures = run(arguments, lambda board: _reset_offsets(board, arguments))
+    before, after, failures = run(arguments, lambda client: _reset_offsets(client, arguments))
     done = {key: offset for key, offset in after.items() if failures.get(key) is None}
     if arguments.export:
         write_offsets(done, sys.stdout)
@@ -317,34 +317,34 @@ def _reset(arguments: argparse.Namespace) -> int:
 
 
 async def _reset_offsets(
-    board: Switchboard, arguments: argparse.Namespace
+    client: ClusterClient, arguments: argparse.Namespace
 ) -> tuple[
     dict[TopicPartition, int], dict[TopicPartition, int], dict[TopicPartition, RequestError | None]
 ]:
     """Return offsets before and after, and what failed."""
     name = arguments.group
     if arguments.execute:
-        await _expect_inactive(board, name)
-    committed = {key: each.offset for key, each in (await group_offsets(board, name)).items()}
+        await _expect_inactive(client, name)
+    committed = {key: each.offset for key, each in (await group_offsets(client, name)).items()}
     if arguments.from_file is not None:
         with arguments.from_file.open(newline="") as file:
             wanted = read_offsets(file)
         for topic in dict.fromkeys(partition.topic for partition in wanted):
             numbers = [each.partition for each in wanted if each.topic == topic]
-            await existing_partitions(board, topic, numbers)
-        after = within(wanted, *await bounds(board, wanted))
+            await existing_partitions(client, topic, numbers)
+        after = within(wanted, *await bounds(client, wanted))
     else:
-        partitions = await _named(board, arguments.topic, committed)
-        after = await find_goals(board, partitions, committed, arguments.to)
+        partitions = await _named(client, arguments.topic, committed)
+        after = await find_goals(client, partitions, committed, arguments.to)
     failures: dict[TopicPartition, RequestError | None] = {}
     if arguments.execute and after:
-        failures = await commit_offsets(board, name, after)
+        failures = await commit_offsets(client, name, after)
     return committed, after, failures
 
 
-async def _expect_inactive(board: Switchboard, name: str) -> None:
+async def _expect_inactive(client: ClusterClient, name: str) -> None:
     try:
-        group = await describe_group(board, name)
+        group = await describe_group(client, name)
     except RequestError as failure:
         if failure.code is ErrorCode.GROUP_ID_NOT_FOUND:
             return  # its first offsets make it
@@ -357,7 +357,7 @@ async def _expect_inactive(board: Switchboard, name: str) -> None:
 
 
 async def _named(
-    board: Switchboard, texts: list[str], committed: dict[TopicPartition, int]
+    client: ClusterClient, texts: list[str], committed: dict[TopicPartition, int]
 ) -> list[TopicPartition]:
     """Return the partitions that were named, or all that have an offset."""
     if not texts:
@@ -369,7 +369,7 @@ async def _named(
             wanted = [int(number) for number in numbers.split(",")] if colon else None
         except ValueError:
             raise InvalidValueError(f"{text!r} is not TOPIC or TOPIC:0,1,...") from None
-        partitions += await existing_partitions(board, topic, wanted)
+        partitions += await existing_partitions(client, topic, wanted)
     return partitions
 
 
@@ -377,7 +377,7 @@ async def _named(
 
 
 def _delete(arguments: argparse.Namespace) -> int:
-    outcomes = run(arguments, lambda board: delete_groups(board, arguments.groups))
+    outcomes = run(arguments, lambda client: delete_groups(client, arguments.groups))
     if arguments.json:
         print_json(
             [

@@ -16,48 +16,48 @@ from barnabas.admin.transactions import (
     open_transactions,
 )
 from barnabas.cli.partitions import existing_partitions
-from barnabas.client.switchboard import Switchboard
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.model.ids import TopicPartition
 
 OPEN_STATES = ("Ongoing", "PrepareCommit", "PrepareAbort")
 
 
 async def find_hanging(
-    board: Switchboard,
+    client: ClusterClient,
     topic: str | None,
     broker_id: int | None,
     silent_since_ms: int,
 ) -> list[OpenTransaction]:
     """Return the hanging transactions of a topic, or of all, on one leader, or on all."""
-    partitions = await _partitions(board, topic, broker_id)
+    partitions = await _partitions(client, topic, broker_id)
     silent = [
         opened
-        for opened in await open_transactions(board, partitions)
+        for opened in await open_transactions(client, partitions)
         if opened.last_timestamp_ms <= silent_since_ms
     ]
     if not silent:
         return []
-    alive = await _known(board, {opened.producer_id for opened in silent})
+    alive = await _known(client, {opened.producer_id for opened in silent})
     return [opened for opened in silent if (opened.producer_id, opened.partition) not in alive]
 
 
 async def _partitions(
-    board: Switchboard, topic: str | None, broker_id: int | None
+    client: ClusterClient, topic: str | None, broker_id: int | None
 ) -> list[TopicPartition]:
     if topic is not None:
-        await existing_partitions(board, topic, None)  # says so if there is none
+        await existing_partitions(client, topic, None)  # says so if there is none
     return [
         TopicPartition(view.name, index)
-        for view in await describe_topics(board, None if topic is None else [topic])
+        for view in await describe_topics(client, None if topic is None else [topic])
         for index, partition in sorted(view.partitions.items())
         if broker_id in (None, partition.leader_id)
     ]
 
 
-async def _known(board: Switchboard, producer_ids: set[int]) -> set[tuple[int, TopicPartition]]:
+async def _known(client: ClusterClient, producer_ids: set[int]) -> set[tuple[int, TopicPartition]]:
     """Return what coordinators will end: producers with the partitions of their transactions."""
-    listed = await list_transactions(board, OPEN_STATES, sorted(producer_ids))
-    described = await describe_transactions(board, [each.transactional_id for each in listed])
+    listed = await list_transactions(client, OPEN_STATES, sorted(producer_ids))
+    described = await describe_transactions(client, [each.transactional_id for each in listed])
     return {
         (state.producer_id, partition)
         for state in described.values()

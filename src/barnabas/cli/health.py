@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from barnabas.client.cluster import PartitionView, TopicView
-from barnabas.client.switchboard import Switchboard
+from barnabas.client.cluster_client import ClusterClient
+from barnabas.client.metadata import PartitionView, TopicView
 from barnabas.model.errors import RequestError
 
 MIN_ISR = "min.insync.replicas"
@@ -34,7 +34,7 @@ def is_imbalanced(view: PartitionView) -> bool:
     return bool(view.replicas) and view.leader_id != view.replicas[0]
 
 
-async def min_isr_of(board: Switchboard, topics: Iterable[TopicView]) -> dict[str, int]:
+async def min_isr_of(client: ClusterClient, topics: Iterable[TopicView]) -> dict[str, int]:
     """Return `min.insync.replicas` of topics; 1 where the broker does not tell."""
     # Here: most descriptions of topics do without, and start the faster.
     from barnabas.admin.config_entries import ConfigResourceType, Resource
@@ -42,7 +42,7 @@ async def min_isr_of(board: Switchboard, topics: Iterable[TopicView]) -> dict[st
 
     names = [topic.name for topic in topics]
     described = await describe_resources(
-        board, {Resource(ConfigResourceType.TOPIC, name): [MIN_ISR] for name in names}
+        client, {Resource(ConfigResourceType.TOPIC, name): [MIN_ISR] for name in names}
     )
     found = dict.fromkeys(names, 1)
     for resource, entries in described.items():

@@ -13,7 +13,7 @@ from barnabas.cli.output import counted, print_json
 from barnabas.cli.partitions import existing_partitions
 from barnabas.cli.progress_line import ProgressLine
 from barnabas.cli.session import run
-from barnabas.client.switchboard import Switchboard
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.model.errors import BarnabasError
 
 if TYPE_CHECKING:
@@ -67,18 +67,18 @@ def _import(arguments: argparse.Namespace) -> None:
     if any(format is Format.PARQUET for _, format in files):
         need_pyarrow()
     with ProgressLine(wanted=not arguments.json) as line:
-        run(arguments, lambda board: _send(board, arguments, files, line), busy=True)
+        run(arguments, lambda client: _send(client, arguments, files, line), busy=True)
 
 
 async def _send(
-    board: Switchboard,
+    client: ClusterClient,
     arguments: argparse.Namespace,
     files: list[tuple[Path, Format]],
     line: ProgressLine,
 ) -> None:
     from barnabas.archive.importing import Import
 
-    partitions = await existing_partitions(board, arguments.topic, None)
+    partitions = await existing_partitions(client, arguments.topic, None)
     began_s = time.monotonic()
     work = Import(
         arguments.topic,

@@ -21,7 +21,7 @@ from typing import TextIO
 
 from barnabas.admin.offsets import EARLIEST, LATEST, list_offsets
 from barnabas.cli.position import Beginning, End, Offset, Position, parse_position
-from barnabas.client.switchboard import Switchboard
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.model.errors import InvalidValueError
 from barnabas.model.ids import TopicPartition
 
@@ -59,13 +59,13 @@ def parse_goal(text: str, now_ms: int) -> Goal:
 
 
 async def find_goals(
-    board: Switchboard,
+    client: ClusterClient,
     partitions: Sequence[TopicPartition],
     committed: Mapping[TopicPartition, int],
     goal: Goal,
 ) -> dict[TopicPartition, int]:
     """Return the offset that a goal means for each partition, inside its log."""
-    starts, ends = await bounds(board, partitions)
+    starts, ends = await bounds(client, partitions)
     if isinstance(goal, Beginning):
         return starts
     if isinstance(goal, End):
@@ -80,7 +80,7 @@ async def find_goals(
             raise InvalidValueError(f"{missing[0]} has no committed offset to step from")
         wanted = {partition: committed[partition] + goal.count for partition in partitions}
     else:
-        found = await list_offsets(board, dict.fromkeys(partitions, goal.timestamp_ms))
+        found = await list_offsets(client, dict.fromkeys(partitions, goal.timestamp_ms))
         wanted = {
             partition: answer.offset if answer.offset >= 0 else ends[partition]
             for partition, answer in found.items()
@@ -89,13 +89,13 @@ async def find_goals(
 
 
 async def bounds(
-    board: Switchboard, partitions: Iterable[TopicPartition]
+    client: ClusterClient, partitions: Iterable[TopicPartition]
 ) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
     """Return the first offset of each log, and the one after its last."""
     wanted = list(partitions)
     starts, ends = await asyncio.gather(
-        list_offsets(board, dict.fromkeys(wanted, EARLIEST)),
-        list_offsets(board, dict.fromkeys(wanted, LATEST)),
+        list_offsets(client, dict.fromkeys(wanted, EARLIEST)),
+        list_offsets(client, dict.fromkeys(wanted, LATEST)),
     )
     return (
         {partition: starts[partition].offset for partition in wanted},

@@ -5,17 +5,17 @@ from __future__ import annotations
 from barnabas.admin.offsets import EARLIEST, LATEST, list_offsets
 from barnabas.admin.topics import describe_topics
 from barnabas.cli.position import Beginning, End, Offset, Position
-from barnabas.client.switchboard import Switchboard
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import TopicPartition
 
 
 async def existing_partitions(
-    board: Switchboard, topic: str, wanted: list[int] | None
+    client: ClusterClient, topic: str, wanted: list[int] | None
 ) -> list[TopicPartition]:
     """Return the partitions of a topic, or those wanted; raises when one does not exist."""
-    [view] = await describe_topics(board, [topic])
+    [view] = await describe_topics(client, [topic])
     if view.error is not ErrorCode.NONE:
         failure = RequestError(view.error, f"topic {topic!r}: {view.error.meaning}")
         if view.error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
@@ -32,7 +32,7 @@ async def existing_partitions(
 
 
 async def offsets_at(
-    board: Switchboard, partitions: list[TopicPartition], position: Position, committed: bool
+    client: ClusterClient, partitions: list[TopicPartition], position: Position, committed: bool
 ) -> dict[TopicPartition, int]:
     """Return the offset that a position means in each partition."""
     if isinstance(position, Offset):
@@ -41,11 +41,11 @@ async def offsets_at(
         timestamp = EARLIEST if isinstance(position, Beginning) else LATEST
     else:
         timestamp = position.timestamp_ms
-    found = await list_offsets(board, dict.fromkeys(partitions, timestamp), committed=committed)
+    found = await list_offsets(client, dict.fromkeys(partitions, timestamp), committed=committed)
     offsets = {partition: answer.offset for partition, answer in found.items()}
     # -1: no record is that young, so it means the end.
     young = [partition for partition, offset in offsets.items() if offset < 0]
     if young:
-        ends = await list_offsets(board, dict.fromkeys(young, LATEST), committed=committed)
+        ends = await list_offsets(client, dict.fromkeys(young, LATEST), committed=committed)
         offsets |= {partition: answer.offset for partition, answer in ends.items()}
     return offsets

@@ -17,7 +17,7 @@ from barnabas.cli.interruption import INTERRUPTION
 from barnabas.cli.lines import read_lines
 from barnabas.cli.position import parse_time
 from barnabas.cli.session import run
-from barnabas.client.switchboard import Switchboard
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError, InvalidValueError, RequestError
 from barnabas.records.compression import Codec
@@ -99,16 +99,16 @@ def _timestamp(text: str) -> int:
 
 def _produce(arguments: argparse.Namespace) -> int:
     if arguments.file is None:
-        return run(arguments, lambda board: _send(board, arguments, 0), busy=True)
+        return run(arguments, lambda client: _send(client, arguments, 0), busy=True)
     descriptor = os.open(arguments.file, os.O_RDONLY)
     try:
-        return run(arguments, lambda board: _send(board, arguments, descriptor), busy=True)
+        return run(arguments, lambda client: _send(client, arguments, descriptor), busy=True)
     finally:
         os.close(descriptor)
 
 
-async def _send(board: Switchboard, arguments: argparse.Namespace, descriptor: int) -> int:
-    partition_count = await _partition_count(board, arguments.topic)
+async def _send(client: ClusterClient, arguments: argparse.Namespace, descriptor: int) -> int:
+    partition_count = await _partition_count(client, arguments.topic)
     if arguments.partition is not None and arguments.partition >= partition_count:
         raise InvalidValueError(
             f"topic {arguments.topic!r} has partitions 0-{partition_count - 1}, "
@@ -116,7 +116,7 @@ async def _send(board: Switchboard, arguments: argparse.Namespace, descriptor: i
         )
     report = Report(arguments.topic, as_json=arguments.json)
     sender = BatchSender(
-        board,
+        client,
         arguments.topic,
         partition_count,
         report,
@@ -153,11 +153,11 @@ async def _send_lines(
     await sender.finish()
 
 
-async def _partition_count(board: Switchboard, topic: str) -> int:
+async def _partition_count(client: ClusterClient, topic: str) -> int:
     """Return how many partitions a topic has; the broker may create it on demand."""
 
     async def attempt() -> int:
-        cluster = await board.refresh([topic], auto_create=True)
+        cluster = await client.refresh([topic], auto_create=True)
         view = cluster.topics[topic]
         if view.error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             failure = InvalidValueError(f"there is no topic {topic!r}")
@@ -167,7 +167,7 @@ async def _partition_count(board: Switchboard, topic: str) -> int:
             raise RequestError(view.error, f"topic {topic!r}: {view.error.meaning}")
         return len(view.partitions)
 
-    return await board.retrying(attempt)
+    return await client.retrying(attempt)
 
 
 def row_reader(arguments: argparse.Namespace) -> Callable[[bytes, int], Row | str]:

@@ -1,4 +1,4 @@
-"""Runs the asynchronous part of a command with a `Switchboard` to its cluster.
+"""Runs the asynchronous part of a command with a `ClusterClient` to its cluster.
 
 The first thing is one Metadata request, made once: when no broker answers, the command ends at
 once with the reason and the next step instead of retrying until its timeout.
@@ -13,8 +13,8 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
 from barnabas.cli.interruption import INTERRUPTION, Hold
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.errors import NetworkError
-from barnabas.client.switchboard import Switchboard
 
 Result = TypeVar("Result")
 
@@ -23,7 +23,7 @@ NO_BROKER = "is a broker running there? start one with: barnabas start"
 
 def run(
     arguments: argparse.Namespace,
-    work: Callable[[Switchboard], Awaitable[Result]],
+    work: Callable[[ClusterClient], Awaitable[Result]],
     *,
     busy: bool = False,
 ) -> Result:
@@ -31,19 +31,19 @@ def run(
 
     async def session() -> Result:
         timeout_ms = arguments.timeout * 1000
-        async with Switchboard(
+        async with ClusterClient(
             arguments.bootstrap,
             client_id="barnabas-cli",
             connect_timeout_ms=min(timeout_ms, 10_000),
             request_timeout_ms=timeout_ms,
             random=random.Random(),
-        ) as board:
+        ) as client:
             try:
-                await board.refresh()
+                await client.refresh()
             except NetworkError as failure:
                 failure.add_note(NO_BROKER)
                 raise
-            return await work(board)
+            return await work(client)
 
     return on_loop(session(), busy=busy)
 

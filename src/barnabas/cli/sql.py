@@ -20,7 +20,7 @@ from barnabas.cli.session import run
 from barnabas.cli.spark_master import LOCAL, spark_master
 
 if TYPE_CHECKING:
-    from barnabas.client.switchboard import Switchboard
+    from barnabas.client.cluster_client import ClusterClient
     from barnabas.spark.plan import Range
     from barnabas.sql.local_engine import LocalEngine
     from barnabas.sql.result import Result
@@ -216,7 +216,7 @@ class Tables:
         from barnabas.sql.table import make_table
 
         if topic not in self._found:
-            ranges, whole = run(self._arguments, lambda board: self._ranges(board, topic))
+            ranges, whole = run(self._arguments, lambda client: self._ranges(client, topic))
             # What a topic's columns are does not depend on whether the range has records.
             sample = take_sample(self.client, ranges) or take_sample(self.client, whole)
             self._found[topic] = make_table(
@@ -232,23 +232,23 @@ class Tables:
         text = self._schemas.get(topic, self._schemas.get(""))
         return Path(text[1:]).read_text() if text is not None and text.startswith("@") else text
 
-    async def _ranges(self, board: Switchboard, topic: str) -> tuple[list[Range], list[Range]]:
+    async def _ranges(self, client: ClusterClient, topic: str) -> tuple[list[Range], list[Range]]:
         """Return the offsets to read, and all that the partitions hold."""
         from barnabas.admin.topics import describe_topics
         from barnabas.config.option import suggest
         from barnabas.spark.plan import Range
         from barnabas.sql.errors import UnknownTopicError
 
-        names = [view.name for view in await describe_topics(board, None)]
+        names = [view.name for view in await describe_topics(client, None)]
         if topic not in names:
             close = suggest(topic, dict.fromkeys(names))
             raise UnknownTopicError(f"there is no topic {topic}{close}")
-        partitions = await existing_partitions(board, topic, None)
+        partitions = await existing_partitions(client, topic, None)
         committed = self._arguments.isolation == "committed"
-        first = await offsets_at(board, partitions, Beginning(), committed)
-        last = await offsets_at(board, partitions, End(), committed)
-        starts = await offsets_at(board, partitions, self._arguments.start, committed)
-        ends = await offsets_at(board, partitions, self._arguments.end, committed)
+        first = await offsets_at(client, partitions, Beginning(), committed)
+        last = await offsets_at(client, partitions, End(), committed)
+        starts = await offsets_at(client, partitions, self._arguments.start, committed)
+        ends = await offsets_at(client, partitions, self._arguments.end, committed)
         found = []
         for each in partitions:
             start = min(max(starts[each], first[each]), last[each])

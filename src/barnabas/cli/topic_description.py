@@ -9,9 +9,9 @@ from typing import Any
 from barnabas.admin.log_dirs import describe_log_dirs
 from barnabas.admin.offsets import EARLIEST, LATEST, list_offsets
 from barnabas.cli.output import print_table, size_text
-from barnabas.client.cluster import TopicView
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.errors import UnsupportedApiError
-from barnabas.client.switchboard import Switchboard
+from barnabas.client.metadata import TopicView
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import TopicPartition, uuid_text
 
@@ -21,17 +21,17 @@ def replication_factor(topic: TopicView) -> int:
     return max((len(view.replicas) for view in topic.partitions.values()), default=0)
 
 
-async def describe_topic(board: Switchboard, topic: TopicView) -> dict[str, Any]:
+async def describe_topic(client: ClusterClient, topic: TopicView) -> dict[str, Any]:
     """Return a topic as a JSON document; what no leader can tell is None."""
     led = [
         TopicPartition(topic.name, index)
         for index in sorted(topic.partitions)
-        if topic.partitions[index].leader_id in board.cluster.brokers
+        if topic.partitions[index].leader_id in client.cluster.brokers
     ]
     earliest, latest, sizes = await asyncio.gather(
-        list_offsets(board, dict.fromkeys(led, EARLIEST)),
-        list_offsets(board, dict.fromkeys(led, LATEST)),
-        _sizes(board, led),
+        list_offsets(client, dict.fromkeys(led, EARLIEST)),
+        list_offsets(client, dict.fromkeys(led, LATEST)),
+        _sizes(client, led),
     )
     return {
         "name": topic.name,
@@ -57,14 +57,14 @@ async def describe_topic(board: Switchboard, topic: TopicView) -> dict[str, Any]
 
 
 async def _sizes(
-    board: Switchboard, partitions: Iterable[TopicPartition]
+    client: ClusterClient, partitions: Iterable[TopicPartition]
 ) -> dict[TopicPartition, int]:
     """Return how much each leader stores; nothing where a broker cannot tell."""
-    led, _ = board.cluster.by_leader(partitions)
+    led, _ = client.cluster.by_leader(partitions)
     sizes: dict[TopicPartition, int] = {}
     for leader, group in led.items():
         try:
-            directories = await describe_log_dirs(board, leader, group)
+            directories = await describe_log_dirs(client, leader, group)
         except (UnsupportedApiError, RequestError):
             continue
         for directory in directories:

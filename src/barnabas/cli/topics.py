@@ -30,8 +30,8 @@ from barnabas.cli.partitions import existing_partitions
 from barnabas.cli.position import Beginning, End, Offset, Position, parse_position, parse_time
 from barnabas.cli.session import run
 from barnabas.cli.topic_description import describe_topic, print_topic, replication_factor
-from barnabas.client.cluster import PartitionView, TopicView
-from barnabas.client.switchboard import Switchboard
+from barnabas.client.cluster_client import ClusterClient
+from barnabas.client.metadata import PartitionView, TopicView
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import InvalidValueError, RequestError
 from barnabas.model.ids import TopicPartition, uuid_text
@@ -191,7 +191,7 @@ def _create(arguments: argparse.Namespace) -> int:
         )
         for name in arguments.topics
     ]
-    created = run(arguments, lambda board: create_topics(board, new))
+    created = run(arguments, lambda client: create_topics(client, new))
     forgiven = ErrorCode.TOPIC_ALREADY_EXISTS if arguments.if_not_exists else None
     if arguments.json:
         print_json(
@@ -240,7 +240,7 @@ def _fork(arguments: argparse.Namespace) -> int:
     if arguments.offsets is not None:
         configs["barnabas.fork.offsets"] = arguments.offsets
     new = NewTopic(arguments.target, topic_configs=configs)
-    [made] = run(arguments, lambda board: create_topics(board, [new]))
+    [made] = run(arguments, lambda client: create_topics(client, [new]))
     if made.error is not None:
         return _complain("fork", arguments.target, made.error)
     if arguments.json:
@@ -252,7 +252,7 @@ def _fork(arguments: argparse.Namespace) -> int:
 
 
 def _list(arguments: argparse.Namespace) -> None:
-    topics = run(arguments, lambda board: describe_topics(board, None))
+    topics = run(arguments, lambda client: describe_topics(client, None))
     shown = [topic for topic in topics if arguments.internal or not topic.internal]
     if arguments.json:
         print_json(
@@ -275,7 +275,7 @@ def _list(arguments: argparse.Namespace) -> None:
 
 
 def _describe(arguments: argparse.Namespace) -> int:
-    found = run(arguments, lambda board: _describe_all(board, arguments))
+    found = run(arguments, lambda client: _describe_all(client, arguments))
     described = [document for document, _ in found if document is not None]
     if arguments.json:
         print_json(described)
@@ -286,12 +286,12 @@ def _describe(arguments: argparse.Namespace) -> int:
 
 
 async def _describe_all(
-    board: Switchboard, arguments: argparse.Namespace
+    client: ClusterClient, arguments: argparse.Namespace
 ) -> list[tuple[dict[str, Any] | None, tuple[str, RequestError] | None]]:
     """Return for each topic what is to be shown, or its name and failure."""
     names = arguments.topics or None
-    topics = await describe_topics(board, names)
-    ills = await _ills(board, topics, arguments)
+    topics = await describe_topics(client, names)
+    ills = await _ills(client, topics, arguments)
     results: list[tuple[dict[str, Any] | None, tuple[str, RequestError] | None]] = []
     for topic in topics:
         if topic.error is not ErrorCode.NONE:
@@ -303,27 +303,27 @@ async def _describe_all(
             if not ill:
                 continue
         if names is not None or ills is not None or not topic.internal:
-            results.append((await describe_topic(board, topic), None))
+            results.append((await describe_topic(client, topic), None))
     return results
 
 
 async def _ills(
-    board: Switchboard, topics: list[TopicView], arguments: argparse.Namespace
+    client: ClusterClient, topics: list[TopicView], arguments: argparse.Namespace
 ) -> Callable[[str, PartitionView], bool] | None:
     """Return what partitions are looked for, None for all of them."""
     if arguments.under_replicated:
         return lambda _, view: is_under_replicated(view)
     if arguments.unavailable:
-        return lambda _, view: is_unavailable(view, board.cluster.brokers)
+        return lambda _, view: is_unavailable(view, client.cluster.brokers)
     if arguments.under_min_isr:
-        least = await min_isr_of(board, [topic for topic in topics if not topic.error])
+        least = await min_isr_of(client, [topic for topic in topics if not topic.error])
         return lambda name, view: is_under_min_isr(view, least[name])
     return None
 
 
 def _alter(arguments: argparse.Namespace) -> int:
     counts = {arguments.topic: arguments.partitions}
-    outcomes = run(arguments, lambda board: create_partitions(board, counts))
+    outcomes = run(arguments, lambda client: create_partitions(client, counts))
     if arguments.json:
         print_json(
             [
@@ -345,7 +345,7 @@ def _alter(arguments: argparse.Namespace) -> int:
 
 
 def _delete(arguments: argparse.Namespace) -> int:
-    outcomes = run(arguments, lambda board: delete_topics(board, arguments.topics))
+    outcomes = run(arguments, lambda client: delete_topics(client, arguments.topics))
     forgiven = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if arguments.if_exists else None
     if arguments.json:
         print_json(
@@ -376,7 +376,9 @@ def _delete_records(arguments: argparse.Namespace) -> int:
         raise InvalidValueError("no record is before the beginning; name an offset, a time or end")
     outcomes = run(
         arguments,
-        lambda board: _delete_before(board, arguments.topic, arguments.partition, arguments.before),
+        lambda client: _delete_before(
+            client, arguments.topic, arguments.partition, arguments.before
+        ),
     )
     failures = [outcome for outcome in outcomes.values() if isinstance(outcome, RequestError)]
     rows = [
@@ -394,17 +396,17 @@ def _delete_records(arguments: argparse.Namespace) -> int:
 
 
 async def _delete_before(
-    board: Switchboard, topic: str, wanted: list[int] | None, position: Position
+    client: ClusterClient, topic: str, wanted: list[int] | None, position: Position
 ) -> dict[TopicPartition, int | RequestError]:
-    partitions = await existing_partitions(board, topic, wanted)
+    partitions = await existing_partitions(client, topic, wanted)
     if isinstance(position, Offset):
-        return await delete_records(board, dict.fromkeys(partitions, position.offset))
+        return await delete_records(client, dict.fromkeys(partitions, position.offset))
     if isinstance(position, End):
-        return await delete_records(board, dict.fromkeys(partitions, HIGH_WATERMARK))
+        return await delete_records(client, dict.fromkeys(partitions, HIGH_WATERMARK))
     assert not isinstance(position, Beginning)
-    found = await list_offsets(board, dict.fromkeys(partitions, position.timestamp_ms))
+    found = await list_offsets(client, dict.fromkeys(partitions, position.timestamp_ms))
     # -1 means that every record is older than the time: then all of them go, as with `end`.
-    return await delete_records(board, {key: answer.offset for key, answer in found.items()})
+    return await delete_records(client, {key: answer.offset for key, answer in found.items()})
 
 
 def _error_document(error: RequestError | None) -> dict[str, str]:

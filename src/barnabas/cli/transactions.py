@@ -19,7 +19,7 @@ from barnabas.cli.hanging import find_hanging
 from barnabas.cli.output import print_json, print_table
 from barnabas.cli.partitions import existing_partitions
 from barnabas.cli.session import run
-from barnabas.client.switchboard import Switchboard
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import TopicPartition
@@ -96,7 +96,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _list(arguments: argparse.Namespace) -> None:
-    listed = run(arguments, lambda board: list_transactions(board, arguments.state))
+    listed = run(arguments, lambda client: list_transactions(client, arguments.state))
     if arguments.json:
         print_json(
             [
@@ -120,7 +120,7 @@ def _list(arguments: argparse.Namespace) -> None:
 
 
 def _describe(arguments: argparse.Namespace) -> int:
-    described, failures = run(arguments, lambda board: _describe_all(board, arguments.ids))
+    described, failures = run(arguments, lambda client: _describe_all(client, arguments.ids))
     now_ms = int(time.time() * 1000)
     if arguments.json:
         print_json(
@@ -170,20 +170,20 @@ def _open_s(each: TransactionDescription, now_ms: int) -> int | None:
 
 
 async def _describe_all(
-    board: Switchboard, ids: list[str]
+    client: ClusterClient, ids: list[str]
 ) -> tuple[list[TransactionDescription], list[tuple[str, RequestError]]]:
     described: list[TransactionDescription] = []
     failures: list[tuple[str, RequestError]] = []
     for name in dict.fromkeys(ids):
         try:
-            described.append(await describe_transaction(board, name))
+            described.append(await describe_transaction(client, name))
         except RequestError as failure:
             failures.append((name, failure))
     return described, failures
 
 
 def _open(arguments: argparse.Namespace) -> None:
-    found = run(arguments, lambda board: _find_open(board, arguments.topic, None))
+    found = run(arguments, lambda client: _find_open(client, arguments.topic, None))
     now_ms = int(time.time() * 1000)
     if arguments.json:
         print_json([_document(each) for each in found])
@@ -199,7 +199,7 @@ def _find_hanging(arguments: argparse.Namespace) -> None:
     silent_since_ms = now_ms - arguments.max_transaction_timeout * 60_000
     found = run(
         arguments,
-        lambda board: find_hanging(board, arguments.topic, arguments.broker, silent_since_ms),
+        lambda client: find_hanging(client, arguments.topic, arguments.broker, silent_since_ms),
     )
     if arguments.json:
         print_json([{"topic": each.partition.topic, **_document(each)} for each in found])
@@ -232,17 +232,17 @@ def _row(opened: OpenTransaction, now_ms: int) -> list[int]:
 
 
 def _abort(arguments: argparse.Namespace) -> None:
-    aborted = run(arguments, lambda board: _abort_at(board, arguments))
+    aborted = run(arguments, lambda client: _abort_at(client, arguments))
     if arguments.json:
         print_json({"producer_id": aborted.producer_id, "producer_epoch": aborted.producer_epoch})
     else:
         print(f"aborted the transaction of producer {aborted.producer_id} on {aborted.partition}")
 
 
-async def _abort_at(board: Switchboard, arguments: argparse.Namespace) -> OpenTransaction:
-    for opened in await _find_open(board, arguments.topic, arguments.partition):
+async def _abort_at(client: ClusterClient, arguments: argparse.Namespace) -> OpenTransaction:
+    for opened in await _find_open(client, arguments.topic, arguments.partition):
         if opened.start_offset == arguments.start_offset:
-            await abort_transaction(board, opened)
+            await abort_transaction(client, opened)
             return opened
     partition = TopicPartition(arguments.topic, arguments.partition)
     raise RequestError(
@@ -252,7 +252,7 @@ async def _abort_at(board: Switchboard, arguments: argparse.Namespace) -> OpenTr
 
 
 async def _find_open(
-    board: Switchboard, topic: str, partition: int | None
+    client: ClusterClient, topic: str, partition: int | None
 ) -> list[OpenTransaction]:
     wanted = None if partition is None else [partition]
-    return await open_transactions(board, await existing_partitions(board, topic, wanted))
+    return await open_transactions(client, await existing_partitions(client, topic, wanted))

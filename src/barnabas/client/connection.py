@@ -22,11 +22,11 @@ from functools import partial
 from typing import Any
 
 from barnabas.client.addresses import Address
+from barnabas.client.connection_stats import ConnectionStats
 from barnabas.client.errors import ConnectionLostError, RequestTimeoutError, UnsupportedApiError
 from barnabas.client.framing import FrameReader
 from barnabas.client.negotiation import PeerVersions, VersionRange
 from barnabas.client.opening import Login, open_connection, reason
-from barnabas.client.traffic import Traffic
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError, RemoteProtocolError
 from barnabas.wire.apis import API_VERSIONS_KEY, Api, api_of
@@ -77,7 +77,7 @@ class Connection(asyncio.BufferedProtocol):
         tls: ssl.SSLContext | None = None,
         login: Login | None = None,
         socket_options: Iterable[tuple[int, int, Any]] = (),
-        traffic: Traffic | None = None,
+        traffic: ConnectionStats | None = None,
         stirred: Callable[[], object] = lambda: None,
     ) -> Connection:
         """Connect and learn which versions the broker speaks; see `opening.open_connection`."""
@@ -88,7 +88,7 @@ class Connection(asyncio.BufferedProtocol):
                 request_timeout_ms,
                 in_flight_max,
                 response_bytes_max,
-                traffic or Traffic(),
+                traffic or ConnectionStats(),
                 stirred,
             ),
             address,
@@ -105,7 +105,7 @@ class Connection(asyncio.BufferedProtocol):
         request_timeout_ms: float,
         in_flight_max: int,
         response_bytes_max: int,
-        traffic: Traffic,
+        traffic: ConnectionStats,
         stirred: Callable[[], object],
     ) -> None:
         """`stirred` is called when it ends or can take requests again."""

@@ -18,8 +18,8 @@ import random as random_module
 from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Any
 
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.retry import Backoff, Verdict, verdict
-from barnabas.client.switchboard import Switchboard
 from barnabas.config.clients.consumer import READ_COMMITTED, ConsumerOptions
 from barnabas.consumer.fetcher import Fetcher
 from barnabas.consumer.group.callbacks import call_directly
@@ -65,7 +65,7 @@ class ConsumerCore:
         random = random or random_module.Random()
         self.options = options
         self.subscription = subscription
-        self.board = Switchboard.from_options(options, client_id=client_id, random=random)
+        self.client = ClusterClient.from_options(options, client_id=client_id, random=random)
         self._loop = asyncio.get_running_loop()
         self._tell_user = wake
         self._woken = asyncio.Event()
@@ -89,7 +89,7 @@ class ConsumerCore:
         )
         self.shelf = Shelf(subscription, ahead_max=ahead_max, stir=stir)
         self.lookups = Lookups(
-            self.board,
+            self.client,
             committed=options.isolation_level == READ_COMMITTED,
             backoff=backoff,
             timeout_ms=options.default_api_timeout_ms,
@@ -103,7 +103,7 @@ class ConsumerCore:
             wall_ms=wall_ms,
         )
         self.fetcher: Fetcher = Fetcher(
-            self.board,
+            self.client,
             subscription,
             options,
             self.shelf,
@@ -115,15 +115,15 @@ class ConsumerCore:
             wall_ms=wall_ms,
         )
         self.membership: Membership = membership(
-            self.board,
+            self.client,
             subscription,
             options,
             wake=self._call_attention,
             invoke=invoke,
             random=random,
         )
-        self._unwatch = self.board.watch(self._look_at_cluster)
-        self.board.track(self._topics, auto_create=options.allow_auto_create_topics)
+        self._unwatch = self.client.watch(self._look_at_cluster)
+        self.client.track(self._topics, auto_create=options.allow_auto_create_topics)
 
     def now_ms(self) -> float:
         """Return the loop's time."""
@@ -133,15 +133,15 @@ class ConsumerCore:
 
     async def start(self, timeout_ms: float) -> None:
         """Find the cluster, and begin what runs by itself; raise if no broker answers in time."""
-        self.board.start()
+        self.client.start()
         try:
-            await self.board.retrying(
-                lambda: self.board.refresh(
+            await self.client.retrying(
+                lambda: self.client.refresh(
                     self._topics(), auto_create=self.options.allow_auto_create_topics
                 ),
                 timeout_ms=timeout_ms,
             )
-            self.board.look_for(self._topics())
+            self.client.look_for(self._topics())
             await self.membership.start()
         except BaseException:
             await self.close(commit=False)
@@ -161,7 +161,7 @@ class ConsumerCore:
                 await asyncio.gather(self._finding, return_exceptions=True)
             await self._positions.close()
             await self.fetcher.parted(max(0.0, deadline_ms - self.now_ms()))
-            await self.board.close()
+            await self.client.close()
             self.shelf.clear()
             self.subscription.interceptors.close()
 
@@ -323,7 +323,7 @@ class ConsumerCore:
         failure = self._positions.failure
         if failure is not None:
             return f": {failure}"
-        known = self.board.cluster.partitions_for(partition.topic)
+        known = self.client.cluster.partitions_for(partition.topic)
         if known is None:
             return f": no topic {partition.topic!r} is known"
         if partition.partition not in known:
@@ -379,7 +379,7 @@ class ConsumerCore:
     def subscription_changed(self) -> None:
         """Tell all parts of a new subscription or assignment."""
         self.membership.subscription_changed()
-        self.board.request_refresh()
+        self.client.request_refresh()
         self._call_attention()
         self.fetcher.stir()
 
@@ -424,7 +424,7 @@ class ConsumerCore:
 
     async def topics(self) -> set[str]:
         """Return the topics that this client may see, without internal ones."""
-        cluster = await self.board.retrying(lambda: self.board.refresh(None))
+        cluster = await self.client.retrying(lambda: self.client.refresh(None))
         return {
             name
             for name, topic in cluster.topics.items()
@@ -433,9 +433,9 @@ class ConsumerCore:
 
     async def partitions_for_topic(self, topic: str) -> set[int]:
         """Return the partitions of a topic, asking the cluster if it is not known."""
-        if self.board.cluster.partitions_for(topic) is None:
-            await self.board.retrying(lambda: self.board.refresh([topic]))
-        return set(self.board.cluster.partitions_for(topic) or ())
+        if self.client.cluster.partitions_for(topic) is None:
+            await self.client.retrying(lambda: self.client.refresh([topic]))
+        return set(self.client.cluster.partitions_for(topic) or ())
 
     def lag(self, partition: TopicPartition) -> int | None:
         """Return how many offsets the user is behind the end that it can read, if known."""
@@ -456,7 +456,7 @@ class ConsumerCore:
         lags = [lag for each in assigned if (lag := self.lag(each)) is not None]
         fetching["records-lag-max"] = max(lags, default=0)
         return {
-            **self.board.metrics(prefix),
+            **self.client.metrics(prefix),
             f"{prefix}-fetch-manager-metrics": fetching,
             f"{prefix}-coordinator-metrics": {"assigned-partitions": len(assigned)},
         }
@@ -501,10 +501,10 @@ class ConsumerCore:
             self._call_attention()
 
     def _look_at_cluster(self) -> None:
-        failure = self.board.refresh_failure
+        failure = self.client.refresh_failure
         if failure is not None and verdict(failure) is Verdict.FAIL:
             self._refused(failure)
-        generation = self.board.cluster.generation
+        generation = self.client.cluster.generation
         if generation != self._generation:
             self._generation = generation
             self._look_for_refusals()
@@ -515,7 +515,7 @@ class ConsumerCore:
     def _look_for_refusals(self) -> None:
         """Let the user hear of a topic that the cluster refuses to tell of."""
         for topic in self.subscription.topics:
-            code = self.board.cluster.error_of(topic)
+            code = self.client.cluster.error_of(topic)
             if code and verdict(code) is Verdict.FAIL:
                 self._refused(request_error(code, f"topic {topic!r}: {code.meaning}"))
 

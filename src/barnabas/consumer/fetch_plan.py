@@ -9,7 +9,7 @@ where fetches wait only briefly.
 
 from __future__ import annotations
 
-from barnabas.client.cluster import ClusterView
+from barnabas.client.metadata import ClientMetadata
 from barnabas.consumer.fetch_session import FetchSession
 from barnabas.consumer.flow import Flow, Obstacle
 from barnabas.consumer.subscription import Assigned
@@ -73,7 +73,7 @@ class FetchPlan:
         for flow in self.flows.values():
             flow.follow_user()
 
-    def unproven(self, cluster: ClusterView) -> list[Flow]:
+    def unproven(self, cluster: ClientMetadata) -> list[Flow]:
         """Return the flows whose offsets must be checked, as they have got a new leader."""
         return [
             flow
@@ -84,7 +84,7 @@ class FetchPlan:
             and flow.meet_leader(view.leader_epoch)
         ]
 
-    def hungry(self, cluster: ClusterView, now_ms: float) -> dict[int, list[Flow]]:
+    def hungry(self, cluster: ClientMetadata, now_ms: float) -> dict[int, list[Flow]]:
         """Return the flows to fetch now, by broker."""
         hungry: dict[int, list[Flow]] = {}
         self._sources = set()
@@ -125,7 +125,7 @@ class FetchPlan:
         """Tell whether a flow waits for a leader."""
         return any(flow.leaderless_since_ms is not None for flow in self.flows.values())
 
-    def _source(self, flow: Flow, cluster: ClusterView, now_ms: float) -> int | None:
+    def _source(self, flow: Flow, cluster: ClientMetadata, now_ms: float) -> int | None:
         """Return the broker to fetch from, and note since when there is none."""
         if flow.preferred_id >= 0:
             view = cluster.partition(flow.partition)

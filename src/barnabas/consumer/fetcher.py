@@ -12,10 +12,10 @@ from collections.abc import Callable
 from functools import partial
 
 from barnabas.client.addresses import Address
-from barnabas.client.cluster import BrokerAddress
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.connection import Connection
+from barnabas.client.metadata import BrokerAddress
 from barnabas.client.retry import Backoff, Verdict, verdict
-from barnabas.client.switchboard import Switchboard
 from barnabas.config.clients.consumer import READ_COMMITTED, ConsumerOptions
 from barnabas.consumer.fetch_counts import FetchCounts
 from barnabas.consumer.fetch_plan import FetchPlan, Lane
@@ -68,7 +68,7 @@ class Fetcher:
 
     def __init__(
         self,
-        board: Switchboard,
+        client: ClusterClient,
         subscription: Subscription,
         options: ConsumerOptions,
         shelf: Shelf,
@@ -88,7 +88,7 @@ class Fetcher:
             sessions=options.enable_incremental_fetch_sessions,
         )
         self.counts = FetchCounts()
-        self._board = board
+        self._client = client
         self._subscription = subscription
         self._options = options
         self._committed = options.isolation_level == READ_COMMITTED
@@ -103,8 +103,8 @@ class Fetcher:
         self._loop = asyncio.get_running_loop()
         self._soon: asyncio.Handle | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self._partings = Partings(board)
-        self._unwatch = board.watch(self.stir)
+        self._partings = Partings(client)
+        self._unwatch = client.watch(self.stir)
         self._closed = False
 
     @property
@@ -141,7 +141,7 @@ class Fetcher:
     def _look(self) -> None:
         self._soon = None
         now_ms = self._now_ms()
-        plan, cluster = self.plan, self._board.cluster
+        plan, cluster = self.plan, self._client.cluster
         plan.follow(self._subscription.assigned)
         self._positions.look()
         unproven = plan.unproven(cluster)
@@ -155,7 +155,7 @@ class Fetcher:
         due_ms = plan.next_ms(now_ms)
         if plan.leaderless():
             # Elections take a moment, and metadata that did not change calls nobody.
-            self._board.request_refresh()
+            self._client.request_refresh()
             again_ms = now_ms + self._options.retry_backoff_max_ms / 2
             due_ms = again_ms if due_ms is None else min(due_ms, again_ms)
         self._set_timer(due_ms, now_ms)
@@ -172,9 +172,9 @@ class Fetcher:
         lane = self.plan.free_lane(node_id)
         if lane is None:
             return
-        connection = self._board.ready(node_id, lane=lane.name)
+        connection = self._client.ready(node_id, lane=lane.name)
         if connection is None:
-            failure = self._board.failure(node_id, lane=lane.name)
+            failure = self._client.failure(node_id, lane=lane.name)
             if failure is not None and verdict(failure) is Verdict.FAIL:
                 self._refused_by_broker(failure)
             for flow in flows:
@@ -187,7 +187,7 @@ class Fetcher:
             self._send(connection, node_id, lane, flows)
 
     def _send(self, connection: Connection, node_id: int, lane: Lane, flows: list[Flow]) -> None:
-        cluster = self._board.cluster
+        cluster = self._client.cluster
         wanted = {
             flow.partition: Wanted(
                 flow.partition,
@@ -286,7 +286,7 @@ class Fetcher:
         node_id: int,
     ) -> None:
         self.counts.failures += 1
-        self._board.request_refresh()
+        self._client.request_refresh()
         for flow, version in versions.values():
             if flow.version == version:
                 if flow.preferred_id == node_id:
@@ -405,7 +405,7 @@ class Fetcher:
         if code in _MOVED:
             flow.prefer_leader()
             if not self._hear_leader(flow, data, response):
-                self._board.request_refresh()
+                self._client.request_refresh()
                 self._back_off(flow, failure, now_ms)
             return False
         if code is ErrorCode.UNKNOWN_SERVER_ERROR:
@@ -414,7 +414,7 @@ class Fetcher:
         return self._halt(flow, Refused(flow.state, flow.version, failure))
 
     def _place(self, node_id: int) -> str:
-        broker = self._board.cluster.brokers.get(node_id)
+        broker = self._client.cluster.brokers.get(node_id)
         address = f" ({Address(broker.host, broker.port)})" if broker is not None else ""
         return f" on broker {node_id}{address}"
 
@@ -437,7 +437,7 @@ class Fetcher:
             ),
             None,
         )
-        return self._board.cluster.hear_leader(
+        return self._client.cluster.hear_leader(
             flow.partition, leader.leader_id, leader.leader_epoch, address
         )
 

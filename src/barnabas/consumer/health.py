@@ -26,7 +26,7 @@ def consumer_health(core: ConsumerCore, now_ms: float) -> dict[str, Any]:
         "group": core.membership.health(),
         "partitions": partitions,
         "bytes_ahead": core.fetcher.ahead,
-        "metadata_failure": _text(core.board.refresh_failure),
+        "metadata_failure": _text(core.client.refresh_failure),
         "brokers": {
             node_id: {
                 "fetch_waits_ms": [
@@ -34,7 +34,7 @@ def consumer_health(core: ConsumerCore, now_ms: float) -> dict[str, Any]:
                     for lane in lanes
                     if lane.busy_since_ms is not None
                 ],
-                "failure": _text(core.board.failure(node_id, lane=lanes[0].name)),
+                "failure": _text(core.client.failure(node_id, lane=lanes[0].name)),
             }
             for node_id, lanes in core.fetcher.plan.lanes.items()
         },
@@ -55,7 +55,7 @@ def _partition(core: ConsumerCore, flow: Flow, now_ms: float) -> dict[str, Any]:
         "lag": core.lag(flow.partition),
         "paused": state.paused,
         "bytes_ahead": flow.ahead,
-        "leader": core.board.cluster.leader(flow.partition),
+        "leader": core.client.cluster.leader(flow.partition),
         "fetches_from": flow.preferred_id if flow.preferred_id >= 0 else "leader",
         "leaderless_ms": None if since_ms is None else round(now_ms - since_ms),
         "last_failure": _text(flow.failure),

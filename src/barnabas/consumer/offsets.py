@@ -11,8 +11,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import NamedTuple, TypeVar
 
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.retry import Backoff, Verdict, verdict
-from barnabas.client.switchboard import Switchboard
 from barnabas.errors import KafkaTimeoutError, UnsupportedApiError
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError, RequestError
@@ -55,10 +55,10 @@ class Lookups:
     """Questions to leaders, as one consumer asks them."""
 
     def __init__(
-        self, board: Switchboard, *, committed: bool, backoff: Backoff, timeout_ms: float
+        self, client: ClusterClient, *, committed: bool, backoff: Backoff, timeout_ms: float
     ) -> None:
         """`committed`: the end of a log is where open transactions begin."""
-        self._board = board
+        self._client = client
         self._committed = committed
         self._backoff = backoff
         self._timeout_ms = timeout_ms
@@ -71,7 +71,7 @@ class Lookups:
         async def ask(
             leader: int, partitions: list[TopicPartition]
         ) -> dict[TopicPartition, FoundOffset | RequestError]:
-            connection = await self._board.connection(leader)
+            connection = await self._client.connection(leader)
             version = connection.version_of(ListOffsetsRequest, at_least=1)
             request = ListOffsetsRequest(
                 replica_id=_CONSUMER,
@@ -82,7 +82,7 @@ class Lookups:
                         partitions=[
                             ListOffsetsPartition(
                                 partition_index=each.partition,
-                                current_leader_epoch=self._board.cluster.leader_epoch(each),
+                                current_leader_epoch=self._client.cluster.leader_epoch(each),
                                 timestamp=timestamps[each],
                             )
                             for each in group
@@ -111,7 +111,7 @@ class Lookups:
         async def ask(
             leader: int, partitions: list[TopicPartition]
         ) -> dict[TopicPartition, EpochEnd | RequestError | None]:
-            connection = await self._board.connection(leader)
+            connection = await self._client.connection(leader)
             try:
                 version = connection.version_of(OffsetForLeaderEpochRequest, at_least=3)
             except UnsupportedApiError:
@@ -124,7 +124,7 @@ class Lookups:
                         partitions=[
                             OffsetForLeaderPartition(
                                 partition=each.partition,
-                                current_leader_epoch=self._board.cluster.leader_epoch(each),
+                                current_leader_epoch=self._client.cluster.leader_epoch(each),
                                 leader_epoch=epochs[each],
                             )
                             for each in group
@@ -189,11 +189,11 @@ class Lookups:
         answers: dict[TopicPartition, Answer],
     ) -> BarnabasError | None:
         """Ask each leader once; add what they answer, and return a failure, if there was one."""
-        led, leaderless = self._board.cluster.by_leader(partitions)
+        led, leaderless = self._client.cluster.by_leader(partitions)
         failure: BarnabasError | None = None
         if leaderless:
             first = leaderless[0]
-            code = self._board.cluster.error_of(first.topic)
+            code = self._client.cluster.error_of(first.topic)
             failure = request_error(
                 code if code else ErrorCode.LEADER_NOT_AVAILABLE,
                 f"{first}: {code.meaning}" if code else f"{first} has no leader now",
@@ -216,7 +216,7 @@ class Lookups:
 
     async def _refresh(self, partitions: list[TopicPartition]) -> BarnabasError | None:
         try:
-            await self._board.refresh(dict.fromkeys(each.topic for each in partitions))
+            await self._client.refresh(dict.fromkeys(each.topic for each in partitions))
         except BarnabasError as failure:
             return failure
         return None

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 
-from barnabas.client.switchboard import Switchboard
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.consumer.fetch_plan import LANES
 from barnabas.consumer.fetch_session import FetchSession
 from barnabas.model.errors import BarnabasError
@@ -21,8 +21,8 @@ from barnabas.wire.messages.fetch import FetchRequest, FetchResponse
 class Partings:
     """The sessions that a consumer has ended, until their brokers have heard of it."""
 
-    def __init__(self, board: Switchboard) -> None:
-        self._board = board
+    def __init__(self, client: ClusterClient) -> None:
+        self._client = client
         self._unheard = 0
         self._all_heard = asyncio.Event()
         self._all_heard.set()
@@ -32,7 +32,7 @@ class Partings:
         plan = session.end()
         if plan is None:
             return
-        ways = [self._board.usable(node_id, lane=lane) for lane in ("", *LANES)]
+        ways = [self._client.usable(node_id, lane=lane) for lane in ("", *LANES)]
         way = min((way for way in ways if way is not None), key=lambda way: way.load, default=None)
         if way is None:
             return

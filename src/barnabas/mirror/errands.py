@@ -13,7 +13,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 
 from barnabas.aio import AIOKafkaAdminClient, AIOKafkaConsumer, AIOKafkaProducer
-from barnabas.client.switchboard import Switchboard
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.mirror.clients import Side
 from barnabas.mirror.copying import Copying, now_ms
 from barnabas.mirror.failures import Failure
@@ -86,7 +86,7 @@ async def run_lanes(errand: Errand) -> Outcome:
         ):
             ended = await asyncio.gather(
                 *(
-                    _run_lane(errand, lane, source.board, target.board, outcome)
+                    _run_lane(errand, lane, source.client, target.client, outcome)
                     for lane in errand.lanes
                 ),
                 return_exceptions=True,
@@ -100,7 +100,7 @@ async def run_lanes(errand: Errand) -> Outcome:
 
 
 async def _run_lane(
-    errand: Errand, lane: int, source: Switchboard, target: Switchboard, outcome: Outcome
+    errand: Errand, lane: int, source: ClusterClient, target: ClusterClient, outcome: Outcome
 ) -> None:
     route, stretches = errand.route, errand.lanes[lane]
     async with AsyncExitStack() as stack:

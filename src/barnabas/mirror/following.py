@@ -14,8 +14,8 @@ from barnabas.admin.config_entries import (
 )
 from barnabas.admin.configs import alter_resources, describe_resources
 from barnabas.admin.topics import NewTopic, create_partitions, create_topics, describe_topics
-from barnabas.client.cluster import TopicView
-from barnabas.client.switchboard import Switchboard
+from barnabas.client.cluster_client import ClusterClient
+from barnabas.client.metadata import TopicView
 from barnabas.mirror.selection import Selection
 from barnabas.mirror.topic_plan import Plan, TopicShape, plan_topics
 from barnabas.model.error_codes import ErrorCode
@@ -32,8 +32,8 @@ class Followed:
 
 
 async def follow_topics(
-    source: Switchboard,
-    target: Switchboard,
+    source: ClusterClient,
+    target: ClusterClient,
     selection: Selection,
     *,
     replication_factor: int = -1,
@@ -66,11 +66,11 @@ async def follow_topics(
     )
 
 
-async def _shapes(board: Switchboard, views: Iterable[TopicView]) -> dict[str, TopicShape]:
+async def _shapes(client: ClusterClient, views: Iterable[TopicView]) -> dict[str, TopicShape]:
     topics = {Resource(ConfigResourceType.TOPIC, view.name): view for view in views}
     if not topics:
         return {}
-    described = await describe_resources(board, dict.fromkeys(topics))
+    described = await describe_resources(client, dict.fromkeys(topics))
     shapes = {}
     for resource, view in topics.items():
         entries = described[resource]
@@ -87,7 +87,7 @@ async def _shapes(board: Switchboard, views: Iterable[TopicView]) -> dict[str, T
     return shapes
 
 
-async def _apply(target: Switchboard, plan: Plan, replication_factor: int) -> None:
+async def _apply(target: ClusterClient, plan: Plan, replication_factor: int) -> None:
     new = [
         NewTopic(name, shape.partitions, replication_factor, topic_configs=dict(shape.configs))
         for name, shape in plan.create.items()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from barnabas.aio import AIOKafkaProducer
-from barnabas.client.switchboard import Switchboard
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.mirror.clients import Side
 from barnabas.mirror.positions import Positions
 from barnabas.mirror.progress import Progress
@@ -43,7 +43,7 @@ class Ground:
     options: MirrorOptions
     route: Route
     source: Source
-    target: Switchboard
+    target: ClusterClient
     producer: AIOKafkaProducer
     positions: Positions
     number: int

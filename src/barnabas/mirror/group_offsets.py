@@ -14,7 +14,7 @@ from barnabas.admin.groups import list_groups
 from barnabas.admin.offsets import EARLIEST, LATEST, list_offsets
 from barnabas.admin.topics import describe_topics
 from barnabas.aio import AIOKafkaConsumer
-from barnabas.client.switchboard import Switchboard
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.mirror.clients import Side
 from barnabas.mirror.opening import clusters, started
 from barnabas.mirror.positions import TOPIC_PREFIX
@@ -91,14 +91,14 @@ async def translate_groups(
 
 async def _translate(
     reader: AIOKafkaConsumer,
-    board: Switchboard,
+    client: ClusterClient,
     selection: Selection,
     places: list[GroupPlace],
     source_id: str,
 ) -> list[Translated]:
     there = {
         TopicPartition(view.name, index)
-        for view in await describe_topics(board, None)
+        for view in await describe_topics(client, None)
         for index in view.partitions
     }
     targets = {
@@ -108,8 +108,8 @@ async def _translate(
         for place in places
     }
     known = [target for target in targets.values() if target in there]
-    starts = await list_offsets(board, dict.fromkeys(known, EARLIEST)) if known else {}
-    ends = await list_offsets(board, dict.fromkeys(known, LATEST), committed=True) if known else {}
+    starts = await list_offsets(client, dict.fromkeys(known, EARLIEST)) if known else {}
+    ends = await list_offsets(client, dict.fromkeys(known, LATEST), committed=True) if known else {}
     answers: dict[tuple[TopicPartition, int], int] = {}
     translated = []
     for place in places:
@@ -154,10 +154,12 @@ async def _first_stamped(
     return None
 
 
-async def _commit(board: Switchboard, found: list[Translated], *, rewind: bool) -> list[Translated]:
+async def _commit(
+    client: ClusterClient, found: list[Translated], *, rewind: bool
+) -> list[Translated]:
     done = []
     for group in dict.fromkeys(each.place.group for each in found):
-        present = await group_offsets(board, group)
+        present = await group_offsets(client, group)
         mine = [each for each in found if each.place.group == group]
         wanted: dict[TopicPartition, int] = {}
         for each in mine:
@@ -166,7 +168,7 @@ async def _commit(board: Switchboard, found: list[Translated], *, rewind: bool) 
                 continue
             if before is None or before.offset < each.target_offset or rewind:
                 wanted[each.target] = each.target_offset
-        failures = await commit_offsets(board, group, wanted) if wanted else {}
+        failures = await commit_offsets(client, group, wanted) if wanted else {}
         done += [_outcome(each, wanted, failures) for each in mine]
     return done
 

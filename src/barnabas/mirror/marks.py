@@ -23,7 +23,7 @@ from barnabas.admin.group_offsets import CommittedOffset, commit_offsets, list_g
 from barnabas.admin.producers import fence_producers
 from barnabas.admin.settling import settled_or_raise
 from barnabas.aio import AIOKafkaProducer
-from barnabas.client.switchboard import Switchboard
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.mirror.lanes import LANES, transactional_id
 from barnabas.mirror.positions import Position
 from barnabas.mirror.route import Route
@@ -55,7 +55,7 @@ def as_marks(
 
 
 async def read_marks(
-    target: Switchboard, route: Route, partitions: Iterable[TopicPartition]
+    target: ClusterClient, route: Route, partitions: Iterable[TopicPartition]
 ) -> Marks:
     """Read the marks of partitions of the source; ends of transactions are waited for."""
     owner = TopicPartition(route.positions_topic, 0)
@@ -75,7 +75,7 @@ async def read_marks(
 
 
 async def write_marks(
-    target: Switchboard, route: Route, positions: Mapping[TopicPartition, Position]
+    target: ClusterClient, route: Route, positions: Mapping[TopicPartition, Position]
 ) -> None:
     """Write marks while no lane is at work."""
     if not positions:
@@ -87,7 +87,7 @@ async def write_marks(
 
 
 async def take_over(
-    target: Switchboard, route: Route, producer: AIOKafkaProducer, *, shared: bool
+    target: ClusterClient, route: Route, producer: AIOKafkaProducer, *, shared: bool
 ) -> int:
     """Shut lanes of earlier sessions out; return the number of the session that begins.
 

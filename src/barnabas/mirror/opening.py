@@ -7,8 +7,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import NamedTuple, TypeVar
 
 from barnabas.aio import AIOKafkaAdminClient, AIOKafkaConsumer, AIOKafkaProducer
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.errors import NoBrokersAvailable
-from barnabas.client.switchboard import Switchboard
 from barnabas.mirror.clients import Side
 from barnabas.mirror.selection import Selection
 from barnabas.model.errors import BarnabasError, InvalidValueError
@@ -19,8 +19,8 @@ Client = TypeVar("Client", AIOKafkaConsumer, AIOKafkaProducer)
 class Clusters(NamedTuple):
     """Both clusters and their ids."""
 
-    source: Switchboard
-    target: Switchboard
+    source: ClusterClient
+    target: ClusterClient
     source_id: str
     target_id: str
 
@@ -34,16 +34,18 @@ async def clusters(source: Side, target: Side, selection: Selection) -> AsyncIte
         yield Clusters(one, other, *_cluster_ids(one, other, selection))
 
 
-async def _reached(stack: AsyncExitStack, side: Side, option: str) -> Switchboard:
+async def _reached(stack: AsyncExitStack, side: Side, option: str) -> ClusterClient:
     try:
         client = await stack.enter_async_context(AIOKafkaAdminClient(**side.admin))
     except NoBrokersAvailable as failure:
         address = side.options["bootstrap.servers"]
         raise NoBrokersAvailable(f"{option} {address}: no broker answers ({failure})") from failure
-    return client.board
+    return client.client
 
 
-def _cluster_ids(source: Switchboard, target: Switchboard, selection: Selection) -> tuple[str, str]:
+def _cluster_ids(
+    source: ClusterClient, target: ClusterClient, selection: Selection
+) -> tuple[str, str]:
     """Return the ids of both clusters; raise where a mirror would write into what it reads."""
     source_id, target_id = source.cluster.cluster_id, target.cluster.cluster_id
     if source_id is None or target_id is None:

@@ -18,7 +18,7 @@ from contextlib import AsyncExitStack
 from barnabas.admin.offsets import EARLIEST, LATEST, list_offsets
 from barnabas.admin.topics import NewTopic, create_topics
 from barnabas.aio import AIOKafkaConsumer, AIOKafkaProducer
-from barnabas.client.switchboard import Switchboard
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.mirror.copying import IDLE_MS, now_ms
 from barnabas.mirror.following import Followed, follow_topics
 from barnabas.mirror.ground import Engine, Ground, MirrorOptions, Mover
@@ -92,13 +92,13 @@ class Session:
 
     # The start.
 
-    async def _make_positions_topic(self, target: Switchboard, topic: str) -> None:
+    async def _make_positions_topic(self, target: ClusterClient, topic: str) -> None:
         new = NewTopic(topic, 1, self._options.replication_factor, {}, TOPIC_CONFIGS)
         [created] = await create_topics(target, [new])
         if created.error is not None and created.error.code is not ErrorCode.TOPIC_ALREADY_EXISTS:
             raise created.error
 
-    async def _read_positions(self, target: Switchboard, topic: str) -> None:
+    async def _read_positions(self, target: ClusterClient, topic: str) -> None:
         """Read what this mirror has committed; its own transactions are all ended by now."""
         place = TopicPartition(topic, 0)
         start = (await list_offsets(target, {place: EARLIEST}))[place].offset
@@ -118,7 +118,7 @@ class Session:
         """Look for new topics, partitions and options, and read what is new from its start."""
         options, ground = self._options, self._ground
         followed = await follow_topics(
-            ground.source.board,
+            ground.source.client,
             ground.target,
             options.selection,
             replication_factor=options.replication_factor,

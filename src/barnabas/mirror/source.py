@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from barnabas.admin.offsets import EARLIEST, LATEST, list_offsets
-from barnabas.client.switchboard import Switchboard
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.mirror.clients import Side
 from barnabas.model.errors import BarnabasError
 from barnabas.model.ids import TopicPartition
@@ -18,8 +18,8 @@ class SourceLostRecordsError(BarnabasError):
 class Source:
     """Answers for the source, as readers of its `isolation.level` see it."""
 
-    def __init__(self, board: Switchboard, side: Side) -> None:
-        self.board = board
+    def __init__(self, client: ClusterClient, side: Side) -> None:
+        self.client = client
         self._committed = side.consumer["isolation.level"] == "read_committed"
 
     async def begins(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
@@ -47,5 +47,5 @@ class Source:
         asked = dict.fromkeys(partitions, where)
         if not asked:
             return {}
-        found = await list_offsets(self.board, asked, committed=committed)
+        found = await list_offsets(self.client, asked, committed=committed)
         return {partition: answer.offset for partition, answer in found.items()}

@@ -14,8 +14,8 @@ from typing import TypeVar
 
 from barnabas.admin.topic_descriptions import describe_topics
 from barnabas.blocking.loop_thread import LoopThread
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.errors import NetworkError, NoBrokersAvailable
-from barnabas.client.switchboard import Switchboard
 from barnabas.config.clients.options import parse_client_options
 from barnabas.config.clients.producer import ProducerOptions
 from barnabas.model.error_codes import ErrorCode
@@ -144,17 +144,19 @@ def _exists(client: Mapping[str, str], topic: str) -> bool:
     options = parse_client_options(ProducerOptions, _patient(client))
 
     async def ask() -> bool:
-        board = Switchboard.from_options(options)
+        cluster_client = ClusterClient.from_options(options)
         try:
-            await board.retrying(board.refresh, timeout_ms=options.bootstrap_timeout_ms)
-            [found] = await describe_topics(board, [topic])
+            await cluster_client.retrying(
+                cluster_client.refresh, timeout_ms=options.bootstrap_timeout_ms
+            )
+            [found] = await describe_topics(cluster_client, [topic])
             if found.error is None:
                 return True
             if found.error.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                 return False
             raise found.error
         finally:
-            await board.close()
+            await cluster_client.close()
 
     thread = LoopThread("barnabas-pipeline-check")
     try:

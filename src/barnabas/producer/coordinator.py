@@ -10,9 +10,9 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
+from barnabas.client.cluster_client import ANY, ClusterClient
 from barnabas.client.errors import KafkaTimeoutError, NetworkError
 from barnabas.client.retry import Backoff
-from barnabas.client.switchboard import ANY, Switchboard
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError
 from barnabas.model.group_metadata import ConsumerGroupMetadata
@@ -52,12 +52,12 @@ class Coordinator:
 
     def __init__(
         self,
-        switchboard: Switchboard,
+        cluster_client: ClusterClient,
         backoff: Backoff,
         transactional_id: str | None,
         transaction_timeout_ms: int,
     ) -> None:
-        self._switchboard = switchboard
+        self._client = cluster_client
         self._backoff = backoff
         self._transactional_id = transactional_id
         self._transaction_timeout_ms = transaction_timeout_ms
@@ -77,7 +77,7 @@ class Coordinator:
             node: Any = ANY
             if transactional_id is not None:
                 node = await self._find(TRANSACTION, transactional_id)
-            connection = await self._switchboard.connection(node)
+            connection = await self._client.connection(node)
             version = connection.version_of(InitProducerIdRequest)
             if version >= 3 and current is not NOBODY and transactional_id is not None:
                 request.producer_id, request.producer_epoch = current
@@ -150,7 +150,7 @@ class Coordinator:
 
         async def attempt() -> None:
             node = await self._find(GROUP, group_id)
-            connection = await self._switchboard.connection(node)
+            connection = await self._client.connection(node)
             version = connection.version_of(TxnOffsetCommitRequest, at_most=4)
             request = _offsets_request(
                 self._transactional_id or "", identity, offsets, group, version
@@ -187,7 +187,7 @@ class Coordinator:
 
     async def _ask(self, request: Message, *, at_most: int) -> Any:
         node = await self._find(TRANSACTION, self._transactional_id or "")
-        connection = await self._switchboard.connection(node)
+        connection = await self._client.connection(node)
         version = connection.version_of(type(request), at_most=at_most)
         try:
             return await connection.send(request, version=version)
@@ -199,7 +199,7 @@ class Coordinator:
         node = self._nodes.get((kind, key))
         if node is not None:
             return node
-        connection = await self._switchboard.connection(ANY)
+        connection = await self._client.connection(ANY)
         version = connection.version_of(FindCoordinatorRequest, at_most=4)
         if version >= 4:
             request = FindCoordinatorRequest(key_type=kind, coordinator_keys=[key])
@@ -211,8 +211,8 @@ class Coordinator:
         found = response.coordinators[0] if version >= 4 else response
         whose = f", group {key!r}" if kind == GROUP else ""
         self._check(found.error_code, f"FindCoordinator{whose}")
-        if found.node_id not in self._switchboard.cluster.brokers:
-            await self._switchboard.refresh()
+        if found.node_id not in self._client.cluster.brokers:
+            await self._client.refresh()
         self._nodes[kind, key] = found.node_id
         return int(found.node_id)
 

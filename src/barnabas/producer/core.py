@@ -17,13 +17,13 @@ from math import ceil
 from random import Random
 from typing import Any
 
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.errors import (
     KafkaTimeoutError,
     ProducerClosed,
     UnsupportedApiError,
 )
 from barnabas.client.retry import Backoff
-from barnabas.client.switchboard import Switchboard
 from barnabas.config.clients.producer import ProducerOptions
 from barnabas.kernels import Accumulator, PendingBatch
 from barnabas.model.error_codes import ErrorCode
@@ -56,7 +56,7 @@ class ProducerCore:
         post: Callable[[Callable[[], object]], object],
         wait: Callable[[PendingBatch, float | None], object],
         detour: Callable[..., Any],
-        switchboard: Switchboard | None = None,
+        cluster_client: ClusterClient | None = None,
         random: Random | None = None,
         clock: Callable[[], int] | None = None,
         client_id: str | None = None,
@@ -64,10 +64,10 @@ class ProducerCore:
         """Prepare a producer on the running loop; nothing is opened yet."""
         random = random or Random()
         self.options = options
-        self.switchboard = switchboard or Switchboard.from_options(
+        self.cluster_client = cluster_client or ClusterClient.from_options(
             options, client_id=client_id, random=random
         )
-        cluster = self.switchboard.cluster
+        cluster = self.cluster_client.cluster
         self.preparation = Preparation(options, cluster)
         self.closing = False
         self._ended = False
@@ -122,14 +122,16 @@ class ProducerCore:
             hindrance=self._hindrance,
         )
         self.topics = Topics(
-            self.switchboard,
+            self.cluster_client,
             self.accumulator,
             backoff,
             self._waits_for,
             auto_create=options.allow_auto_create_topics,
             idle_ms_max=options.metadata_max_idle_ms,
         )
-        self._delivery = Delivery(options, self.switchboard, self.sender, self.now_ms, self._go_on)
+        self._delivery = Delivery(
+            options, self.cluster_client, self.sender, self.now_ms, self._go_on
+        )
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ms = NEVER_MS
         self._expiry_ms = NEVER_MS
@@ -144,10 +146,10 @@ class ProducerCore:
 
     async def start(self, timeout_ms: float) -> None:
         """Find a broker; raise NoBrokersAvailable when none answers in time."""
-        await self.switchboard.retrying(self.switchboard.refresh, timeout_ms=timeout_ms)
+        await self.cluster_client.retrying(self.cluster_client.refresh, timeout_ms=timeout_ms)
         self.topics.track()
-        self._unwatch = self.switchboard.watch(self._step)
-        self.switchboard.start()
+        self._unwatch = self.cluster_client.watch(self._step)
+        self.cluster_client.start()
 
     # Sending.
 
@@ -179,9 +181,9 @@ class ProducerCore:
             self._identify()
         found = sender.ready(now_ms)
         if found.leaderless:
-            self.switchboard.request_refresh()
+            self.cluster_client.request_refresh()
         for node_id, queues in found.nodes.items():
-            connection = self.switchboard.ready(node_id)
+            connection = self.cluster_client.ready(node_id)
             if connection is None or not connection.can_submit:
                 self._slow_since_ms.setdefault(node_id, now_ms)
                 continue
@@ -317,7 +319,7 @@ class ProducerCore:
 
     def _coordinator(self, transactional_id: str | None) -> Coordinator:
         return Coordinator(
-            self.switchboard,
+            self.cluster_client,
             self._backoff,
             transactional_id,
             self.options.transaction_timeout_ms,
@@ -352,7 +354,7 @@ class ProducerCore:
             if self._timer is not None:
                 self._timer.cancel()
             self.memory_queue.freed()
-            await self.switchboard.close()
+            await self.cluster_client.close()
             self.preparation.close()
 
     def plight(self, records: PendingBatch) -> str:
@@ -364,16 +366,16 @@ class ProducerCore:
 
     def _hindrance(self, partition: TopicPartition) -> BarnabasError | None:
         """Return why nothing can be sent to the leader of a partition, if that is so."""
-        leader = self.switchboard.cluster.leader(partition)
+        leader = self.cluster_client.cluster.leader(partition)
         if leader is not None:
-            return self.switchboard.failure(leader)
-        return self.switchboard.refresh_failure or request_error(
+            return self.cluster_client.failure(leader)
+        return self.cluster_client.refresh_failure or request_error(
             ErrorCode.LEADER_NOT_AVAILABLE, f"{partition} has no leader now"
         )
 
     def metrics(self) -> dict[str, dict[str, float]]:
         """Return groups of metrics under the names of Kafka's clients."""
-        groups = self.switchboard.metrics("producer")
+        groups = self.cluster_client.metrics("producer")
         own: Mapping[str, Mapping[str, float]] = self.sender.counts.metrics(
             self._loop.time() - self._started_s,
             self.accumulator.memory,

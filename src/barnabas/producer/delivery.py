@@ -6,10 +6,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from barnabas.client.cluster import BrokerAddress
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.connection import Connection
 from barnabas.client.errors import NetworkError
-from barnabas.client.switchboard import Switchboard
+from barnabas.client.metadata import BrokerAddress
 from barnabas.config.clients.producer import ProducerOptions
 from barnabas.kernels import PendingBatch
 from barnabas.model.error_codes import ErrorCode
@@ -39,13 +39,13 @@ class Delivery:
     def __init__(
         self,
         options: ProducerOptions,
-        switchboard: Switchboard,
+        cluster_client: ClusterClient,
         sender: Sender,
         now_ms: Callable[[], float],
         answered: Callable[[], object],
     ) -> None:
         """`answered` is called after each answer: it may be time for the next request."""
-        self._switchboard = switchboard
+        self._client = cluster_client
         self._sender = sender
         self._now_ms = now_ms
         self._settled = answered
@@ -127,7 +127,7 @@ class Delivery:
                 assert failure is not None
                 for batch in batches:
                     self._sender.lost(batch, failure, now_ms)
-                self._switchboard.request_refresh()
+                self._client.request_refresh()
             else:
                 self._settle(node_id, connection, batches, response, now_ms, written)
             self._settled()
@@ -175,7 +175,7 @@ class Delivery:
                     _place(node_id, connection),
                 )
                 if code.stale_metadata and not self._heard_leader(asked, answer, response):
-                    self._switchboard.request_refresh()
+                    self._client.request_refresh()
         for batch in waiting.values():
             sender.settle(
                 batch,
@@ -198,7 +198,7 @@ class Delivery:
             ),
             None,
         )
-        news = self._switchboard.cluster.hear_leader(
+        news = self._client.cluster.hear_leader(
             batch.partition, leader.leader_id, leader.leader_epoch, address
         )
         if news:

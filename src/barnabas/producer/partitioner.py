@@ -17,7 +17,7 @@ from itertools import accumulate
 from random import Random
 from typing import Any, Protocol
 
-from barnabas.client.cluster import ClusterView
+from barnabas.client.metadata import ClientMetadata
 from barnabas.kernels import murmur2
 from barnabas.model.errors import ConfigError
 
@@ -25,7 +25,7 @@ from barnabas.model.errors import ConfigError
 class Cluster:
     """What a partitioner may ask about the cluster, as kafka-python has it."""
 
-    def __init__(self, view: ClusterView) -> None:
+    def __init__(self, view: ClientMetadata) -> None:
         self._view = view
 
     def topics(self) -> set[str]:
@@ -121,7 +121,7 @@ _BY_NAME: dict[str, Callable[[], Any]] = {
 }
 
 
-def partitioner_of(given: Any, view: ClusterView) -> Ask | None:
+def partitioner_of(given: Any, view: ClientMetadata) -> Ask | None:
     """Return how to ask a partitioner of the user's; None where the accumulator chooses."""
     if isinstance(given, str):
         made = _BY_NAME.get(given.rpartition(".")[2] if "." in given else given)
@@ -146,7 +146,7 @@ def partitioner_of(given: Any, view: ClusterView) -> Ask | None:
     )
 
 
-def available(view: ClusterView, topic: str) -> list[int]:
+def available(view: ClientMetadata, topic: str) -> list[int]:
     """Return the partitions of a topic that have a leader."""
     found = view.topics.get(topic)
     if found is None:
@@ -163,7 +163,7 @@ class StickyChoice:
 
     def __init__(
         self,
-        view: ClusterView,
+        view: ClientMetadata,
         random: Random,
         queued: Callable[[str, int], int],
         slow: Callable[[], Collection[int]],

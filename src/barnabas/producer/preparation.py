@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from barnabas.client.cluster import ClusterView
+from barnabas.client.metadata import ClientMetadata
 from barnabas.config.clients.producer import ProducerOptions
 from barnabas.kernels import RecordFuture, Segment
 from barnabas.model.errors import InvalidValueError
@@ -54,7 +54,7 @@ class ProducerRecord:
 class Preparation:
     """The interceptors, serializers and partitioner of one producer."""
 
-    def __init__(self, options: ProducerOptions, view: ClusterView) -> None:
+    def __init__(self, options: ProducerOptions, view: ClientMetadata) -> None:
         self._serialize_key = serializer_of(options.key_serializer)
         self._serialize_value = serializer_of(options.value_serializer)
         self._ask = partitioner_of(options.partitioner, view)

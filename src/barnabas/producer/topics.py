@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.errors import KafkaTimeoutError, NetworkError
 from barnabas.client.retry import Backoff
-from barnabas.client.switchboard import Switchboard
 from barnabas.kernels import Accumulator
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError, InvalidValueError
@@ -15,11 +15,11 @@ from barnabas.model.request_errors import request_error
 
 
 class Topics:
-    """What the accumulator and the switchboard must know of each other's topics."""
+    """What the accumulator and the cluster_client must know of each other's topics."""
 
     def __init__(
         self,
-        switchboard: Switchboard,
+        cluster_client: ClusterClient,
         accumulator: Accumulator,
         backoff: Backoff,
         busy: Callable[[str], bool],
@@ -28,7 +28,7 @@ class Topics:
         idle_ms_max: float,
     ) -> None:
         """`busy` tells whether something waits for a topic."""
-        self._switchboard = switchboard
+        self._client = cluster_client
         self._accumulator = accumulator
         self._backoff = backoff
         self._busy = busy
@@ -39,7 +39,7 @@ class Topics:
 
     def track(self) -> None:
         """Have these topics refreshed in the background."""
-        self._switchboard.track(self._wanted, auto_create=self._auto_create)
+        self._client.track(self._wanted, auto_create=self._auto_create)
 
     def use(self, topic: str, now_ms: float) -> None:
         """Note that a topic is written to."""
@@ -74,9 +74,9 @@ class Topics:
 
     async def _ask(self, topic: str, *, again: bool) -> tuple[int, BarnabasError | None]:
         """Ask once; return the number of partitions, or 0 and what the cluster says."""
-        cluster = self._switchboard.cluster
+        cluster = self._client.cluster
         if again or cluster.partitions_for(topic) is None:
-            await self._switchboard.refresh([topic], auto_create=self._auto_create)
+            await self._client.refresh([topic], auto_create=self._auto_create)
         self.learn()
         count = self._accumulator.partition_count(topic)
         code = cluster.error_of(topic)
@@ -89,7 +89,7 @@ class Topics:
 
     def learn(self) -> None:
         """Take over from the cluster view how many partitions topics have."""
-        cluster = self._switchboard.cluster
+        cluster = self._client.cluster
         if self._generation == cluster.generation:
             return
         self._generation = cluster.generation

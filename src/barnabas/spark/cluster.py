@@ -14,7 +14,7 @@ from barnabas.admin.group_offsets import commit_offsets
 from barnabas.admin.offsets import list_offsets
 from barnabas.admin.topic_descriptions import describe_topics
 from barnabas.blocking.loop_thread import LoopThread
-from barnabas.client.switchboard import Switchboard
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.config.clients.consumer import READ_COMMITTED, ConsumerOptions
 from barnabas.config.clients.options import parse_client_options
 from barnabas.model.error_codes import ErrorCode
@@ -34,7 +34,7 @@ class Cluster:
         self._client = dict(client)
         self._options: ConsumerOptions | None = None
         self._thread: LoopThread | None = None
-        self._board: Switchboard | None = None
+        self._cluster_client: ClusterClient | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {"client": self._client}
@@ -71,15 +71,15 @@ class Cluster:
     def close(self) -> None:
         """Close the connections; the next question opens new ones."""
         thread, self._thread = self._thread, None
-        board, self._board = self._board, None
-        if thread is not None and board is not None:
-            thread.call(board.close())
+        cluster_client, self._cluster_client = self._cluster_client, None
+        if thread is not None and cluster_client is not None:
+            thread.call(cluster_client.close())
             thread.stop()
 
     async def _view(self, choice: Choice) -> View:
-        board = await self._opened()
+        cluster_client = await self._opened()
         topics = {}
-        for topic in await describe_topics(board, choice.names):
+        for topic in await describe_topics(cluster_client, choice.names):
             if topic.error is not None:
                 if topic.error.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                     continue
@@ -98,10 +98,10 @@ class Cluster:
         return View(topics, earliest, latest)
 
     async def _offsets(self, asked: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-        board = await self._opened()
+        cluster_client = await self._opened()
         assert self._options is not None
         found = await list_offsets(
-            board, asked, committed=self._options.isolation_level == READ_COMMITTED
+            cluster_client, asked, committed=self._options.isolation_level == READ_COMMITTED
         )
         return {place: each.offset for place, each in found.items()}
 
@@ -110,18 +110,20 @@ class Cluster:
     ) -> Mapping[TopicPartition, BarnabasError | None]:
         return await commit_offsets(await self._opened(), group, offsets)
 
-    async def _opened(self) -> Switchboard:
-        if self._board is None:
+    async def _opened(self) -> ClusterClient:
+        if self._cluster_client is None:
             self._options = parse_client_options(ConsumerOptions, self._client)
-            board = Switchboard.from_options(self._options)
+            cluster_client = ClusterClient.from_options(self._options)
             try:
-                await board.retrying(board.refresh, timeout_ms=self._options.bootstrap_timeout_ms)
+                await cluster_client.retrying(
+                    cluster_client.refresh, timeout_ms=self._options.bootstrap_timeout_ms
+                )
             except BaseException:
-                await board.close()
+                await cluster_client.close()
                 raise
-            board.start()
-            self._board = board
-        return self._board
+            cluster_client.start()
+            self._cluster_client = cluster_client
+        return self._cluster_client
 
     def _call(self, work: Coroutine[Any, Any, Result]) -> Result:
         if self._thread is None:

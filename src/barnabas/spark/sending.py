@@ -9,7 +9,7 @@ from barnabas.admin.group_offsets import list_group_offsets
 from barnabas.admin.settling import settled_or_raise
 from barnabas.blocking.loop_thread import LoopThread
 from barnabas.blocking.producer import KafkaProducer
-from barnabas.client.switchboard import Switchboard
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.config.clients.options import parse_client_options
 from barnabas.config.clients.producer import ProducerOptions
 from barnabas.model.errors import RequestError
@@ -93,10 +93,12 @@ def markers(client: Mapping[str, str], group: str) -> list[int]:
     options = parse_client_options(ProducerOptions, client)
 
     async def ask() -> list[int]:
-        async with Switchboard.from_options(options) as board:
-            await board.retrying(board.refresh, timeout_ms=options.bootstrap_timeout_ms)
+        async with ClusterClient.from_options(options) as cluster_client:
+            await cluster_client.retrying(
+                cluster_client.refresh, timeout_ms=options.bootstrap_timeout_ms
+            )
             found = await list_group_offsets(
-                board, {group: None}, require_stable=True, timeout_ms=options.max_block_ms
+                cluster_client, {group: None}, require_stable=True, timeout_ms=options.max_block_ms
             )
             committed = settled_or_raise(settled_or_raise(found)[group])
             return [each.offset for each in committed.values()]

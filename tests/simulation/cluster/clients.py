@@ -18,7 +18,7 @@ from tests.simulation.cluster.brokers import PORT, Brokers
 from tests.simulation.cluster.witness import BOUND_S, Witness
 
 from barnabas.client.addresses import Address
-from barnabas.client.switchboard import ANY, Destination, Switchboard
+from barnabas.client.cluster_client import ANY, ClusterClient, Destination
 from barnabas.config.clients.options import parse_client_options
 from barnabas.config.clients.producer import ProducerOptions
 from barnabas.groups.partitioning import partition_for
@@ -77,12 +77,12 @@ class Client:
         self.brokers = brokers
         self.witness: Witness = brokers.witness
         self.random = Random(f"{brokers.world.seed}/{name}")
-        self.board = switchboard(brokers, name, self.random)
+        self.cluster_client = cluster_client(brokers, name, self.random)
 
     async def ask(self, request: Any, to: Destination, version: int) -> Any:
         """Send a request; an error anywhere in the answer is raised."""
         try:
-            connection = await self.board.connection(to)
+            connection = await self.cluster_client.connection(to)
             answer = await connection.send(request, version=version, timeout_ms=TIMEOUT_MS)
         except BarnabasError:
             await self._look_again(to)
@@ -95,7 +95,7 @@ class Client:
 
     async def _look_again(self, to: Destination) -> None:
         if isinstance(to, TopicPartition):
-            await self.board.refresh([to.topic])
+            await self.cluster_client.refresh([to.topic])
 
     async def coordinator(self, key: str, key_type: int) -> int:
         """Find a coordinator."""
@@ -110,11 +110,11 @@ class Client:
                 await asyncio.sleep(self.random.uniform(0, 0.1))
             except (BarnabasError, Refused):
                 await asyncio.sleep(self.random.uniform(0.05, 0.3))
-        await self.board.close()
+        await self.cluster_client.close()
 
 
-def switchboard(brokers: Brokers, name: str, random: Random) -> Switchboard:
-    return Switchboard(
+def cluster_client(brokers: Brokers, name: str, random: Random) -> ClusterClient:
+    return ClusterClient(
         [Address(brokers.name(number), PORT) for number in brokers.numbers],
         client_id=name,
         request_timeout_ms=TIMEOUT_MS,
@@ -146,7 +146,7 @@ class Writer:
             post=asyncio.get_running_loop().call_soon,
             wait=_unexpected,
             detour=_unexpected,
-            switchboard=switchboard(brokers, "writer", self._random),
+            cluster_client=cluster_client(brokers, "writer", self._random),
             random=self._random,
             clock=brokers.world.now_ms,
         )
@@ -197,9 +197,9 @@ class Reader(Client):
         key = TopicPartition(RECORDS, number)
         if self.random.random() < 0.1:
             self._positions[number] = 0
-        if self.board.cluster.partition(key) is None:
-            await self.board.refresh([RECORDS])
-        epoch = self.board.cluster.leader_epoch(key)
+        if self.cluster_client.cluster.partition(key) is None:
+            await self.cluster_client.refresh([RECORDS])
+        epoch = self.cluster_client.cluster.leader_epoch(key)
         found, _, end = await self.read(key, self._positions[number], epoch)
         for offset, value in found.items():
             self.witness.read(key, offset, value)

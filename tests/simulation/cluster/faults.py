@@ -16,7 +16,7 @@ from enum import Enum
 from tests.simulation.cluster.brokers import SESSION_MS, Brokers
 from tests.simulation.cluster.clients import RECORDS, TRANSFERS, Client, Refused
 
-from barnabas.client.switchboard import CONTROLLER
+from barnabas.client.cluster_client import CONTROLLER
 from barnabas.model.errors import BarnabasError
 from barnabas.simulation.network import DRIVER
 from barnabas.simulation.world import COORDINATION
@@ -77,7 +77,7 @@ class Faults:
         else:
             first = deeds // 2
             await asyncio.gather(self._some(first), self._some(deeds - first))
-        await self._admin.board.close()
+        await self._admin.client.close()
 
     async def _some(self, deeds: int) -> None:
         kinds = [

@@ -34,7 +34,7 @@ from tests.simulation.cluster.clients import (
 from tests.simulation.cluster.faults import Faults, Kind
 from tests.simulation.cluster.witness import Witness
 
-from barnabas.client.switchboard import CONTROLLER
+from barnabas.client.cluster_client import CONTROLLER
 from barnabas.model.errors import BarnabasError
 from barnabas.model.ids import TopicPartition
 from barnabas.records.batch import read_batch, read_headers
@@ -143,12 +143,12 @@ class _Scenario:
             for name in (RECORDS, TRANSFERS)
         ]
         await self._rest()
-        await client.board.refresh()
+        await client.cluster_client.refresh()
         await client.ask(CreateTopicsRequest(topics=topics, timeout_ms=5000), CONTROLLER, 5)
         for key, key_type in ((PLAIN_GROUP, GROUP), (TXN_ID, TRANSACTION)):
             await client.coordinator(key, key_type)
         await self._rest()
-        await client.board.close()
+        await client.cluster_client.close()
 
     async def _rest(self) -> bool:
         return await self.brokers.come_to_rest(REST_S)
@@ -178,8 +178,8 @@ class _Scenario:
                 complain(f"transaction {number} was {'committed' if told else 'aborted'}: {first}")
         if offset != max(first, default=0):
             complain(f"the offset in transactions is {offset} after {first}")
-        await copier.board.close()
-        await looker.board.close()
+        await copier.cluster_client.close()
+        await looker.cluster_client.close()
 
     async def _until_level(self) -> None:
         """Wait until followers have all, and know how far readers may see."""

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from barnabas.client.switchboard import Switchboard
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.testing.scripted_broker import Script, ScriptedBroker
 from barnabas.wire.messages.find_coordinator import (
     Coordinator,
@@ -25,7 +25,7 @@ Versions = dict[type[Message], tuple[int, int]]
 
 def converse(
     script: Script,
-    client: Callable[[Switchboard], Awaitable[Any]],
+    client: Callable[[ClusterClient], Awaitable[Any]],
     versions: Versions | None = None,
 ) -> tuple[Any, ScriptedBroker]:
     """Run a client against a broker (number 1) and return its result, and the broker."""
@@ -47,9 +47,9 @@ def converse(
         }
         async with (
             ScriptedBroker(script_of_all, versions) as broker,
-            Switchboard([broker.address], retry_backoff_ms=(1, 1)) as board,
+            ClusterClient([broker.address], retry_backoff_ms=(1, 1)) as cluster_client,
         ):
-            return await client(board), broker
+            return await client(cluster_client), broker
 
     return asyncio.run(conversation())
 

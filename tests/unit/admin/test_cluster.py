@@ -10,8 +10,8 @@ from barnabas.admin.cluster import api_versions, describe_cluster
 from barnabas.admin.log_dirs import describe_log_dirs
 from barnabas.admin.producers import describe_producers
 from barnabas.admin.topics import NewTopic, create_topics
-from barnabas.client.cluster import BrokerAddress
-from barnabas.client.switchboard import Switchboard
+from barnabas.client.cluster_client import ClusterClient
+from barnabas.client.metadata import BrokerAddress
 from barnabas.model.ids import TopicPartition
 from barnabas.testing.scripted_broker import ScriptedBroker
 from barnabas.wire.messages.metadata import (
@@ -21,10 +21,10 @@ from barnabas.wire.messages.metadata import (
 )
 
 
-def ask(bootstrap: str, client: Callable[[Switchboard], Awaitable[Any]]) -> Any:
+def ask(bootstrap: str, client: Callable[[ClusterClient], Awaitable[Any]]) -> Any:
     async def conversation() -> Any:
-        async with Switchboard(bootstrap) as board:
-            return await client(board)
+        async with ClusterClient(bootstrap) as cluster_client:
+            return await client(cluster_client)
 
     return asyncio.run(conversation())
 
@@ -48,9 +48,9 @@ def test_without_describe_cluster_metadata_tells_the_same() -> None:
     async def conversation() -> Any:
         async with (
             ScriptedBroker({MetadataRequest: metadata}) as broker,
-            Switchboard([broker.address]) as board,
+            ClusterClient([broker.address]) as cluster_client,
         ):
-            return await describe_cluster(board)
+            return await describe_cluster(cluster_client)
 
     described = asyncio.run(conversation())
     assert (described.cluster_id, described.controller_id) == ("c", 2)
@@ -60,15 +60,15 @@ def test_without_describe_cluster_metadata_tells_the_same() -> None:
 def test_versions_log_directories_and_producers(barnabas_bootstrap: str) -> None:
     partition = TopicPartition("described", 0)
 
-    async def client(board: Switchboard) -> None:
-        [created] = await create_topics(board, [NewTopic("described", 1, 1)])
+    async def client(cluster_client: ClusterClient) -> None:
+        [created] = await create_topics(cluster_client, [NewTopic("described", 1, 1)])
         assert created.error is None
-        versions = await api_versions(board, 0)
+        versions = await api_versions(cluster_client, 0)
         assert versions.ranges[18].highest == 4
-        [directory] = await describe_log_dirs(board, 0, [partition])
+        [directory] = await describe_log_dirs(cluster_client, 0, [partition])
         [replica] = directory.replicas
         assert (replica.partition, replica.size_bytes) == (partition, 0)
         assert directory.error is None
-        assert await describe_producers(board, [partition]) == {partition: []}
+        assert await describe_producers(cluster_client, [partition]) == {partition: []}
 
     ask(barnabas_bootstrap, client)

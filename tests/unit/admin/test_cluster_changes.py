@@ -67,7 +67,9 @@ def test_reassignments_succeed_or_fail_one_by_one() -> None:
     moved = altering.AlterPartitionReassignmentsResponse(error_code=41)
     outcomes, broker = converse(
         {altering.AlterPartitionReassignmentsRequest: in_turn(moved, answer(0, 85))},
-        lambda board: alter_partition_reassignments(board, {T0: [2, 3], T1: None}),
+        lambda cluster_client: alter_partition_reassignments(
+            cluster_client, {T0: [2, 3], T1: None}
+        ),
     )
     assert outcomes[T0] is None
     assert isinstance(outcomes[T1], NoReassignmentInProgressError)
@@ -76,7 +78,7 @@ def test_reassignments_succeed_or_fail_one_by_one() -> None:
     sent: Any = asked[1].message
     assert [each.replicas for each in sent.topics[0].partitions] == [[2, 3], None]
     with pytest.raises(InvalidValueError, match="t-0: the list of replicas is empty"):
-        converse({}, lambda board: alter_partition_reassignments(board, {T0: []}))
+        converse({}, lambda cluster_client: alter_partition_reassignments(cluster_client, {T0: []}))
 
 
 def test_what_is_on_the_move() -> None:
@@ -87,7 +89,7 @@ def test_what_is_on_the_move() -> None:
     answer = listing.ListPartitionReassignmentsResponse(topics=[topic])
     found, broker = converse(
         {listing.ListPartitionReassignmentsRequest: in_turn(answer)},
-        lambda board: list_partition_reassignments(board, [T1]),
+        lambda cluster_client: list_partition_reassignments(cluster_client, [T1]),
     )
     assert found == {T1: Reassignment((1, 2, 3), (3,), (1,))}
     sent: Any = broker.asked(listing.ListPartitionReassignmentsRequest)[0].message
@@ -102,7 +104,7 @@ def test_elections() -> None:
     topic = electing.ReplicaElectionResult(topic="t", partition_result=results)
     answer = electing.ElectLeadersResponse(replica_election_results=[topic])
     script = {electing.ElectLeadersRequest: in_turn(answer)}
-    outcomes, broker = converse(script, lambda board: elect_leaders(board))
+    outcomes, broker = converse(script, lambda cluster_client: elect_leaders(cluster_client))
     assert outcomes[T0] is None
     assert isinstance(outcomes[T1], ElectionNotNeededError)
     sent: Any = broker.asked(electing.ElectLeadersRequest)[0].message
@@ -110,7 +112,7 @@ def test_elections() -> None:
     with pytest.raises(UnsupportedApiError):
         converse(
             script,
-            lambda board: elect_leaders(board, [T0], ElectionType.UNCLEAN),
+            lambda cluster_client: elect_leaders(cluster_client, [T0], ElectionType.UNCLEAN),
             {electing.ElectLeadersRequest: (0, 0)},
         )
 
@@ -122,7 +124,9 @@ def test_replicas_move_between_directories_and_a_lost_broker_fails_its_own() -> 
     here, elsewhere = TopicPartitionReplica("t", 0, 1), TopicPartitionReplica("t", 0, 2)
     outcomes, _ = converse(
         {moving.AlterReplicaLogDirsRequest: in_turn(answer)},
-        lambda board: alter_replica_log_dirs(board, {here: "/d", elsewhere: "/d"}),
+        lambda cluster_client: alter_replica_log_dirs(
+            cluster_client, {here: "/d", elsewhere: "/d"}
+        ),
     )
     assert isinstance(outcomes[here], LogDirNotFoundError)
     assert isinstance(outcomes[elsewhere], RequestError)
@@ -148,13 +152,13 @@ def test_features_and_their_updates() -> None:
     result = update.UpdatableFeatureResult(feature="g", error_code=96, error_message="too high")
     answer = update.UpdateFeaturesResponse(results=[result])
 
-    async def client(board: Any) -> Any:
-        described = await describe_features(board)
+    async def client(cluster_client: Any) -> Any:
+        described = await describe_features(cluster_client)
         assert described.supported == {"f": LevelRange(1, 9)}
         assert described.finalized == {"f": LevelRange(1, 4)}
         assert described.finalized_epoch == 12
         down = FeatureUpdate(3, UpdateFeatureType.SAFE_DOWNGRADE)
-        return await update_features(board, {"f": down, "g": FeatureUpdate(99)})
+        return await update_features(cluster_client, {"f": down, "g": FeatureUpdate(99)})
 
     outcomes, broker = converse(
         {
@@ -184,10 +188,10 @@ def test_the_quorum_and_a_broker_less() -> None:
         ),
     }
 
-    async def client(board: Any) -> Any:
+    async def client(cluster_client: Any) -> Any:
         with pytest.raises(BrokerIdNotRegisteredError, match="broker 7: no broker 7"):
-            await unregister_broker(board, 7)
-        return await describe_quorum(board)
+            await unregister_broker(cluster_client, 7)
+        return await describe_quorum(cluster_client)
 
     described, _ = converse(script, client)
     assert (described.leader_id, described.high_watermark, described.error) == (3, 7, None)

@@ -16,7 +16,7 @@ from barnabas.admin.config_entries import (
     Resource,
 )
 from barnabas.admin.configs import alter_configs, changed, describe_configs
-from barnabas.client.switchboard import ANY, Switchboard
+from barnabas.client.cluster_client import ANY, ClusterClient
 from barnabas.model.errors import RequestError
 from barnabas.testing.scripted_broker import Script, ScriptedBroker
 from barnabas.wire.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
@@ -42,11 +42,14 @@ CHANGES = [
 
 
 def converse(
-    script: Script, client: Callable[[Switchboard, ScriptedBroker], Awaitable[Any]]
+    script: Script, client: Callable[[ClusterClient, ScriptedBroker], Awaitable[Any]]
 ) -> Any:
     async def conversation() -> Any:
-        async with ScriptedBroker(script) as broker, Switchboard([broker.address]) as board:
-            return await client(board, broker)
+        async with (
+            ScriptedBroker(script) as broker,
+            ClusterClient([broker.address]) as cluster_client,
+        ):
+            return await client(cluster_client, broker)
 
     return asyncio.run(conversation())
 
@@ -74,7 +77,8 @@ def described(request: DescribeConfigsRequest, version: int) -> DescribeConfigsR
 
 def test_options_come_sorted_with_their_sources() -> None:
     entries = converse(
-        {DescribeConfigsRequest: described}, lambda board, broker: describe_configs(board, TOPIC)
+        {DescribeConfigsRequest: described},
+        lambda cluster_client, broker: describe_configs(cluster_client, TOPIC),
     )
     assert [(entry.name, entry.value, entry.source) for entry in entries] == [
         ("cleanup.policy", "delete", ConfigSource.TOPIC),
@@ -91,8 +95,8 @@ def test_changes_go_out_one_by_one_where_the_broker_knows_them() -> None:
         )
     }
 
-    async def client(board: Switchboard, broker: ScriptedBroker) -> Any:
-        await alter_configs(board, TOPIC, CHANGES, validate_only=True)
+    async def client(cluster_client: ClusterClient, broker: ScriptedBroker) -> Any:
+        await alter_configs(cluster_client, TOPIC, CHANGES, validate_only=True)
         return broker.asked(IncrementalAlterConfigsRequest)[0].message
 
     request = converse(script, client)
@@ -114,8 +118,8 @@ def test_an_old_broker_gets_the_whole_set_with_the_changes_in_it() -> None:
         ),
     }
 
-    async def client(board: Switchboard, broker: ScriptedBroker) -> Any:
-        await alter_configs(board, TOPIC, CHANGES)
+    async def client(cluster_client: ClusterClient, broker: ScriptedBroker) -> Any:
+        await alter_configs(cluster_client, TOPIC, CHANGES)
         return broker.asked(AlterConfigsRequest)[0].message
 
     [resource] = converse(script, client).resources
@@ -135,7 +139,9 @@ def test_a_refusal_is_raised_with_the_brokers_words() -> None:
         )
     }
     with pytest.raises(RequestError, match="no such option"):
-        converse(script, lambda board, broker: alter_configs(board, TOPIC, CHANGES))
+        converse(
+            script, lambda cluster_client, broker: alter_configs(cluster_client, TOPIC, CHANGES)
+        )
 
 
 def test_list_changes_keep_order_and_do_not_repeat() -> None:

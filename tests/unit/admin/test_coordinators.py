@@ -49,7 +49,8 @@ def deleted(**codes: int) -> deletion.DeleteGroupsResponse:
 def test_a_coordinator_that_moved_is_looked_up_again_for_its_groups_alone() -> None:
     answers = in_turn(deleted(a=0, b=16, c=68), deleted(b=14), deleted(b=0))
     outcomes, broker = converse(
-        {deletion.DeleteGroupsRequest: answers}, lambda board: delete_groups(board, ["a", "b", "c"])
+        {deletion.DeleteGroupsRequest: answers},
+        lambda client: delete_groups(client, ["a", "b", "c"]),
     )
     assert (outcomes["a"], outcomes["b"]) == (None, None)
     assert isinstance(outcomes["c"], NonEmptyGroupError)
@@ -62,7 +63,7 @@ def test_a_coordinator_that_moved_is_looked_up_again_for_its_groups_alone() -> N
 def test_old_brokers_are_asked_for_one_coordinator_at_a_time() -> None:
     outcomes, broker = converse(
         {deletion.DeleteGroupsRequest: in_turn(deleted(a=0, b=0))},
-        lambda board: delete_groups(board, ["a", "b"]),
+        lambda client: delete_groups(client, ["a", "b"]),
         {finding.FindCoordinatorRequest: (0, 3)},
     )
     assert outcomes == {"a": None, "b": None}
@@ -83,7 +84,7 @@ def test_a_group_that_may_not_be_looked_up_does_not_hinder_the_others() -> None:
 
     outcomes, _ = converse(
         {finding.FindCoordinatorRequest: in_turn(found)},
-        lambda board: ask_coordinators(board, ["mine", "secret"], Kind.GROUP, ask),
+        lambda client: ask_coordinators(client, ["mine", "secret"], Kind.GROUP, ask),
     )
     assert outcomes["mine"] == 1
     assert isinstance(outcomes["secret"], GroupAuthorizationFailedError)
@@ -112,7 +113,7 @@ def test_groups_of_both_protocols_are_described_together() -> None:
             classic.DescribeGroupsRequest: in_turn(old),
             consumer.ConsumerGroupDescribeRequest: in_turn(new),
         },
-        lambda board: describe_groups(board, ["old", "new"], authorized_operations=True),
+        lambda client: describe_groups(client, ["old", "new"], authorized_operations=True),
     )
     assert (outcomes["old"].type, outcomes["old"].epoch) == ("classic", None)
     assert (outcomes["new"].type, outcomes["new"].epoch) == ("consumer", 5)
@@ -127,9 +128,9 @@ def test_groups_of_both_protocols_are_described_together() -> None:
 def test_filters_that_a_broker_does_not_know_are_not_dropped() -> None:
     script = {ListGroupsRequest: in_turn(ListGroupsResponse())}
     old = {ListGroupsRequest: (0, 4)}
-    assert converse(script, lambda board: list_groups(board, ["Stable"]), old)[0] == []
+    assert converse(script, lambda client: list_groups(client, ["Stable"]), old)[0] == []
     with pytest.raises(UnsupportedVersionError, match="we need 5"):
-        converse(script, lambda board: list_groups(board, types=["consumer"]), old)
+        converse(script, lambda client: list_groups(client, types=["consumer"]), old)
 
 
 def test_offsets_of_each_partition_and_group() -> None:
@@ -145,7 +146,7 @@ def test_offsets_of_each_partition_and_group() -> None:
 
     outcomes, broker = converse(
         {offset_fetch.OffsetFetchRequest: answer},
-        lambda board: list_group_offsets(board, {"g": None, "secret": []}, require_stable=True),
+        lambda client: list_group_offsets(client, {"g": None, "secret": []}, require_stable=True),
     )
     assert outcomes["g"][TopicPartition("t", 0)].offset == 7
     assert outcomes["g"][TopicPartition("t", 1)].errno == 29
@@ -165,7 +166,7 @@ def test_offsets_are_deleted_one_by_one() -> None:
     partitions = [TopicPartition("t", 0), TopicPartition("t", 1)]
     outcomes, _ = converse(
         {offset_delete.OffsetDeleteRequest: in_turn(answer)},
-        lambda board: delete_group_offsets(board, "g", partitions),
+        lambda client: delete_group_offsets(client, "g", partitions),
     )
     assert outcomes[partitions[0]] is None
     assert isinstance(outcomes[partitions[1]], GroupSubscribedToTopicError)
@@ -180,7 +181,7 @@ def test_members_are_removed_by_either_id() -> None:
         ]
     )
     script = {leaving.LeaveGroupRequest: in_turn(answer)}
-    outcomes, broker = converse(script, lambda board: remove_members(board, "g", members))
+    outcomes, broker = converse(script, lambda client: remove_members(client, "g", members))
     assert isinstance(outcomes[members[0]], UnknownMemberIdError)
     assert outcomes[members[1]] is None
     [asked] = broker.asked(leaving.LeaveGroupRequest)
@@ -188,7 +189,7 @@ def test_members_are_removed_by_either_id() -> None:
     with pytest.raises(UnsupportedApiError):
         converse(
             script,
-            lambda board: remove_members(board, "g", members),
+            lambda client: remove_members(client, "g", members),
             {leaving.LeaveGroupRequest: (0, 2)},
         )
     with pytest.raises(InvalidValueError, match="member_id"):
@@ -201,7 +202,7 @@ def test_producers_are_fenced_through_their_coordinators() -> None:
         init.InitProducerIdResponse(producer_id=4, producer_epoch=9),
     )
     outcomes, broker = converse(
-        {init.InitProducerIdRequest: answers}, lambda board: fence_producers(board, ["t"])
+        {init.InitProducerIdRequest: answers}, lambda client: fence_producers(client, ["t"])
     )
     assert outcomes == {"t": FencedProducer(4, 9)}
     assert len(broker.asked(init.InitProducerIdRequest)) == 2

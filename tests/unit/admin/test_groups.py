@@ -14,8 +14,8 @@ from barnabas.admin.groups import delete_groups, describe_group, list_groups
 from barnabas.admin.lag import lag_of, timestamps_at
 from barnabas.admin.topics import NewTopic, create_topics
 from barnabas.admin.transactions import describe_transaction, list_transactions, open_transactions
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.connection import Connection
-from barnabas.client.switchboard import Switchboard
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import TopicPartition
@@ -23,11 +23,11 @@ from barnabas.model.ids import TopicPartition
 Result = TypeVar("Result")
 
 
-def on(bootstrap: str, work: Callable[[Switchboard], Awaitable[Result]]) -> Result:
+def on(bootstrap: str, work: Callable[[ClusterClient], Awaitable[Result]]) -> Result:
     async def session() -> Result:
-        async with Switchboard(bootstrap) as board:
-            await board.refresh()
-            return await work(board)
+        async with ClusterClient(bootstrap) as client:
+            await client.refresh()
+            return await work(client)
 
     return asyncio.run(session())
 
@@ -35,35 +35,35 @@ def on(bootstrap: str, work: Callable[[Switchboard], Awaitable[Result]]) -> Resu
 def test_the_life_of_a_groups_offsets(barnabas_bootstrap: str) -> None:
     first, second = TopicPartition("admin-groups", 0), TopicPartition("admin-groups", 1)
 
-    async def work(board: Switchboard) -> None:
-        await create_topics(board, [NewTopic("admin-groups", 2, 1)])
+    async def work(client: ClusterClient) -> None:
+        await create_topics(client, [NewTopic("admin-groups", 2, 1)])
         missing = TopicPartition("nowhere", 0)
-        outcomes = await commit_offsets(board, "admin-g", {second: 0, first: 0, missing: 1})
+        outcomes = await commit_offsets(client, "admin-g", {second: 0, first: 0, missing: 1})
         assert (outcomes[first], outcomes[second]) == (None, None)
         refused = outcomes[missing]
         assert refused is not None
         assert refused.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        offsets = await group_offsets(board, "admin-g")
+        offsets = await group_offsets(client, "admin-g")
         assert [(key, each.offset) for key, each in offsets.items()] == [(first, 0), (second, 0)]
-        lags = await lag_of(board, offsets, 0)
+        lags = await lag_of(client, offsets, 0)
         assert [(lag.records, lag.waiting_ms) for lag in lags.values()] == [(0, None)] * 2
-        assert await timestamps_at(board, {first: 0}) == {}
-        listed = {group.name: group for group in await list_groups(board)}
+        assert await timestamps_at(client, {first: 0}) == {}
+        listed = {group.name: group for group in await list_groups(client)}
         assert listed["admin-g"].state == "Empty"
-        assert (await describe_group(board, "admin-g")).members == ()
-        deleted = await delete_groups(board, ["admin-g", "never-was"])
+        assert (await describe_group(client, "admin-g")).members == ()
+        deleted = await delete_groups(client, ["admin-g", "never-was"])
         assert deleted["admin-g"] is None
         failure = deleted["never-was"]
         assert isinstance(failure, RequestError)
         assert failure.code is ErrorCode.GROUP_ID_NOT_FOUND
         with pytest.raises(RequestError, match="there is no group 'admin-g'"):
-            await describe_group(board, "admin-g")
+            await describe_group(client, "admin-g")
 
     on(barnabas_bootstrap, work)
 
 
 def test_a_passing_refusal_is_asked_again(barnabas_bootstrap: str) -> None:
-    async def work(board: Switchboard) -> None:
+    async def work(client: ClusterClient) -> None:
         answers = iter([ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NOT_COORDINATOR, None])
 
         async def ask(connection: Connection) -> str:
@@ -72,21 +72,21 @@ def test_a_passing_refusal_is_asked_again(barnabas_bootstrap: str) -> None:
                 raise RequestError(code)
             return "done"
 
-        assert await at_coordinator(board, "g", Kind.GROUP, ask) == "done"
-        assert await find_coordinator(board, "g", Kind.GROUP) in board.cluster.brokers
+        assert await at_coordinator(client, "g", Kind.GROUP, ask) == "done"
+        assert await find_coordinator(client, "g", Kind.GROUP) in client.cluster.brokers
 
     on(barnabas_bootstrap, work)
 
 
 def test_transactions(barnabas_bootstrap: str) -> None:
-    async def work(board: Switchboard) -> None:
-        assert await list_transactions(board, ["Ongoing"]) == []
+    async def work(client: ClusterClient) -> None:
+        assert await list_transactions(client, ["Ongoing"]) == []
         with pytest.raises(RequestError, match="no transaction can be Asleep"):
-            await list_transactions(board, ["Asleep"])
+            await list_transactions(client, ["Asleep"])
         with pytest.raises(RequestError) as missing:
-            await describe_transaction(board, "never-was")
+            await describe_transaction(client, "never-was")
         assert missing.value.code is ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
-        await create_topics(board, [NewTopic("admin-transactions", 1, 1)])
-        assert await open_transactions(board, [TopicPartition("admin-transactions", 0)]) == []
+        await create_topics(client, [NewTopic("admin-transactions", 1, 1)])
+        assert await open_transactions(client, [TopicPartition("admin-transactions", 0)]) == []
 
     on(barnabas_bootstrap, work)

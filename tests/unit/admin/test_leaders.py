@@ -9,7 +9,7 @@ import pytest
 
 from barnabas.admin.leaders import ask_leaders, by_topic
 from barnabas.admin.settling import settled_or_raise
-from barnabas.client.switchboard import Switchboard
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import TopicPartition
@@ -56,9 +56,9 @@ def converse(outcomes: dict[int, list[Any]], leaders: list[list[int]]) -> tuple[
 
         async with (
             ScriptedBroker({MetadataRequest: metadata}) as broker,
-            Switchboard([broker.address], retry_backoff_ms=(1, 1)) as board,
+            ClusterClient([broker.address], retry_backoff_ms=(1, 1)) as client,
         ):
-            return await ask_leaders(board, PARTITIONS, ask, timeout_ms=60_000)
+            return await ask_leaders(client, PARTITIONS, ask, timeout_ms=60_000)
 
     return asyncio.run(conversation()), asked
 

@@ -16,7 +16,7 @@ from barnabas.admin.offsets import (
     list_offsets,
 )
 from barnabas.admin.topics import NewTopic, create_topics
-from barnabas.client.switchboard import Switchboard
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import TopicPartition
@@ -58,9 +58,9 @@ def found_by(answer: ListOffsetsPartitionResponse, highest: int) -> tuple[Any, L
         script = {MetadataRequest: metadata, ListOffsetsRequest: offsets}
         async with (
             ScriptedBroker(script, {ListOffsetsRequest: (0, highest)}) as broker,
-            Switchboard([broker.address]) as board,
+            ClusterClient([broker.address]) as client,
         ):
-            found = await list_offsets(board, {T0: LATEST}, committed=True)
+            found = await list_offsets(client, {T0: LATEST}, committed=True)
             return found, broker.asked(ListOffsetsRequest)[0].message
 
     return asyncio.run(conversation())
@@ -88,14 +88,14 @@ def test_a_real_broker_and_an_empty_log(barnabas_bootstrap: str) -> None:
     partition = TopicPartition("empty", 0)
 
     async def conversation() -> None:
-        async with Switchboard(barnabas_bootstrap) as board:
-            [created] = await create_topics(board, [NewTopic("empty", 1, 1)])
+        async with ClusterClient(barnabas_bootstrap) as client:
+            [created] = await create_topics(client, [NewTopic("empty", 1, 1)])
             assert created.error is None
             for timestamp, offset in ((EARLIEST, 0), (LATEST, 0), (1, -1)):
-                found = await list_offsets(board, {partition: timestamp})
+                found = await list_offsets(client, {partition: timestamp})
                 assert found[partition].offset == offset
-            assert await delete_records(board, {partition: HIGH_WATERMARK}) == {partition: 0}
-            outcome = (await delete_records(board, {partition: 5}))[partition]
+            assert await delete_records(client, {partition: HIGH_WATERMARK}) == {partition: 0}
+            outcome = (await delete_records(client, {partition: 5}))[partition]
             assert isinstance(outcome, RequestError)
             assert outcome.code is ErrorCode.OFFSET_OUT_OF_RANGE
 

@@ -79,7 +79,7 @@ def test_a_rule_succeeds_or_fails_for_itself() -> None:
     answer = creation.CreateAclsResponse(results=results)
     outcomes, broker = converse(
         {creation.CreateAclsRequest: in_turn(answer)},
-        lambda board: create_acls(board, [ADA_READS, ADA_READS]),
+        lambda cluster_client: create_acls(cluster_client, [ADA_READS, ADA_READS]),
     )
     assert outcomes[0].error is None
     assert isinstance(outcomes[1].error, InvalidRequestError)
@@ -102,7 +102,7 @@ def test_rules_are_read_with_what_this_release_does_not_know() -> None:
     answer = description.DescribeAclsResponse(resources=[resource])
     found, _ = converse(
         {description.DescribeAclsRequest: in_turn(answer)},
-        lambda board: describe_acls(board, ADA_READS),
+        lambda cluster_client: describe_acls(cluster_client, ADA_READS),
     )
     assert found[0] == ADA_READS
     assert found[1].operation is ACLOperation.UNKNOWN
@@ -113,7 +113,7 @@ def test_a_cluster_without_an_authorizer_says_so() -> None:
     with pytest.raises(SecurityDisabledError, match="none configured"):
         converse(
             {description.DescribeAclsRequest: in_turn(answer)},
-            lambda board: describe_acls(board, ADA_READS),
+            lambda cluster_client: describe_acls(cluster_client, ADA_READS),
         )
 
 
@@ -121,7 +121,7 @@ def test_rules_about_users_need_a_version_that_has_them() -> None:
     with pytest.raises(UnsupportedApiError, match="we need 3"):
         converse(
             {description.DescribeAclsRequest: in_turn(description.DescribeAclsResponse())},
-            lambda board: describe_acls(board, OF_USERS),
+            lambda cluster_client: describe_acls(cluster_client, OF_USERS),
             {description.DescribeAclsRequest: (0, 2)},
         )
 
@@ -139,7 +139,8 @@ def test_deletions_tell_what_matched() -> None:
     result = deletion.DeleteAclsFilterResult(matching_acls=[matched])
     answer = deletion.DeleteAclsResponse(filter_results=[result])
     [outcome], _ = converse(
-        {deletion.DeleteAclsRequest: in_turn(answer)}, lambda board: delete_acls(board, [ADA_READS])
+        {deletion.DeleteAclsRequest: in_turn(answer)},
+        lambda cluster_client: delete_acls(cluster_client, [ADA_READS]),
     )
     assert (outcome.filter, outcome.error) == (ADA_READS, None)
     assert outcome.matched[0].acl == ADA_READS
@@ -154,7 +155,7 @@ def test_rules_that_cannot_be_are_refused_by_name() -> None:
     with pytest.raises(InvalidValueError, match="operation 3: must be of ACLOperation"):
         ACLFilter(None, None, 3, ACLPermissionType.ANY, USERS)  # type: ignore[arg-type]
     with pytest.raises(InvalidValueError, match="acls"):
-        converse({}, lambda board: create_acls(board, [OF_USERS]))  # type: ignore[list-item]
+        converse({}, lambda cluster_client: create_acls(cluster_client, [OF_USERS]))  # type: ignore[list-item]
 
 
 def test_operations_come_as_bits() -> None:
@@ -178,7 +179,7 @@ def test_passwords_stay_here() -> None:
     gone = UserScramCredentialDeletion("eve", 2)
     outcomes, broker = converse(
         {scram_alteration.AlterUserScramCredentialsRequest: answers},
-        lambda board: alter_user_scram_credentials(board, [made, gone]),
+        lambda cluster_client: alter_user_scram_credentials(cluster_client, [made, gone]),
     )
     assert outcomes["ada"] is None
     assert isinstance(outcomes["eve"], UnacceptableCredentialError)
@@ -199,7 +200,7 @@ def test_credentials_are_described_without_secrets() -> None:
     answer = scram_description.DescribeUserScramCredentialsResponse(results=results)
     found, _ = converse(
         {scram_description.DescribeUserScramCredentialsRequest: in_turn(answer)},
-        lambda board: describe_user_scram_credentials(board, ["ada", "eve"]),
+        lambda cluster_client: describe_user_scram_credentials(cluster_client, ["ada", "eve"]),
     )
     assert found["ada"] == (ScramCredential(ScramMechanism.SCRAM_SHA_512, 8192),)
     assert isinstance(found["eve"], ResourceNotFoundError)
@@ -211,7 +212,7 @@ def test_credentials_that_cannot_be_are_refused() -> None:
     with pytest.raises(InvalidValueError, match="iterations=0"):
         UserScramCredentialUpsertion("ada", 1, "x", iterations=0)
     with pytest.raises(InvalidValueError, match="alterations hold 'ada'"):
-        converse({}, lambda board: alter_user_scram_credentials(board, ["ada"]))  # type: ignore[list-item]
+        converse({}, lambda cluster_client: alter_user_scram_credentials(cluster_client, ["ada"]))  # type: ignore[list-item]
 
 
 def test_the_life_of_a_token() -> None:
@@ -234,16 +235,18 @@ def test_the_life_of_a_token() -> None:
         ),
     }
 
-    async def client(board: Any) -> Any:
-        token = await create_delegation_token(board, renewers=["User:bob"], owner="User:ada")
+    async def client(cluster_client: Any) -> Any:
+        token = await create_delegation_token(
+            cluster_client, renewers=["User:bob"], owner="User:ada"
+        )
         assert (token.owner, token.requester, token.renewers) == ("User:ada", None, ("User:bob",))
-        assert await renew_delegation_token(board, token.hmac) == 7
+        assert await renew_delegation_token(cluster_client, token.hmac) == 7
         with pytest.raises(DelegationTokenExpiredError):
-            await expire_delegation_token(board, token.hmac)
-        [seen] = await describe_delegation_token(board, ["User:ada"])
+            await expire_delegation_token(cluster_client, token.hmac)
+        [seen] = await describe_delegation_token(cluster_client, ["User:ada"])
         assert (seen.token_id, seen.hmac, seen.max_ms) == ("t", b"h", 9)
         with pytest.raises(InvalidValueError, match="principal 'bob'"):
-            await describe_delegation_token(board, ["bob"])
+            await describe_delegation_token(cluster_client, ["bob"])
 
     _, broker = converse(script, client)
     [asked] = broker.asked(token_creation.CreateDelegationTokenRequest)
@@ -266,12 +269,12 @@ def test_quotas_are_set_removed_and_found() -> None:
     )
     change = QuotaAlteration({"user": "ada"}, {"producer_byte_rate": None, "request": 2.0})
 
-    async def client(board: Any) -> Any:
-        [outcome] = await alter_client_quotas(board, [change], validate_only=True)
+    async def client(cluster_client: Any) -> Any:
+        [outcome] = await alter_client_quotas(cluster_client, [change], validate_only=True)
         assert outcome.entity == {"user": "ada"}
         assert isinstance(outcome.error, InvalidRequestError)
         default = [QuotaFilter("user", QuotaMatch.DEFAULT)]
-        assert await describe_client_quotas(board, default, strict=True) == [
+        assert await describe_client_quotas(cluster_client, default, strict=True) == [
             ClientQuota({"user": None}, {"producer_byte_rate": 5.0})
         ]
 

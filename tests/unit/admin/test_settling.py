@@ -9,8 +9,8 @@ import pytest
 
 from barnabas.admin.failures import coded
 from barnabas.admin.settling import settle, settled_or_raise
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.errors import ConnectionLostError, UnsupportedApiError
-from barnabas.client.switchboard import Switchboard
 from barnabas.model.errors import RemoteProtocolError, RequestError
 from barnabas.model.request_errors import (
     CoordinatorLoadInProgressError,
@@ -33,8 +33,8 @@ def settled(rounds: list[dict[str, Any] | Exception], timeout_ms: float = 60_000
         return outcome
 
     async def conversation() -> Any:
-        board = Switchboard("127.0.0.1:1", retry_backoff_ms=(1, 1))
-        return await settle(board, ["a", "b", "a", "c"], ask, timeout_ms=timeout_ms)
+        client = ClusterClient("127.0.0.1:1", retry_backoff_ms=(1, 1))
+        return await settle(client, ["a", "b", "a", "c"], ask, timeout_ms=timeout_ms)
 
     return asyncio.run(conversation()), asked
 

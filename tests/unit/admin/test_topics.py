@@ -12,8 +12,8 @@ from tests.unit.admin.scripted import converse as scripted
 from tests.unit.admin.scripted import in_turn
 
 from barnabas.admin.topics import NewTopic, create_partitions, create_topics, delete_topics
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.errors import UnsupportedApiError
-from barnabas.client.switchboard import Switchboard
 from barnabas.model.error_codes import ErrorCode
 from barnabas.testing.scripted_broker import ScriptedBroker
 from barnabas.wire.messages.create_partitions import (
@@ -88,7 +88,7 @@ class Controllers:
 
 
 def converse(
-    client: Callable[[Switchboard], Awaitable[Any]], controllers: Controllers | None = None
+    client: Callable[[ClusterClient], Awaitable[Any]], controllers: Controllers | None = None
 ) -> tuple[Any, Controllers]:
     controllers = controllers or Controllers()
 
@@ -96,9 +96,9 @@ def converse(
         async with (
             controllers.brokers[1] as first,
             controllers.brokers[2],
-            Switchboard([first.address], retry_backoff_ms=(1, 1)) as board,
+            ClusterClient([first.address], retry_backoff_ms=(1, 1)) as cluster_client,
         ):
-            return await client(board)
+            return await client(cluster_client)
 
     return asyncio.run(conversation()), controllers
 
@@ -108,7 +108,7 @@ def test_the_controller_is_followed_when_it_has_moved() -> None:
         NewTopic("a", 3, 2, topic_configs={"retention.ms": "1"}),
         NewTopic("b", replica_assignments={0: [1, 2]}),
     ]
-    created, controllers = converse(lambda board: create_topics(board, topics))
+    created, controllers = converse(lambda cluster_client: create_topics(cluster_client, topics))
     assert [(topic.name, topic.error) for topic in created] == [("a", None), ("b", None)]
     [asked] = controllers.brokers[2].asked(CreateTopicsRequest)
     assert isinstance(asked.message, CreateTopicsRequest)
@@ -120,7 +120,7 @@ def test_the_controller_is_followed_when_it_has_moved() -> None:
 
 
 def test_a_refusal_belongs_to_its_topic() -> None:
-    [outcome], _ = converse(lambda board: create_partitions(board, {"a": 1}))
+    [outcome], _ = converse(lambda cluster_client: create_partitions(cluster_client, {"a": 1}))
     assert outcome.name == "a"
     assert outcome.error is not None
     assert outcome.error.code is ErrorCode.INVALID_PARTITIONS
@@ -129,7 +129,9 @@ def test_a_refusal_belongs_to_its_topic() -> None:
 @pytest.mark.parametrize("highest", [1, 5, 6])
 def test_topics_are_deleted_by_name_in_old_and_new_versions(highest: int) -> None:
     controllers = Controllers({DeleteTopicsRequest: (0, highest)})
-    outcomes, _ = converse(lambda board: delete_topics(board, ["a", "b"]), controllers)
+    outcomes, _ = converse(
+        lambda cluster_client: delete_topics(cluster_client, ["a", "b"]), controllers
+    )
     assert [(outcome.name, outcome.error) for outcome in outcomes] == [("a", None), ("b", None)]
 
 
@@ -141,7 +143,7 @@ def test_only_the_topic_that_was_throttled_is_sent_again() -> None:
     answers = in_turn(answer(("a", 36), ("b", 89), ("c", 7)), answer(("b", 0)))
     created, broker = scripted(
         {CreateTopicsRequest: answers},
-        lambda board: create_topics(board, [NewTopic(name) for name in "abc"]),
+        lambda cluster_client: create_topics(cluster_client, [NewTopic(name) for name in "abc"]),
     )
     errors = [None if topic.error is None else topic.error.code for topic in created]
     # A creation that timed out may still happen: sent again, it could only be refused.
@@ -159,7 +161,9 @@ def test_topics_are_deleted_by_name_and_id() -> None:
         ]
     )
     script = {DeleteTopicsRequest: in_turn(answer)}
-    [by_name, by_id], broker = scripted(script, lambda board: delete_topics(board, ["a", topic_id]))
+    [by_name, by_id], broker = scripted(
+        script, lambda cluster_client: delete_topics(cluster_client, ["a", topic_id])
+    )
     assert (by_name.name, by_name.error) == ("a", None)
     assert (by_id.name, by_id.topic_id) == ("", topic_id.bytes)
     assert by_id.error is not None
@@ -171,5 +175,7 @@ def test_topics_are_deleted_by_name_and_id() -> None:
     ]
     with pytest.raises(UnsupportedApiError, match="we need 6"):
         scripted(
-            script, lambda board: delete_topics(board, [topic_id]), {DeleteTopicsRequest: (0, 5)}
+            script,
+            lambda cluster_client: delete_topics(cluster_client, [topic_id]),
+            {DeleteTopicsRequest: (0, 5)},
         )

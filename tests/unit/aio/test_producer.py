@@ -279,12 +279,12 @@ def test_memory_that_is_taken_for_too_long(cluster: Cluster, topic: str) -> None
         ) as producer:
             core = producer._running()
             await core.topics.know(topic, 60_000)
-            ready = core.switchboard.ready
-            core.switchboard.ready = lambda *_, **__: None  # type: ignore[method-assign]
+            ready = core.cluster_client.ready
+            core.cluster_client.ready = lambda *_, **__: None  # type: ignore[method-assign]
             await producer.send(topic, b"x" * 800)
             with pytest.raises(KafkaTimeoutError, match=r"buffer\.memory=1000 is taken"):
                 await producer.send(topic, b"x" * 800)
-            core.switchboard.ready = ready  # type: ignore[method-assign]
+            core.cluster_client.ready = ready  # type: ignore[method-assign]
             await producer.flush()
 
     run(cluster, topic, scenario)
@@ -301,7 +301,7 @@ def test_a_large_record_gets_its_memory_among_many_small_senders(
         ) as producer:
             core = producer._running()
             await core.topics.know(topic, 60_000)
-            core.switchboard.ready = lambda *_, **__: None  # type: ignore[method-assign]
+            core.cluster_client.ready = lambda *_, **__: None  # type: ignore[method-assign]
             filling = [
                 core.accumulator.append(topic, b"f" * 900, partition=0).batch for _ in range(16)
             ]

@@ -183,7 +183,7 @@ def test_the_interpreter_exits_without_hanging(way: str) -> None:
 FORK_WITH_CONNECTION = """
 import gc, os, sys
 from barnabas.blocking.loop_thread import LoopThread
-from barnabas.client.switchboard import Switchboard
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.addresses import Address
 from barnabas.testing.cluster import Cluster
 
@@ -191,7 +191,7 @@ cluster = Cluster(process=True)
 cluster.start()
 port = int(cluster.bootstrap.rpartition(":")[2])
 client = LoopThread("client")
-board = Switchboard([Address("localhost", port)])
+board = ClusterClient([Address("localhost", port)])
 client.hold(board)
 client.call(board.refresh(), 10_000)
 connection = client.call(board.connection(), 10_000)

@@ -327,12 +327,12 @@ def test_memory_that_is_taken_for_too_long(cluster: Cluster, topic: str) -> None
         max_block_ms=1000,
     ) as producer:
         producer._await_topic(topic, 60_000)
-        stopped = producer._core.switchboard.ready
-        producer._core.switchboard.ready = lambda *_, **__: None  # type: ignore[method-assign]
+        stopped = producer._core.cluster_client.ready
+        producer._core.cluster_client.ready = lambda *_, **__: None  # type: ignore[method-assign]
         producer.send_many(topic, [b"x" * 900] * 2, partition=0)
         with pytest.raises(KafkaTimeoutError, match=r"buffer.memory=2000 is taken"):
             producer.send(topic, b"x" * 900, partition=0)
-        producer._core.switchboard.ready = stopped  # type: ignore[method-assign]
+        producer._core.cluster_client.ready = stopped  # type: ignore[method-assign]
         producer.flush(10)
         assert producer.send(topic, b"x", partition=0)
         producer.flush(10)
@@ -375,7 +375,7 @@ def test_closing_sends_what_is_queued_and_then_nothing_is_taken(
 def test_closing_without_time_gives_up_what_waits(cluster: Cluster, topic: str) -> None:
     producer = KafkaProducer(bootstrap_servers=cluster.bootstrap, linger_ms=10_000)
     producer.partitions_for(topic)
-    producer._core.switchboard.ready = lambda *_, **__: None  # type: ignore[method-assign]
+    producer._core.cluster_client.ready = lambda *_, **__: None  # type: ignore[method-assign]
     future = producer.send(topic, b"v")
     producer.close(timeout=0)
     assert isinstance(future.exception, ProducerClosed)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from barnabas.cli.batch_sender import BATCH_BYTES, Batch, BatchSender, Row, partition_for_key
-from barnabas.client.switchboard import Switchboard
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError, RequestError
 from barnabas.records.batch import iterate
@@ -93,9 +93,9 @@ def send(log: Log, rows: list[tuple[Row, int | None]], **options: Any) -> Outcom
     async def conversation() -> None:
         async with (
             log.broker,
-            Switchboard([log.broker.address], retry_backoff_ms=(1, 2)) as board,
+            ClusterClient([log.broker.address], retry_backoff_ms=(1, 2)) as client,
         ):
-            sender = BatchSender(board, "t", 4, outcomes, Random(7), **options)
+            sender = BatchSender(client, "t", 4, outcomes, Random(7), **options)
             for line, (record, partition) in enumerate(rows, 1):
                 sender.add(record, line, partition)
                 if line % 100 == 0:

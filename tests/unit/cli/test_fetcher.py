@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from barnabas.cli.fetcher import Fetcher
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.errors import NetworkError
 from barnabas.client.retry import Backoff
-from barnabas.client.switchboard import Switchboard
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import TopicPartition
@@ -79,11 +79,11 @@ def fetched(leader: Leader, start: int, end: int, *, patience_ms: float = 60_000
         values: list[int] = []
         async with (
             leader.broker,
-            Switchboard([leader.broker.address], reconnect_backoff_ms=(1, 2)) as board,
+            ClusterClient([leader.broker.address], reconnect_backoff_ms=(1, 2)) as client,
         ):
-            await board.refresh(["t"])
+            await client.refresh(["t"])
             fetcher = Fetcher(
-                board,
+                client,
                 {T0: start},
                 Backoff(lambda: 0.5, initial_ms=1, max_ms=2),
                 ends={T0: end},

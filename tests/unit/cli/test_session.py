@@ -8,8 +8,8 @@ import asyncio
 import pytest
 
 from barnabas.cli.session import NO_BROKER, run
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.errors import ConnectError, ConnectionLostError
-from barnabas.client.switchboard import Switchboard
 
 
 def arguments(bootstrap: str) -> argparse.Namespace:
@@ -18,8 +18,8 @@ def arguments(bootstrap: str) -> argparse.Namespace:
 
 @pytest.mark.parametrize("busy", [False, True])
 def test_the_work_gets_a_board_that_knows_the_cluster(barnabas_bootstrap: str, busy: bool) -> None:
-    async def work(board: Switchboard) -> tuple[list[int], str]:
-        return sorted(board.cluster.brokers), type(asyncio.get_running_loop()).__module__
+    async def work(client: ClusterClient) -> tuple[list[int], str]:
+        return sorted(client.cluster.brokers), type(asyncio.get_running_loop()).__module__
 
     brokers, loop = run(arguments(barnabas_bootstrap), work, busy=busy)
     assert brokers == [0]
@@ -27,7 +27,7 @@ def test_the_work_gets_a_board_that_knows_the_cluster(barnabas_bootstrap: str, b
 
 
 def test_no_broker_fails_at_once_with_the_next_step() -> None:
-    async def work(board: Switchboard) -> None:
+    async def work(client: ClusterClient) -> None:
         raise AssertionError("there is nothing to work with")
 
     with pytest.raises(ConnectError) as failure:

@@ -10,8 +10,8 @@ import pytest
 from scramp import ScramMechanism
 
 from barnabas.client.addresses import Address
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.errors import AuthenticationFailedError, ConnectionLostError
-from barnabas.client.switchboard import Switchboard
 from barnabas.config.clients.common import CommonOptions
 from barnabas.config.clients.options import parse_client_options
 from barnabas.model.errors import ConfigError
@@ -86,7 +86,7 @@ def scram_steps(mechanism: str, password: str) -> list[Step]:
 
 def enter(
     broker: Callable[[], Guarded],
-    client: Callable[[Switchboard, Guarded], Awaitable[Any]] | None = None,
+    client: Callable[[ClusterClient, Guarded], Awaitable[Any]] | None = None,
     **options: Any,
 ) -> Any:
     """Open a connection to a guarded broker and return what a request inside answers."""
@@ -98,11 +98,11 @@ def enter(
                 "security_protocol": "SASL_PLAINTEXT",
                 **options,
             }
-            board = Switchboard.from_options(parse_client_options(CommonOptions, given))
-            async with board:
+            cluster_client = ClusterClient.from_options(parse_client_options(CommonOptions, given))
+            async with cluster_client:
                 if client is not None:
-                    return await client(board, running)
-                return (await board.refresh()).cluster_id
+                    return await client(cluster_client, running)
+                return (await cluster_client.refresh()).cluster_id
 
     with World(seed=1) as world:
         return world.run(conversation(), until=60)
@@ -248,7 +248,7 @@ def test_credentials_that_no_broker_could_be_told_are_refused_before_one_is_aske
     ):
         options = parse_client_options(CommonOptions, {**given, **wrong})
         with pytest.raises(ConfigError, match=said) as told:
-            Switchboard.from_options(options)
+            ClusterClient.from_options(options)
         assert "secret" not in str(told.value)
 
 
@@ -270,10 +270,10 @@ def test_a_bounded_session_is_renewed_and_requests_wait_for_that() -> None:
     def broker() -> Guarded:
         return Guarded("PLAIN", lambda: [accept(b"\0alice\0secret", session_lifetime_ms=40)])
 
-    async def client(board: Switchboard, running: Guarded) -> list[type]:
+    async def client(cluster_client: ClusterClient, running: Guarded) -> list[type]:
         async with asyncio.timeout(60):
             while len(running.asked(SaslAuthenticateRequest)) < 3:
-                await board.refresh()
+                await cluster_client.refresh()
         return [type(request.message) for request in running.requests]
 
     kinds = enter(broker, client, sasl_mechanism="PLAIN", **ALICE)
@@ -292,10 +292,10 @@ def test_a_renewal_that_is_refused_ends_the_connection_and_says_why() -> None:
     def broker() -> Guarded:
         return Guarded("PLAIN", lambda: [lambda said: answers.pop(0)])
 
-    async def client(board: Switchboard, running: Guarded) -> None:
-        connection = await board.connection()
+    async def client(cluster_client: ClusterClient, running: Guarded) -> None:
+        connection = await cluster_client.connection()
         ended = asyncio.Event()
-        board.watch(lambda: connection.closed and ended.set())
+        cluster_client.watch(lambda: connection.closed and ended.set())
         await asyncio.wait_for(ended.wait(), 60)
         with pytest.raises(ConnectionLostError, match=r"could not be renewed .*expired"):
             await connection.send(MetadataRequest())
@@ -312,15 +312,15 @@ def test_a_provider_that_fails_at_a_renewal_ends_the_connection_and_says_why() -
             "OAUTHBEARER", lambda: [lambda said: SaslAuthenticateResponse(session_lifetime_ms=20)]
         )
 
-    async def client(board: Switchboard, running: Guarded) -> None:
-        connection = await board.connection()
+    async def client(cluster_client: ClusterClient, running: Guarded) -> None:
+        connection = await cluster_client.connection()
         ended = asyncio.Event()
-        board.watch(lambda: connection.closed and ended.set())
+        cluster_client.watch(lambda: connection.closed and ended.set())
         await asyncio.wait_for(ended.wait(), 60)
         with pytest.raises(ConnectionLostError, match=r"could not be renewed .*IndexError"):
             await connection.send(MetadataRequest())
         with pytest.raises(AuthenticationFailedError, match=r"provider failed: IndexError"):
-            await board.refresh()
+            await cluster_client.refresh()
 
     enter(
         broker, client, sasl_mechanism="OAUTHBEARER", sasl_oauth_token_provider=lambda: tokens.pop()
@@ -331,16 +331,16 @@ def test_machines_can_see_that_credentials_were_refused() -> None:
     def broker() -> Guarded:
         return Guarded("PLAIN", lambda: [accept(b"\0alice\0another")])
 
-    async def client(board: Switchboard, running: Guarded) -> BaseException | None:
-        board.start()
-        board.request_refresh()
+    async def client(cluster_client: ClusterClient, running: Guarded) -> BaseException | None:
+        cluster_client.start()
+        cluster_client.request_refresh()
         ended = asyncio.Event()
-        board.watch(ended.set)
+        cluster_client.watch(ended.set)
         async with asyncio.timeout(60):
-            while board.refresh_failure is None:
+            while cluster_client.refresh_failure is None:
                 ended.clear()
                 await ended.wait()
-        return board.refresh_failure
+        return cluster_client.refresh_failure
 
     refusal = enter(broker, client, sasl_mechanism="PLAIN", **ALICE)
     assert isinstance(refusal, AuthenticationFailedError)

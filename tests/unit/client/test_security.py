@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import trustme
 
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.errors import AuthenticationFailedError, NetworkError
 from barnabas.client.security import socket_options_of, tls_of
-from barnabas.client.switchboard import Switchboard
 from barnabas.config.clients.common import CommonOptions
 from barnabas.config.clients.options import parse_client_options
 from barnabas.model.errors import ConfigError, RemoteProtocolError
@@ -56,8 +56,8 @@ def reach(server: ssl.SSLContext | None, loop: Any = asyncio.new_event_loop, **g
         script = {MetadataRequest: lambda request, version: MetadataResponse(cluster_id="inside")}
         async with ScriptedBroker(script, tls=server) as broker:
             options = options_of(bootstrap_servers=str(broker.address), **given)
-            async with Switchboard.from_options(options) as board:
-                return (await board.refresh()).cluster_id
+            async with ClusterClient.from_options(options) as client:
+                return (await client.refresh()).cluster_id
 
     with asyncio.Runner(loop_factory=loop) as runner:
         return runner.run(conversation())

@@ -7,7 +7,7 @@ from collections.abc import Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from barnabas.client.switchboard import CONTROLLER, Switchboard
+from barnabas.client.cluster_client import CONTROLLER, ClusterClient
 from barnabas.model.ids import TopicPartition
 from barnabas.records.builder import build_batch
 from barnabas.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
@@ -35,14 +35,14 @@ def create(bootstrap: str, topic: str, partitions: int = 1) -> None:
     """Create a topic."""
 
     async def work() -> None:
-        async with Switchboard(bootstrap) as board:
+        async with ClusterClient(bootstrap) as client:
             request = CreateTopicsRequest(
                 topics=[
                     CreatableTopic(name=topic, num_partitions=partitions, replication_factor=1)
                 ],
                 timeout_ms=10_000,
             )
-            response = await board.send(request, CONTROLLER)
+            response = await client.send(request, CONTROLLER)
             assert [each.error_code for each in response.topics] == [0], response
 
     _run(work())
@@ -54,14 +54,14 @@ def write(
     """Append one batch of (timestamp, key, value) rows."""
 
     async def work() -> None:
-        async with Switchboard(bootstrap) as board:
-            await append(board, partition, rows, **options)
+        async with ClusterClient(bootstrap) as client:
+            await append(client, partition, rows, **options)
 
     _run(work())
 
 
 async def append(
-    board: Switchboard,
+    client: ClusterClient,
     partition: TopicPartition,
     rows: Iterable[Sequence[Any]],
     **options: Any,
@@ -81,7 +81,7 @@ async def append(
             )
         ],
     )
-    connection = await board.connection(partition)
+    connection = await client.connection(partition)
     response = await connection.send(request, version=9)
     assert response.responses[0].partition_responses[0].error_code == 0, response
 
@@ -95,7 +95,7 @@ def delete_before(bootstrap: str, partition: TopicPartition, offset: int) -> Non
     """Delete the records before an offset."""
 
     async def work() -> None:
-        async with Switchboard(bootstrap) as board:
+        async with ClusterClient(bootstrap) as client:
             request = DeleteRecordsRequest(
                 topics=[
                     DeleteRecordsTopic(
@@ -109,7 +109,7 @@ def delete_before(bootstrap: str, partition: TopicPartition, offset: int) -> Non
                 ],
                 timeout_ms=10_000,
             )
-            response = await board.send(request, partition)
+            response = await client.send(request, partition)
             assert response.topics[0].partitions[0].error_code == 0, response
 
     _run(work())

@@ -247,7 +247,7 @@ def test_an_unclosed_consumer_is_told(cluster: Cluster) -> None:
         with pytest.warns(ResourceWarning, match="Unclosed AIOKafkaConsumer"):
             reader.__del__()
         await reader.stop()
-        assert not core.board.cluster.topics
+        assert not core.client.cluster.topics
 
     asyncio.run(main())
 

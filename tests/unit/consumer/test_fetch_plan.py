@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from barnabas.client.cluster import ClusterView
+from barnabas.client.metadata import ClientMetadata
 from barnabas.consumer.fetch_plan import BRIEF_MS, LANES, FetchPlan
 from barnabas.consumer.subscription import Subscription
 from barnabas.model.ids import TopicPartition
@@ -18,14 +18,16 @@ from barnabas.wire.messages.metadata import (
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)
 
 
-def cluster(**partitions: Any) -> ClusterView:
+def cluster(**partitions: Any) -> ClientMetadata:
     """Return a view of brokers 1 and 2: `cluster(a=1, b=2)` has the leaders of A and B."""
-    view = ClusterView()
+    view = ClientMetadata()
     tell(view, **partitions)
     return view
 
 
-def tell(view: ClusterView, epoch: int = 0, offline: tuple[int, ...] = (), **leaders: int) -> None:
+def tell(
+    view: ClientMetadata, epoch: int = 0, offline: tuple[int, ...] = (), **leaders: int
+) -> None:
     view.apply(
         MetadataResponse(
             brokers=[
@@ -63,7 +65,7 @@ def planned() -> tuple[FetchPlan, Subscription]:
     return plan, subscription
 
 
-def sources(plan: FetchPlan, view: ClusterView, now_ms: float = 0) -> dict[int, list[int]]:
+def sources(plan: FetchPlan, view: ClientMetadata, now_ms: float = 0) -> dict[int, list[int]]:
     return {
         node: [flow.partition.partition for flow in flows]
         for node, flows in plan.hungry(view, now_ms).items()

@@ -284,7 +284,7 @@ def test_a_log_that_was_cut() -> None:
         brokers.epoch = 1
         brokers.epoch_end = (0, 4)
         brokers.append(3)
-        await reader._core.board.refresh(["t"])
+        await reader._core.client.refresh(["t"])
         assert await read(reader, 3) == [4, 5, 6]
         assert brokers.brokers[0].asked(OffsetForLeaderEpochRequest)
 
@@ -302,7 +302,7 @@ def test_a_cut_log_without_a_policy() -> None:
         brokers.epoch = 1
         brokers.epoch_end = (0, 4)
         brokers.append(3)
-        await reader._core.board.refresh(["t"])
+        await reader._core.client.refresh(["t"])
         for _ in range(2):
             with pytest.raises(LogTruncationError) as caught:
                 await reader.getone()
@@ -322,7 +322,7 @@ def test_a_leader_that_has_everything() -> None:
         brokers.epoch = 1
         brokers.epoch_end = (0, 6)
         brokers.append(2)
-        await reader._core.board.refresh(["t"])
+        await reader._core.client.refresh(["t"])
         reader.pause(P)
         reader.resume(P)
         brokers.answer = lambda node, request, version: (
@@ -448,7 +448,7 @@ def test_a_topic_that_is_not_there_yet() -> None:
     async def story(brokers: Scripted, reader: AIOKafkaConsumer) -> None:
         brokers.append(2)
         brokers.topic_error = ErrorCode.LEADER_NOT_AVAILABLE
-        await reader._core.board.refresh(["t"])
+        await reader._core.client.refresh(["t"])
         reader.seek(P, 0)
         assert await reader.getmany(timeout_ms=50) == {}
         health = reader.health()["partitions"]["t-0"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.unit.consumer.scripted import P, Scripted, simulate
 
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.retry import Backoff
-from barnabas.client.switchboard import Switchboard
 from barnabas.consumer.offsets import FoundOffset, Lookups
 from barnabas.consumer.reset import LATEST
 from barnabas.errors import KafkaTimeoutError, UnknownError
@@ -18,11 +18,11 @@ def ask(brokers: Scripted, timeout_ms: float = 5000) -> FoundOffset:
     async def main() -> FoundOffset:
         async with (
             brokers,
-            Switchboard(brokers.bootstrap, retry_backoff_ms=(1, 1)) as board,
+            ClusterClient(brokers.bootstrap, retry_backoff_ms=(1, 1)) as client,
         ):
-            await board.refresh(["t"])
+            await client.refresh(["t"])
             lookups = Lookups(
-                board,
+                client,
                 committed=False,
                 backoff=Backoff(lambda: 0.5, initial_ms=1, max_ms=1),
                 timeout_ms=timeout_ms,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from barnabas.client.addresses import Address
-from barnabas.client.switchboard import Switchboard
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.config.clients.options import parse_client_options
 from barnabas.config.clients.producer import ProducerOptions
 from barnabas.errors import (
@@ -201,13 +201,15 @@ class Stage:
             async with broker as self.broker:
                 given = {"retry_backoff_ms": 1, "retry_backoff_max_ms": 1, **options}
                 parsed = parse_client_options(ProducerOptions, given)
-                board = Switchboard([self.broker.address], retry_backoff_ms=(1, 1), random=random)
+                client = ClusterClient(
+                    [self.broker.address], retry_backoff_ms=(1, 1), random=random
+                )
                 core = ProducerCore(
                     parsed,
                     post=asyncio.get_running_loop().call_soon,
                     wait=_unexpected,
                     detour=_unexpected,
-                    switchboard=board,
+                    cluster_client=client,
                     random=random,
                 )
                 await core.start(5000)
@@ -267,7 +269,7 @@ def test_a_new_leader_named_in_the_answer_is_used_at_once(stage: Stage) -> None:
         future = send(core)
         await core.flush(5000)
         assert future.succeeded()
-        assert core.switchboard.cluster.leader(future.batch.partition) == 2
+        assert core.cluster_client.cluster.leader(future.batch.partition) == 2
         assert len(stage.broker.asked(MetadataRequest)) == before
 
     stage.run(scenario, retry_backoff_ms=10_000, retry_backoff_max_ms=10_000)
@@ -346,7 +348,7 @@ def test_idle_topics_are_forgotten_and_found_again(stage: Stage) -> None:
 def test_more_partitions_are_noticed(stage: Stage) -> None:
     async def scenario(core: ProducerCore) -> None:
         stage.partitions = 5
-        await core.switchboard.refresh(["t"])
+        await core.cluster_client.refresh(["t"])
         core.topics.learn()
         assert core.accumulator.partition_count("t") == 5
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from barnabas.client.cluster import BrokerAddress, ClusterView, PartitionView, TopicView
+from barnabas.client.metadata import BrokerAddress, ClientMetadata, PartitionView, TopicView
 from barnabas.kernels import murmur2
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import ConfigError
@@ -22,9 +22,9 @@ from barnabas.producer.partitioner import (
 )
 
 
-def view(leaders: list[int]) -> ClusterView:
+def view(leaders: list[int]) -> ClientMetadata:
     """A topic `t` whose partitions have these leaders; brokers 1 to 3 exist."""
-    cluster = ClusterView()
+    cluster = ClientMetadata()
     cluster.brokers = {n: BrokerAddress(n, "h", n) for n in (1, 2, 3)}
     partitions = {
         index: PartitionView(index, leader, 0, (leader,), (leader,), (), ErrorCode.NONE)

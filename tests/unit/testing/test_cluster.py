@@ -10,8 +10,8 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from barnabas.admin.topics import NewTopic, create_topics, describe_topics
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.errors import ConnectError
-from barnabas.client.switchboard import Switchboard
 from barnabas.model.errors import ConfigError, InvalidValueError
 from barnabas.testing import Cluster
 from barnabas.testing.cluster import Member
@@ -19,17 +19,17 @@ from barnabas.testing.cluster import Member
 
 def topics_of(bootstrap: str) -> list[str]:
     async def ask() -> list[str]:
-        async with Switchboard(bootstrap) as board:
-            return [view.name for view in await describe_topics(board, None)]
+        async with ClusterClient(bootstrap) as client:
+            return [view.name for view in await describe_topics(client, None)]
 
     return asyncio.run(ask())
 
 
 def answers(bootstrap: str) -> bool:
     async def ask() -> bool:
-        async with Switchboard(bootstrap) as board:
+        async with ClusterClient(bootstrap) as client:
             try:
-                await board.refresh()
+                await client.refresh()
             except ConnectError:
                 return False
             return True
@@ -39,8 +39,8 @@ def answers(bootstrap: str) -> bool:
 
 def create(bootstrap: str, name: str) -> None:
     async def ask() -> None:
-        async with Switchboard(bootstrap) as board:
-            [created] = await create_topics(board, [NewTopic(name)])
+        async with ClusterClient(bootstrap) as client:
+            [created] = await create_topics(client, [NewTopic(name)])
             assert created.error is None
 
     asyncio.run(ask())
@@ -92,8 +92,8 @@ def test_options_reach_the_broker(process: bool) -> None:
         create(cluster.bootstrap, "four")
 
         async def ask() -> int:
-            async with Switchboard(cluster.bootstrap) as board:
-                [view] = await describe_topics(board, ["four"])
+            async with ClusterClient(cluster.bootstrap) as client:
+                [view] = await describe_topics(client, ["four"])
                 return len(view.partitions)
 
         assert asyncio.run(ask()) == 4
@@ -184,8 +184,8 @@ def test_a_broker_that_fails_to_stop_leaves_no_other_running() -> None:
 
 def in_sync(bootstrap: str, topic: str) -> list[int]:
     async def ask() -> list[int]:
-        async with Switchboard(bootstrap) as board:
-            (view,) = await describe_topics(board, [topic])
+        async with ClusterClient(bootstrap) as client:
+            (view,) = await describe_topics(client, [topic])
             # The broker that is asked may not have heard of the topic yet.
             return sorted(view.partitions[0].isr) if 0 in view.partitions else []
 
@@ -206,9 +206,9 @@ def test_brokers_that_are_cut_apart_lose_each_other_and_nobody_else(one_way: boo
     with Cluster(brokers=3, options=options, wired=True) as cluster:
 
         async def create_on_two() -> None:
-            async with Switchboard(cluster.bootstrap) as board:
+            async with ClusterClient(cluster.bootstrap) as client:
                 topic = NewTopic("t", replica_assignments={0: [1, 2]})
-                [created] = await create_topics(board, [topic])
+                [created] = await create_topics(client, [topic])
                 assert created.error is None
 
         asyncio.run(create_on_two())

@@ -2,7 +2,7 @@
 
 Calls that kafka-python has take its arguments and give its results (dicts with the fields of the
 protocol); the others take and give the values of `barnabas.admin`, under the names of Kafka's own
-admin client. A module per noun holds the calls as functions of a switchboard; `client.py` lists
+admin client. A module per noun holds the calls as functions of a cluster client; `client.py` lists
 them and runs them on a thread with a loop.
 """
 

@@ -12,7 +12,7 @@ from barnabas.admin import configs as typed_configs
 from barnabas.admin import groups as typed_groups
 from barnabas.admin import offsets as typed_offsets
 from barnabas.admin import producers, quotas, tokens
-from barnabas.admin.core import open_board, within
+from barnabas.admin.core import open_client, within
 from barnabas.blocking.admin import (
     cluster,
     configs,
@@ -24,9 +24,9 @@ from barnabas.blocking.admin import (
 )
 from barnabas.blocking.loop_thread import LoopThread
 from barnabas.client.client_id import admin_client_id
+from barnabas.client.cluster_client import ClusterClient
+from barnabas.client.connection_stats import refuse_raw
 from barnabas.client.errors import IllegalStateError
-from barnabas.client.switchboard import Switchboard
-from barnabas.client.traffic import refuse_raw
 from barnabas.config.clients.admin import AdminOptions
 from barnabas.config.clients.options import parse_client_options
 
@@ -35,13 +35,13 @@ R = TypeVar("R")
 
 
 def call(
-    function: Callable[Concatenate[Switchboard, P], Coroutine[Any, Any, R]],
+    function: Callable[Concatenate[ClusterClient, P], Coroutine[Any, Any, R]],
 ) -> Callable[Concatenate[KafkaAdminClient, P], R]:
-    """Make a method of a function of a switchboard."""
+    """Make a method of a function of a cluster client."""
 
     @functools.wraps(function)
     def method(self: KafkaAdminClient, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        return self.run(functools.partial(function, self.board, *args, **kwargs))
+        return self.run(functools.partial(function, self.client, *args, **kwargs))
 
     return method
 
@@ -63,22 +63,24 @@ class KafkaAdminClient:
         client_id = admin_client_id(self.options)
         self._thread = LoopThread(client_id)
         try:
-            self._board: Switchboard | None = self._thread.call(open_board(self.options, client_id))
+            self._client: ClusterClient | None = self._thread.call(
+                open_client(self.options, client_id)
+            )
         except BaseException:
             self._thread.stop()
             raise
 
     @property
-    def board(self) -> Switchboard:
+    def client(self) -> ClusterClient:
         """The way to the brokers, for the functions of `barnabas.admin`; see `run`."""
-        if self._board is None:
+        if self._client is None:
             raise IllegalStateError("the admin client is closed")
-        return self._board
+        return self._client
 
     def run(self, work: Callable[[], Coroutine[Any, Any, R]]) -> R:
         """Run something on the client's loop and return what it does.
 
-        admin.run(lambda: describe_features(admin.board))
+        admin.run(lambda: describe_features(admin.client))
         """
         return self._thread.call(within(self.options.default_api_timeout_ms, work()))
 
@@ -90,20 +92,20 @@ class KafkaAdminClient:
         They are plain numbers: there are no objects behind them that `raw` could ask for.
         """
         refuse_raw(raw)
-        board = self.board
+        client = self.client
 
         async def read() -> dict[str, dict[str, float]]:
-            return board.metrics("admin-client")
+            return client.metrics("admin-client")
 
         return self._thread.call(read())
 
     def close(self) -> None:
         """Close the connections and end the thread; a second call does nothing."""
-        if self._board is None:
+        if self._client is None:
             return
-        board, self._board = self._board, None
+        client, self._client = self._client, None
         try:
-            self._thread.call(board.close())
+            self._thread.call(client.close())
         finally:
             self._thread.stop()
 

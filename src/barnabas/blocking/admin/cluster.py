@@ -15,8 +15,8 @@ from barnabas.admin.log_dirs import LogDirectory
 from barnabas.admin.numbered import chosen
 from barnabas.admin.settling import settled_or_raise
 from barnabas.blocking.admin.partitions import Partitions, chosen_partitions
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.negotiation import PeerVersions
-from barnabas.client.switchboard import Switchboard
 from barnabas.model.errors import InvalidValueError, RequestError
 from barnabas.structs import TopicPartitionReplica
 
@@ -25,12 +25,12 @@ OK = "OK"
 Update = int | tuple[UpdateFeatureType | str | int, int]
 
 
-async def describe_cluster(board: Switchboard) -> dict[str, Any]:
+async def describe_cluster(client: ClusterClient) -> dict[str, Any]:
     """Return cluster id, controller, brokers and what the caller may do.
 
     admin.describe_cluster()["brokers"][0]["host"]
     """
-    described = await calls.describe_cluster(board, authorized_operations=True, fenced=True)
+    described = await calls.describe_cluster(client, authorized_operations=True, fenced=True)
     return {
         "cluster_id": described.cluster_id,
         "controller_id": -1 if described.controller_id is None else described.controller_id,
@@ -49,7 +49,7 @@ async def describe_cluster(board: Switchboard) -> dict[str, Any]:
 
 
 async def describe_log_dirs(
-    board: Switchboard, topic_partitions: Partitions = None, brokers: Iterable[int] | None = None
+    client: ClusterClient, topic_partitions: Partitions = None, brokers: Iterable[int] | None = None
 ) -> list[dict[str, Any]]:
     """Return the log directories of brokers, with the replicas of some topics or of all.
 
@@ -57,8 +57,8 @@ async def describe_log_dirs(
     """
     partitions = None
     if topic_partitions is not None:
-        partitions = await chosen_partitions(board, topic_partitions)
-    described = await log_dirs.describe_log_dirs_of(board, brokers, partitions)
+        partitions = await chosen_partitions(client, topic_partitions)
+    described = await log_dirs.describe_log_dirs_of(client, brokers, partitions)
     return [
         {"broker": broker_id, "log_dirs": [_directory(each) for each in directories]}
         for broker_id, directories in settled_or_raise(described).items()
@@ -86,7 +86,7 @@ def _directory(directory: LogDirectory) -> dict[str, Any]:
 
 
 async def alter_replica_log_dirs(
-    board: Switchboard,
+    client: ClusterClient,
     replica_assignments: Mapping[TopicPartitionReplica | tuple[str, int, int], str],
 ) -> dict[TopicPartitionReplica, type[RequestError]]:
     """Move replicas to other directories of their brokers; give the class of each error.
@@ -94,16 +94,16 @@ async def alter_replica_log_dirs(
     admin.alter_replica_log_dirs({TopicPartitionReplica("orders", 0, 1): "/disk2/kafka"})
     """
     moves = {TopicPartitionReplica(*key): path for key, path in replica_assignments.items()}
-    outcomes = await log_dirs.alter_replica_log_dirs(board, moves)
+    outcomes = await log_dirs.alter_replica_log_dirs(client, moves)
     return {replica: class_of(error) for replica, error in outcomes.items()}
 
 
-async def describe_metadata_quorum(board: Switchboard) -> dict[str, Any]:
+async def describe_metadata_quorum(client: ClusterClient) -> dict[str, Any]:
     """Return the controllers of a KRaft cluster, with how far each has come.
 
     admin.describe_metadata_quorum()["topics"][0]["partitions"][0]["leader_id"]
     """
-    described = await calls.describe_quorum(board)
+    described = await calls.describe_quorum(client)
     error = described.error
     partition = {
         "partition_index": 0,
@@ -141,13 +141,13 @@ def _replica(replica: QuorumReplica) -> dict[str, Any]:
 
 
 async def describe_features(
-    board: Switchboard, send_request_to_controller: bool = False
+    client: ClusterClient, send_request_to_controller: bool = False
 ) -> dict[str, dict[str, Any]]:
     """Return per feature the levels that are supported and those that are in force.
 
     admin.describe_features()["metadata.version"]["finalized"]
     """
-    described = await features.describe_features(board, at_controller=send_request_to_controller)
+    described = await features.describe_features(client, at_controller=send_request_to_controller)
     answer: dict[str, dict[str, Any]] = {}
     for name, levels in described.supported.items():
         answer.setdefault(name, {})["supported"] = (levels.lowest, levels.highest)
@@ -159,7 +159,7 @@ async def describe_features(
 
 
 async def update_features(
-    board: Switchboard,
+    client: ClusterClient,
     feature_updates: Mapping[str, Update],
     validate_only: bool = False,
     timeout_ms: int = 60_000,
@@ -179,17 +179,17 @@ async def update_features(
         for name, given in feature_updates.items()
     }
     outcomes = await features.update_features(
-        board, updates, validate_only=validate_only, timeout_ms=timeout_ms
+        client, updates, validate_only=validate_only, timeout_ms=timeout_ms
     )
     return {name: OK if error is None else str(error) for name, error in outcomes.items()}
 
 
-async def get_broker_version_data(board: Switchboard, broker_id: int) -> PeerVersions:
+async def get_broker_version_data(client: ClusterClient, broker_id: int) -> PeerVersions:
     """Return the APIs that one broker serves; see `PeerVersions.ranges`."""
-    return await calls.api_versions(board, broker_id)
+    return await calls.api_versions(client, broker_id)
 
 
-async def api_versions(board: Switchboard) -> dict[int, tuple[int, int]]:
+async def api_versions(client: ClusterClient) -> dict[int, tuple[int, int]]:
     """Return the APIs that a broker serves, by key, with their first and last versions."""
-    connection = await board.retrying(board.connection)
+    connection = await client.retrying(client.connection)
     return {key: (first, last) for key, (first, last) in connection.versions.ranges.items()}

@@ -16,7 +16,7 @@ from barnabas.admin.config_entries import (
 from barnabas.admin.config_sources import ConfigFilterType, ConfigResource, ConfigSourceType
 from barnabas.admin.numbered import chosen
 from barnabas.admin.settling import settled_or_raise
-from barnabas.client.switchboard import Switchboard
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.model.errors import InvalidValueError, RequestError
 from barnabas.wire.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
 
@@ -25,7 +25,7 @@ ByResource = dict[str, dict[str, Any]]
 
 
 async def describe_configs(
-    board: Switchboard,
+    client: ClusterClient,
     config_resources: Iterable[ConfigResource],
     include_synonyms: bool = False,
     config_filter: ConfigFilterType | str = "modified",
@@ -42,7 +42,7 @@ async def describe_configs(
         each.resource: None if each.configs is None else list(each.configs)
         for each in config_resources
     }
-    described = await calls.describe_resources(board, resources, synonyms=include_synonyms)
+    described = await calls.describe_resources(client, resources, synonyms=include_synonyms)
     answer: ByResource = {}
     for resource, entries in settled_or_raise(described).items():
         answer.setdefault(resource.type.name.lower(), {})[resource.name] = {
@@ -78,7 +78,7 @@ def _shown(entry: ConfigEntry) -> dict[str, Any]:
 
 
 async def alter_configs(
-    board: Switchboard,
+    client: ClusterClient,
     config_resources: Iterable[ConfigResource],
     validate_only: bool = False,
     raise_on_unknown: bool = True,
@@ -94,9 +94,9 @@ async def alter_configs(
     """
     changes = {each.resource: _changes(each) for each in config_resources}
     if raise_on_unknown:
-        await _refuse_unknown(board, changes)
-    if await _is_incremental(board, incremental):
-        outcomes = await calls.alter_resources(board, changes, validate_only=validate_only)
+        await _refuse_unknown(client, changes)
+    if await _is_incremental(client, incremental):
+        outcomes = await calls.alter_resources(client, changes, validate_only=validate_only)
     else:
         options: dict[Resource, dict[str, str]] = {}
         for resource, wanted in changes.items():
@@ -106,13 +106,13 @@ async def alter_configs(
                     f"{odd[0].name}: {odd[0].operation.name} needs incremental changes; "
                     "only SET can be done without"
                 )
-            options[resource] = calls.changed(await _own(board, resource), wanted)
-        outcomes = await calls.replace_resources(board, options, validate_only=validate_only)
+            options[resource] = calls.changed(await _own(client, resource), wanted)
+        outcomes = await calls.replace_resources(client, options, validate_only=validate_only)
     return _told(outcomes)
 
 
 async def incremental_alter_configs(
-    board: Switchboard, config_resources: Iterable[ConfigResource], validate_only: bool = False
+    client: ClusterClient, config_resources: Iterable[ConfigResource], validate_only: bool = False
 ) -> ByResource:
     """Change options one by one (brokers from 2.3 on); the same as `alter_configs` there.
 
@@ -120,12 +120,12 @@ async def incremental_alter_configs(
         ConfigResource("topic", "orders", {"cleanup.policy": (AlterConfigOp.APPEND, "compact")})])
     """
     return await alter_configs(
-        board, config_resources, validate_only, raise_on_unknown=False, incremental=True
+        client, config_resources, validate_only, raise_on_unknown=False, incremental=True
     )
 
 
 async def reset_configs(
-    board: Switchboard,
+    client: ClusterClient,
     config_resources: Iterable[ConfigResource],
     validate_only: bool = False,
     raise_on_unknown: bool = True,
@@ -138,25 +138,25 @@ async def reset_configs(
     named = {each.resource: list(each.configs or ()) for each in config_resources}
     changes = {
         resource: [
-            Change(AlterConfigOp.DELETE, name) for name in names or await _own(board, resource)
+            Change(AlterConfigOp.DELETE, name) for name in names or await _own(client, resource)
         ]
         for resource, names in named.items()
     }
     if raise_on_unknown:
-        await _refuse_unknown(board, changes)
-    if await _is_incremental(board, incremental):
-        outcomes = await calls.alter_resources(board, changes, validate_only=validate_only)
+        await _refuse_unknown(client, changes)
+    if await _is_incremental(client, incremental):
+        outcomes = await calls.alter_resources(client, changes, validate_only=validate_only)
     else:
         options = {
-            resource: calls.changed(await _own(board, resource), wanted)
+            resource: calls.changed(await _own(client, resource), wanted)
             for resource, wanted in changes.items()
         }
-        outcomes = await calls.replace_resources(board, options, validate_only=validate_only)
+        outcomes = await calls.replace_resources(client, options, validate_only=validate_only)
     return _told(outcomes)
 
 
 async def list_config_resources(
-    board: Switchboard, resource_types: Iterable[ConfigResourceType | str] | None = None
+    client: ClusterClient, resource_types: Iterable[ConfigResourceType | str] | None = None
 ) -> dict[str, list[str]]:
     """Return the resources that have options of their own, as `{type: [name, …]}`.
 
@@ -164,7 +164,7 @@ async def list_config_resources(
     """
     types = [chosen(ConfigResourceType, each) for each in resource_types or ()]
     answer: dict[str, list[str]] = {}
-    for resource in await calls.list_config_resources(board, types):
+    for resource in await calls.list_config_resources(client, types):
         answer.setdefault(resource.type.name.lower(), []).append(resource.name)
     return answer
 
@@ -187,23 +187,23 @@ def _text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-async def _is_incremental(board: Switchboard, wanted: bool | None) -> bool:
+async def _is_incremental(client: ClusterClient, wanted: bool | None) -> bool:
     if wanted is not None:
         return wanted
     key = IncrementalAlterConfigsRequest.KEY
     assert key is not None
-    return (await board.retrying(board.connection)).versions.supports(key)
+    return (await client.retrying(client.connection)).versions.supports(key)
 
 
-async def _own(board: Switchboard, resource: Resource) -> dict[str, str]:
+async def _own(client: ClusterClient, resource: Resource) -> dict[str, str]:
     """Return the options that were set for a resource."""
     own = calls.own_source(resource)
-    entries = await calls.describe_configs(board, resource)
+    entries = await calls.describe_configs(client, resource)
     return {entry.name: entry.value or "" for entry in entries if entry.source is own}
 
 
-async def _refuse_unknown(board: Switchboard, changes: Mapping[Resource, list[Change]]) -> None:
-    described = await calls.describe_resources(board, dict.fromkeys(changes))
+async def _refuse_unknown(client: ClusterClient, changes: Mapping[Resource, list[Change]]) -> None:
+    described = await calls.describe_resources(client, dict.fromkeys(changes))
     for resource, entries in settled_or_raise(described).items():
         known = {entry.name for entry in entries if not entry.read_only}
         unknown = [change.name for change in changes[resource] if change.name not in known]

@@ -18,7 +18,7 @@ from barnabas.admin.groups import DEAD, GroupDescription, GroupMember, MemberToR
 from barnabas.admin.offsets import EARLIEST, LATEST, OffsetSpec, OffsetTimestamp
 from barnabas.admin.settling import settled_or_raise
 from barnabas.assignment.embedded import decode_subscription
-from barnabas.client.switchboard import Switchboard
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.model.errors import InvalidValueError, RemoteProtocolError, RequestError
 from barnabas.model.ids import TopicPartition
 from barnabas.model.request_errors import GroupIdNotFoundError
@@ -52,7 +52,7 @@ class GroupInformation(NamedTuple):
 
 
 async def list_groups(
-    board: Switchboard,
+    client: ClusterClient,
     broker_ids: Iterable[int] | None = None,
     states_filter: Iterable[GroupState | str] | None = None,
     types_filter: Iterable[GroupType | str] | None = None,
@@ -62,7 +62,7 @@ async def list_groups(
     admin.list_groups(states_filter=["Stable"], types_filter=["consumer"])
     """
     listed = await calls.list_groups_of(
-        board,
+        client,
         broker_ids,
         [word(GroupState, state) for state in states_filter or ()],
         [word(GroupType, kind) for kind in types_filter or ()],
@@ -80,18 +80,18 @@ async def list_groups(
 
 
 async def list_consumer_groups(
-    board: Switchboard, broker_ids: Iterable[int] | None = None
+    client: ClusterClient, broker_ids: Iterable[int] | None = None
 ) -> list[tuple[str, str]]:
     """Return (group, protocol type) pairs, of all brokers or some.
 
     admin.list_consumer_groups()    # [('readers', 'consumer')]
     """
-    listed = settled_or_raise(await calls.list_groups_of(board, broker_ids))
+    listed = settled_or_raise(await calls.list_groups_of(client, broker_ids))
     return [(group.name, group.protocol_type) for groups in listed.values() for group in groups]
 
 
 async def describe_groups(
-    board: Switchboard,
+    client: ClusterClient,
     group_ids: Iterable[str],
     group_coordinator_id: int | None = None,
     include_authorized_operations: bool = True,
@@ -103,7 +103,7 @@ async def describe_groups(
         admin.describe_groups(["readers"])["readers"]["group_state"]
     """
     described = await calls.describe_groups(
-        board, group_ids, authorized_operations=include_authorized_operations
+        client, group_ids, authorized_operations=include_authorized_operations
     )
     return {name: _described(name, outcome) for name, outcome in described.items()}
 
@@ -167,7 +167,7 @@ def _assignment(member: GroupMember) -> Any:
 
 
 async def describe_consumer_groups(
-    board: Switchboard,
+    client: ClusterClient,
     group_ids: Iterable[str],
     group_coordinator_id: int | None = None,
     include_authorized_operations: bool = False,
@@ -177,7 +177,7 @@ async def describe_consumer_groups(
     [readers] = admin.describe_consumer_groups(["readers"])
     """
     described = await calls.describe_groups(
-        board, group_ids, authorized_operations=include_authorized_operations
+        client, group_ids, authorized_operations=include_authorized_operations
     )
     raise_first(
         outcome
@@ -210,7 +210,7 @@ async def describe_consumer_groups(
 
 
 async def list_group_offsets(
-    board: Switchboard,
+    client: ClusterClient,
     group_specs: Mapping[str, Iterable[TopicPartition] | None] | Iterable[str] | str,
 ) -> dict[str, dict[TopicPartition, OffsetAndMetadata]]:
     """Return what groups have committed: all, or for the partitions in `{group: [partition, …]}`.
@@ -223,7 +223,7 @@ async def list_group_offsets(
     specs = group_specs if isinstance(group_specs, Mapping) else dict.fromkeys(group_specs)
     if not specs:
         raise InvalidValueError("group_specs is empty: name at least one group")
-    found = settled_or_raise(await group_offsets.list_group_offsets(board, specs))
+    found = settled_or_raise(await group_offsets.list_group_offsets(client, specs))
     return {
         name: {
             partition: _committed(each) for partition, each in settled_or_raise(committed).items()
@@ -237,7 +237,7 @@ def _committed(committed: CommittedOffset) -> OffsetAndMetadata:
 
 
 async def list_consumer_group_offsets(
-    board: Switchboard,
+    client: ClusterClient,
     group_id: str,
     group_coordinator_id: int | None = None,
     partitions: Iterable[TopicPartition] | None = None,
@@ -246,11 +246,11 @@ async def list_consumer_group_offsets(
 
     admin.list_consumer_group_offsets("readers")
     """
-    return (await list_group_offsets(board, {group_id: partitions}))[group_id]
+    return (await list_group_offsets(client, {group_id: partitions}))[group_id]
 
 
 async def alter_group_offsets(
-    board: Switchboard,
+    client: ClusterClient,
     group_id: str,
     offsets: Mapping[TopicPartition, OffsetAndMetadata],
     group_coordinator_id: int | None = None,
@@ -261,12 +261,12 @@ async def alter_group_offsets(
     """
     if not offsets:
         return {}
-    outcomes = await group_offsets.commit_offsets(board, group_id, offsets)
+    outcomes = await group_offsets.commit_offsets(client, group_id, offsets)
     return {partition: class_of(error) for partition, error in outcomes.items()}
 
 
 async def reset_group_offsets(
-    board: Switchboard,
+    client: ClusterClient,
     group_id: str,
     offset_specs: Mapping[TopicPartition, OffsetSpec | OffsetTimestamp | int],
     group_coordinator_id: int | None = None,
@@ -289,15 +289,15 @@ async def reset_group_offsets(
         for partition, given in offset_specs.items()
         if isinstance(given, OffsetSpec | OffsetTimestamp)
     }
-    first = await offsets.list_offsets(board, dict.fromkeys(offset_specs, EARLIEST))
-    last = await offsets.list_offsets(board, dict.fromkeys(offset_specs, LATEST))
-    found = await offsets.list_offsets(board, looked_up)
+    first = await offsets.list_offsets(client, dict.fromkeys(offset_specs, EARLIEST))
+    last = await offsets.list_offsets(client, dict.fromkeys(offset_specs, LATEST))
+    found = await offsets.list_offsets(client, looked_up)
     targets: dict[TopicPartition, int] = {}
     for partition, given in offset_specs.items():
         target = found[partition].offset if partition in found else int(given)
         end = last[partition].offset
         targets[partition] = end if target < 0 else min(max(target, first[partition].offset), end)
-    outcomes = await group_offsets.commit_offsets(board, group_id, targets)
+    outcomes = await group_offsets.commit_offsets(client, group_id, targets)
     return {
         partition: {"error": class_of(error), "offset": targets[partition]}
         for partition, error in outcomes.items()
@@ -305,7 +305,7 @@ async def reset_group_offsets(
 
 
 async def delete_group_offsets(
-    board: Switchboard,
+    client: ClusterClient,
     group_id: str,
     partitions: Iterable[TopicPartition],
     group_coordinator_id: int | None = None,
@@ -317,34 +317,34 @@ async def delete_group_offsets(
     wanted = list(partitions)
     if not wanted:
         return {}
-    outcomes = await group_offsets.delete_group_offsets(board, group_id, wanted)
+    outcomes = await group_offsets.delete_group_offsets(client, group_id, wanted)
     return {partition: class_of(error) for partition, error in outcomes.items()}
 
 
 async def delete_groups(
-    board: Switchboard, group_ids: Iterable[str], group_coordinator_id: int | None = None
+    client: ClusterClient, group_ids: Iterable[str], group_coordinator_id: int | None = None
 ) -> dict[str, str]:
     """Delete groups that nobody is in; give 'OK' or the name of the error of each.
 
     admin.delete_groups(["readers"])    # {'readers': 'OK'}
     """
-    outcomes = await calls.delete_groups(board, list(group_ids))
+    outcomes = await calls.delete_groups(client, list(group_ids))
     return {name: OK if error is None else type(error).__name__ for name, error in outcomes.items()}
 
 
 async def delete_consumer_groups(
-    board: Switchboard, group_ids: Iterable[str], group_coordinator_id: int | None = None
+    client: ClusterClient, group_ids: Iterable[str], group_coordinator_id: int | None = None
 ) -> list[tuple[str, type[RequestError]]]:
     """Delete groups that nobody is in; give the class of each error, or NoError.
 
     admin.delete_consumer_groups(["readers"])
     """
-    outcomes = await calls.delete_groups(board, list(group_ids))
+    outcomes = await calls.delete_groups(client, list(group_ids))
     return [(name, class_of(error)) for name, error in outcomes.items()]
 
 
 async def remove_group_members(
-    board: Switchboard,
+    client: ClusterClient,
     group_id: str,
     members: Sequence[MemberToRemove],
     group_coordinator_id: int | None = None,
@@ -353,7 +353,7 @@ async def remove_group_members(
 
     admin.remove_group_members("readers", [MemberToRemove(group_instance_id="reader-1")])
     """
-    outcomes = await calls.remove_members(board, group_id, members)
+    outcomes = await calls.remove_members(client, group_id, members)
     return {
         str(member.member_id or member.group_instance_id): class_of(error)
         for member, error in outcomes.items()

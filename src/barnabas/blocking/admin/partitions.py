@@ -18,7 +18,7 @@ from barnabas.admin.offsets import FoundOffset, OffsetSpec
 from barnabas.admin.reassignments import ElectionType
 from barnabas.admin.settling import settled_or_raise
 from barnabas.admin.topic_descriptions import describe_topics
-from barnabas.client.switchboard import Switchboard
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import InvalidValueError, RequestError
 from barnabas.model.ids import TopicPartition
@@ -30,11 +30,11 @@ READ_COMMITTED = 1
 ISOLATION_LEVELS = ("read_uncommitted", "read_committed")
 
 
-async def chosen_partitions(board: Switchboard, given: Partitions) -> list[TopicPartition]:
+async def chosen_partitions(client: ClusterClient, given: Partitions) -> list[TopicPartition]:
     """Read `{topic: [partition, …]}`, or a list of topics (None: all) with all partitions."""
     if isinstance(given, Mapping):
         return partitions_of(given)
-    topics = await describe_topics(board, given)
+    topics = await describe_topics(client, given)
     raise_first(topic.error for topic in topics)
     return [
         TopicPartition(topic.name or "", partition.index)
@@ -44,7 +44,7 @@ async def chosen_partitions(board: Switchboard, given: Partitions) -> list[Topic
 
 
 async def delete_records(
-    board: Switchboard,
+    client: ClusterClient,
     records_to_delete: Mapping[TopicPartition, int],
     timeout_ms: int | None = None,
     partition_leader_id: int | None = None,
@@ -56,9 +56,9 @@ async def delete_records(
         admin.delete_records({TopicPartition("orders", 0): 5000})
     """
     before = {TopicPartition(*key): offset for key, offset in records_to_delete.items()}
-    timeout_ms = timeout_ms or int(board.request_timeout_ms)
+    timeout_ms = timeout_ms or int(client.request_timeout_ms)
     outcomes = await offsets.delete_records(
-        board, before, timeout_ms=timeout_ms, broker_id=partition_leader_id
+        client, before, timeout_ms=timeout_ms, broker_id=partition_leader_id
     )
     failures = [outcome for outcome in outcomes.values() if isinstance(outcome, RequestError)]
     if failures:
@@ -76,7 +76,7 @@ async def delete_records(
 
 
 async def elect_leaders(
-    board: Switchboard,
+    client: ClusterClient,
     election_type: ElectionType | int | str,
     topic_partitions: Partitions = None,
     timeout_ms: int | None = None,
@@ -87,10 +87,10 @@ async def elect_leaders(
     admin.elect_leaders("preferred", {"orders": [0, 1]})
     """
     outcomes = await calls.elect_leaders(
-        board,
-        await chosen_partitions(board, topic_partitions),
+        client,
+        await chosen_partitions(client, topic_partitions),
         chosen(ElectionType, election_type),
-        timeout_ms=timeout_ms or int(board.request_timeout_ms),
+        timeout_ms=timeout_ms or int(client.request_timeout_ms),
     )
     if raise_errors:
         raise_first(
@@ -117,7 +117,7 @@ async def elect_leaders(
 
 
 async def alter_partition_reassignments(
-    board: Switchboard,
+    client: ClusterClient,
     reassignments: Mapping[TopicPartition, Sequence[int] | None],
     timeout_ms: int | None = None,
 ) -> dict[TopicPartition, type[RequestError] | None]:
@@ -126,9 +126,9 @@ async def alter_partition_reassignments(
     admin.alter_partition_reassignments({TopicPartition("orders", 0): [2, 3]})
     """
     outcomes = await calls.alter_partition_reassignments(
-        board,
+        client,
         {TopicPartition(*key): replicas for key, replicas in reassignments.items()},
-        timeout_ms=timeout_ms or int(board.request_timeout_ms),
+        timeout_ms=timeout_ms or int(client.request_timeout_ms),
     )
     return {
         partition: None if error is None else type(error) for partition, error in outcomes.items()
@@ -136,7 +136,7 @@ async def alter_partition_reassignments(
 
 
 async def list_partition_reassignments(
-    board: Switchboard,
+    client: ClusterClient,
     topic_partitions: Mapping[str, Iterable[int]] | Iterable[TopicPartition] | None = None,
     timeout_ms: int | None = None,
 ) -> dict[TopicPartition, dict[str, list[int]]]:
@@ -145,9 +145,9 @@ async def list_partition_reassignments(
     admin.list_partition_reassignments()
     """
     moving = await calls.list_partition_reassignments(
-        board,
+        client,
         None if topic_partitions is None else partitions_of(topic_partitions),
-        timeout_ms=timeout_ms or int(board.request_timeout_ms),
+        timeout_ms=timeout_ms or int(client.request_timeout_ms),
     )
     return {
         partition: {
@@ -160,7 +160,7 @@ async def list_partition_reassignments(
 
 
 async def list_partition_offsets(
-    board: Switchboard,
+    client: ClusterClient,
     topic_partition_specs: Mapping[TopicPartition, OffsetSpec | int],
     isolation_level: int | str = 0,
     timeout_ms: int | None = None,
@@ -170,7 +170,7 @@ async def list_partition_offsets(
     admin.list_partition_offsets({TopicPartition("orders", 0): OffsetSpec.LATEST})
     """
     found = await offsets.list_offsets(
-        board,
+        client,
         {TopicPartition(*key): _place(key, each) for key, each in topic_partition_specs.items()},
         committed=_is_committed(isolation_level),
         timeout_ms=timeout_ms,

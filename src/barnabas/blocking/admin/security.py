@@ -10,13 +10,13 @@ from barnabas.admin import scram
 from barnabas.admin.acls import ACL, ACLFilter
 from barnabas.admin.answers import class_of, message_of
 from barnabas.admin.scram import Alteration
-from barnabas.client.switchboard import Switchboard
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.errors import NoError
 from barnabas.model.errors import RequestError
 
 
 async def describe_acls(
-    board: Switchboard, acl_filter: ACLFilter
+    client: ClusterClient, acl_filter: ACLFilter
 ) -> tuple[list[ACL], type[RequestError]]:
     """Return the rules that a filter matches, and NoError; raises where that cannot be told.
 
@@ -24,16 +24,16 @@ async def describe_acls(
         "User:ada", None, ACLOperation.ANY, ACLPermissionType.ANY,
         ResourcePatternFilter(ResourceType.ANY, None, ACLResourcePatternType.ANY)))
     """
-    return await calls.describe_acls(board, acl_filter), NoError
+    return await calls.describe_acls(client, acl_filter), NoError
 
 
-async def create_acls(board: Switchboard, acls: Iterable[ACL]) -> dict[str, list[Any]]:
+async def create_acls(client: ClusterClient, acls: Iterable[ACL]) -> dict[str, list[Any]]:
     """Add rules; give those that `succeeded`, and the classes of errors of those that `failed`.
 
     admin.create_acls([ACL("User:ada", "*", ACLOperation.READ, ACLPermissionType.ALLOW,
                            ResourcePattern(ResourceType.TOPIC, "orders"))])
     """
-    outcomes = await calls.create_acls(board, acls)
+    outcomes = await calls.create_acls(client, acls)
     return {
         "succeeded": [outcome.acl for outcome in outcomes if outcome.error is None],
         "failed": [type(outcome.error) for outcome in outcomes if outcome.error is not None],
@@ -41,7 +41,7 @@ async def create_acls(board: Switchboard, acls: Iterable[ACL]) -> dict[str, list
 
 
 async def delete_acls(
-    board: Switchboard, acl_filters: Iterable[ACLFilter]
+    client: ClusterClient, acl_filters: Iterable[ACLFilter]
 ) -> list[tuple[ACLFilter, list[ACL], type[RequestError]]]:
     """Remove the rules that filters match; give (filter, matched rules, class of error) of each.
 
@@ -49,7 +49,7 @@ async def delete_acls(
 
         [(_, removed, error)] = admin.delete_acls([acl])
     """
-    deletions = await calls.delete_acls(board, acl_filters)
+    deletions = await calls.delete_acls(client, acl_filters)
     return [
         (
             deletion.filter,
@@ -64,13 +64,13 @@ async def delete_acls(
 
 
 async def describe_user_scram_credentials(
-    board: Switchboard, users: Iterable[str] | None = None
+    client: ClusterClient, users: Iterable[str] | None = None
 ) -> dict[str, dict[str, Any]]:
     """Return the mechanisms of users (None: all that have some), or the error of each.
 
     admin.describe_user_scram_credentials(["ada"])["ada"]["credential_infos"]
     """
-    described = await scram.describe_user_scram_credentials(board, users)
+    described = await scram.describe_user_scram_credentials(client, users)
     return {
         user: {"error": str(outcome), "credential_infos": []}
         if isinstance(outcome, RequestError)
@@ -85,12 +85,12 @@ async def describe_user_scram_credentials(
 
 
 async def alter_user_scram_credentials(
-    board: Switchboard, alterations: Iterable[Alteration]
+    client: ClusterClient, alterations: Iterable[Alteration]
 ) -> dict[str, str | None]:
     """Set and remove credentials of users; give what is wrong with each, or None.
 
     admin.alter_user_scram_credentials([
         UserScramCredentialUpsertion("ada", "SCRAM-SHA-512", "secret")])
     """
-    outcomes = await scram.alter_user_scram_credentials(board, alterations)
+    outcomes = await scram.alter_user_scram_credentials(client, alterations)
     return {user: message_of(error) for user, error in outcomes.items()}

@@ -20,8 +20,8 @@ from barnabas.admin.answers import (
 from barnabas.admin.config_sources import ConfigSourceType
 from barnabas.admin.topic_descriptions import PageStart, PartitionDescription, TopicDescription
 from barnabas.admin.topics import CreatedTopic, NewPartitions, NewTopic
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.errors import KafkaTimeoutError
-from barnabas.client.switchboard import Switchboard
 from barnabas.model.errors import InvalidValueError
 
 NewTopics = Iterable[NewTopic] | Iterable[str] | Mapping[str, Mapping[str, Any]]
@@ -30,16 +30,16 @@ POLL_S = 0.1
 TOPIC_FIELDS = ("num_partitions", "replication_factor", "assignments", "configs")
 
 
-async def list_topics(board: Switchboard) -> list[str]:
+async def list_topics(client: ClusterClient) -> list[str]:
     """Return the names of all topics, sorted.
 
     admin.list_topics()    # ['orders', 'payments']
     """
-    return await topic_descriptions.list_topics(board)
+    return await topic_descriptions.list_topics(client)
 
 
 async def describe_topics(
-    board: Switchboard, topics: Iterable[str | uuid.UUID] | None = None
+    client: ClusterClient, topics: Iterable[str | uuid.UUID] | None = None
 ) -> list[dict[str, Any]]:
     """Return a dict per topic, by names or ids; None stands for all.
 
@@ -48,7 +48,7 @@ async def describe_topics(
         [orders] = admin.describe_topics(["orders"])
         orders["partitions"][0]["leader_id"]
     """
-    described = await topic_descriptions.describe_topics(board, topics, authorized_operations=True)
+    described = await topic_descriptions.describe_topics(client, topics, authorized_operations=True)
     return [
         {
             **_topic(topic),
@@ -81,7 +81,7 @@ def _partition(partition: PartitionDescription) -> dict[str, Any]:
 
 
 async def describe_topic_partitions(
-    board: Switchboard,
+    client: ClusterClient,
     topics: Sequence[str],
     response_partition_limit: int = 2000,
     cursor: Mapping[str, Any] | None = None,
@@ -93,7 +93,7 @@ async def describe_topic_partitions(
     """
     start = None if cursor is None else PageStart(cursor["topic_name"], cursor["partition_index"])
     page = await topic_descriptions.describe_topic_partitions(
-        board, topics, limit=response_partition_limit, start=start
+        client, topics, limit=response_partition_limit, start=start
     )
     following = page.next
     return {
@@ -126,7 +126,7 @@ def _bits(topic: TopicDescription) -> int:
 
 
 async def create_topics(
-    board: Switchboard,
+    client: ClusterClient,
     new_topics: NewTopics,
     timeout_ms: int | None = None,
     validate_only: bool = False,
@@ -145,15 +145,15 @@ async def create_topics(
         raise InvalidValueError("validate_only and wait_for_metadata exclude each other")
     wanted = _new_topics(new_topics)
     created = await calls.create_topics(
-        board,
+        client,
         wanted,
         validate_only=validate_only,
-        timeout_ms=timeout_ms or int(board.request_timeout_ms),
+        timeout_ms=timeout_ms or int(client.request_timeout_ms),
     )
     if raise_errors:
         raise_first(topic.error for topic in created)
     if wait_for_metadata:
-        await wait_for_topics(board, [topic.name for topic in wanted])
+        await wait_for_topics(client, [topic.name for topic in wanted])
     return Answer(topics=[_created(topic) for topic in created])
 
 
@@ -210,7 +210,7 @@ def _created(topic: CreatedTopic) -> dict[str, Any]:
 
 
 async def wait_for_topics(
-    board: Switchboard, topic_names: Iterable[str], timeout_ms: float = 10_000
+    client: ClusterClient, topic_names: Iterable[str], timeout_ms: float = 10_000
 ) -> None:
     """Return when topics are known and all their partitions have leaders.
 
@@ -224,7 +224,7 @@ async def wait_for_topics(
     while True:
         found = {
             topic.name: _missing(topic)
-            for topic in await topic_descriptions.describe_topics(board, names)
+            for topic in await topic_descriptions.describe_topics(client, names)
         }
         pending = {name: found.get(name, "not known") for name in names}
         pending = {name: why for name, why in pending.items() if why}
@@ -246,7 +246,7 @@ def _missing(topic: TopicDescription) -> str:
 
 
 async def create_partitions(
-    board: Switchboard,
+    client: ClusterClient,
     topic_partitions: Mapping[str, int | NewPartitions | Mapping[str, Any]],
     timeout_ms: int | None = None,
     validate_only: bool = False,
@@ -264,10 +264,10 @@ async def create_partitions(
         for name, given in topic_partitions.items()
     }
     outcomes = await calls.create_partitions(
-        board,
+        client,
         wanted,
         validate_only=validate_only,
-        timeout_ms=timeout_ms or int(board.request_timeout_ms),
+        timeout_ms=timeout_ms or int(client.request_timeout_ms),
     )
     if raise_errors:
         raise_first(outcome.error for outcome in outcomes)
@@ -284,7 +284,7 @@ async def create_partitions(
 
 
 async def delete_topics(
-    board: Switchboard,
+    client: ClusterClient,
     topics: Iterable[str | uuid.UUID],
     timeout_ms: int | None = None,
     raise_errors: bool = True,
@@ -296,7 +296,7 @@ async def delete_topics(
     if isinstance(topics, str):
         raise InvalidValueError(f"topics {topics!r}: give a list of topics")
     outcomes = await calls.delete_topics(
-        board, topics, timeout_ms=timeout_ms or int(board.request_timeout_ms)
+        client, topics, timeout_ms=timeout_ms or int(client.request_timeout_ms)
     )
     if raise_errors:
         raise_first(outcome.error for outcome in outcomes)

@@ -20,7 +20,7 @@ from barnabas.admin.transaction_words import (
     TransactionState,
 )
 from barnabas.admin.transactions import OpenTransaction
-from barnabas.client.switchboard import Switchboard
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.model.ids import TopicPartition
 
 GRACE_MS = 5 * 60 * 1000
@@ -35,7 +35,7 @@ ENDED = (
 
 
 async def list_transactions(
-    board: Switchboard,
+    client: ClusterClient,
     broker_ids: Iterable[int] | None = None,
     producer_id_filters: Iterable[int] | None = None,
     state_filters: Iterable[TransactionState | str] | None = None,
@@ -47,7 +47,7 @@ async def list_transactions(
     admin.list_transactions(state_filters=["Ongoing"])
     """
     listed = await calls.list_transactions_of(
-        board,
+        client,
         broker_ids,
         states=[word(TransactionState, state) for state in state_filters or ()],
         producer_ids=producer_id_filters or (),
@@ -66,13 +66,13 @@ async def list_transactions(
 
 
 async def describe_transactions(
-    board: Switchboard, transactional_ids: Iterable[str]
+    client: ClusterClient, transactional_ids: Iterable[str]
 ) -> dict[str, TransactionDescription]:
     """Describe transactional ids; raises if one of them is not known.
 
     admin.describe_transactions(["payments-1"])["payments-1"].state
     """
-    described = await calls.describe_transactions(board, transactional_ids)
+    described = await calls.describe_transactions(client, transactional_ids)
     return {
         name: TransactionDescription(
             each.coordinator_id,
@@ -88,13 +88,13 @@ async def describe_transactions(
 
 
 async def describe_producers(
-    board: Switchboard, partitions: Iterable[TopicPartition], broker_id: int | None = None
+    client: ClusterClient, partitions: Iterable[TopicPartition], broker_id: int | None = None
 ) -> dict[TopicPartition, PartitionProducerState]:
     """Return the producers that partitions remember, at their leaders or at one broker.
 
     admin.describe_producers([TopicPartition("orders", 0)])
     """
-    described = await producers.describe_producers(board, partitions, broker_id=broker_id)
+    described = await producers.describe_producers(client, partitions, broker_id=broker_id)
     return {
         partition: PartitionProducerState(
             [
@@ -113,13 +113,13 @@ async def describe_producers(
     }
 
 
-async def abort_transaction(board: Switchboard, spec: AbortTransactionSpec) -> None:
+async def abort_transaction(client: ClusterClient, spec: AbortTransactionSpec) -> None:
     """Write an abort marker to a partition whose transaction nobody ends.
 
     admin.abort_transaction(AbortTransactionSpec(TopicPartition("orders", 0), 4711, 3))
     """
     await calls.abort_transaction(
-        board,
+        client,
         OpenTransaction(
             spec.topic_partition,
             spec.producer_id,
@@ -132,7 +132,7 @@ async def abort_transaction(board: Switchboard, spec: AbortTransactionSpec) -> N
 
 
 async def find_hanging_transactions(
-    board: Switchboard,
+    client: ClusterClient,
     broker_ids: Iterable[int] | None = None,
     max_transaction_timeout_ms: int = 900_000,
 ) -> list[dict[str, Any]]:
@@ -140,11 +140,11 @@ async def find_hanging_transactions(
 
     for hanging in admin.find_hanging_transactions(): ...
     """
-    listed = await list_transactions(board, broker_ids)
+    listed = await list_transactions(client, broker_ids)
     names = sorted({each.transactional_id for found in listed.values() for each in found})
     now_ms = time.time_ns() // 1_000_000
     hanging = []
-    for name, each in (await describe_transactions(board, names)).items():
+    for name, each in (await describe_transactions(client, names)).items():
         age_ms = now_ms - each.transaction_start_time_ms
         if each.state in ENDED or each.transaction_start_time_ms < 0:
             continue

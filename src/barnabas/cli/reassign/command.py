@@ -48,7 +48,7 @@ from barnabas.cli.reassign.report import (
 )
 from barnabas.cli.reassign.throttles import clear_throttles, set_throttle
 from barnabas.cli.session import run
-from barnabas.client.switchboard import Switchboard
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import InvalidValueError, RequestError
 from barnabas.model.ids import TopicPartition
@@ -140,7 +140,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def _generate(arguments: argparse.Namespace) -> None:
     topics = arguments.topic or read_topics(arguments.file)
-    plan, cost = run(arguments, lambda board: _propose(board, topics, arguments))
+    plan, cost = run(arguments, lambda client: _propose(client, topics, arguments))
     if arguments.output is None:
         print_json(plan_document(plan))
         return
@@ -153,12 +153,12 @@ def _generate(arguments: argparse.Namespace) -> None:
 
 
 async def _propose(
-    board: Switchboard, topics: Iterable[str], arguments: argparse.Namespace
+    client: ClusterClient, topics: Iterable[str], arguments: argparse.Namespace
 ) -> tuple[dict[TopicPartition, tuple[int, ...]], Cost]:
-    present = await holdings(board, topics)
-    known = board.cluster.brokers
+    present = await holdings(client, topics)
+    known = client.cluster.brokers
     brokers = arguments.brokers or sorted(known)
-    _check_brokers(board, brokers)
+    _check_brokers(client, brokers)
     width = max(len(held.replicas) for held in present.values())
     if width > len(brokers):
         raise InvalidValueError(
@@ -174,7 +174,7 @@ async def _propose(
 
 def _execute(arguments: argparse.Namespace) -> int:
     plan = read_plan(arguments.plan)
-    cost, before = run(arguments, lambda board: _weigh(board, plan, arguments.additional))
+    cost, before = run(arguments, lambda client: _weigh(client, plan, arguments.additional))
     if arguments.save is not None:
         write_plan(arguments.save, before)
     if not arguments.json:
@@ -187,7 +187,7 @@ def _execute(arguments: argparse.Namespace) -> int:
         if arguments.json:
             print_json(cost_document(cost))
         return 0
-    failures = run(arguments, lambda board: _start(board, plan, cost, arguments))
+    failures = run(arguments, lambda client: _start(client, plan, cost, arguments))
     if arguments.json:
         errors = {str(key): _error_document(error) for key, error in failures.items()}
         rollback = plan_document(before)
@@ -202,15 +202,15 @@ def _execute(arguments: argparse.Namespace) -> int:
 
 
 async def _weigh(
-    board: Switchboard, plan: Mapping[TopicPartition, Target], additional: bool
+    client: ClusterClient, plan: Mapping[TopicPartition, Target], additional: bool
 ) -> tuple[Cost, dict[TopicPartition, tuple[int, ...]]]:
     """Check a plan against the cluster; return its cost and what is there now."""
-    present = await holdings(board, {key.topic for key in plan})
+    present = await holdings(client, {key.topic for key in plan})
     for key in plan:
         if key not in present:
             raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {key}")
-    _check_brokers(board, {broker for target in plan.values() for broker in target.replicas})
-    moving = await list_partition_reassignments(board)
+    _check_brokers(client, {broker for target in plan.values() for broker in target.replicas})
+    moving = await list_partition_reassignments(client)
     if moving and not additional:
         raise InvalidValueError(
             f"{len(moving)} partitions are on the move already ({_first(moving)}): "
@@ -221,19 +221,19 @@ async def _weigh(
 
 
 async def _start(
-    board: Switchboard,
+    client: ClusterClient,
     plan: Mapping[TopicPartition, Target],
     cost: Cost,
     arguments: argparse.Namespace,
 ) -> dict[TopicPartition, RequestError]:
     if arguments.throttle is not None:
-        await set_throttle(board, cost.moves, arguments.throttle)
+        await set_throttle(client, cost.moves, arguments.throttle)
     answers = await alter_partition_reassignments(
-        board, {key: target.replicas for key, target in plan.items()}
+        client, {key: target.replicas for key, target in plan.items()}
     )
     failures = {key: answer for key, answer in answers.items() if answer is not None}
     started = {key: target for key, target in plan.items() if key not in failures}
-    refused = await choose_directories(board, wanted_directories(started), arguments.timeout)
+    refused = await choose_directories(client, wanted_directories(started), arguments.timeout)
     for replica, failure in refused.items():
         failures[TopicPartition(replica.topic, replica.partition)] = failure
     return failures
@@ -244,7 +244,7 @@ async def _start(
 
 def _verify(arguments: argparse.Namespace) -> int:
     plan = read_plan(arguments.plan)
-    progress, directories, lifted = run(arguments, lambda board: _watch(board, plan, arguments))
+    progress, directories, lifted = run(arguments, lambda client: _watch(client, plan, arguments))
     if arguments.json:
         print_json({**progress_document(progress, directories), "throttles_lifted": lifted})
     else:
@@ -256,14 +256,14 @@ def _verify(arguments: argparse.Namespace) -> int:
 
 
 async def _watch(
-    board: Switchboard, plan: Mapping[TopicPartition, Target], arguments: argparse.Namespace
+    client: ClusterClient, plan: Mapping[TopicPartition, Target], arguments: argparse.Namespace
 ) -> tuple[list[Progress], list[DirectoryMove], bool]:
     replicas = {key: target.replicas for key, target in plan.items()}
     wanted = wanted_directories(plan)
 
     async def look_at_all() -> tuple[list[Progress], list[DirectoryMove], bool]:
-        progress = await look(board, replicas)
-        directories = await look_at_directories(board, wanted)
+        progress = await look(client, replicas)
+        directories = await look_at_directories(client, wanted)
         moving = [each.is_moving for each in progress] + [each.is_moving for each in directories]
         return progress, directories, any(moving)
 
@@ -279,13 +279,13 @@ async def _watch(
                 progress, directories, moving = await look_at_all()
     lifted = False
     if not arguments.keep_throttles and not moving:
-        lifted = await clear_throttles(board, {key.topic for key in plan})
+        lifted = await clear_throttles(client, {key.topic for key in plan})
     return progress, directories, lifted
 
 
 def _cancel(arguments: argparse.Namespace) -> int:
     wanted = None if arguments.all else list(read_plan(arguments.plan))
-    answers = run(arguments, lambda board: _take_back(board, wanted, arguments))
+    answers = run(arguments, lambda client: _take_back(client, wanted, arguments))
     failed = {key: failure for key, failure in answers.items() if failure is not None}
     if arguments.json:
         print_json(
@@ -311,19 +311,19 @@ def _cancel(arguments: argparse.Namespace) -> int:
 
 
 async def _take_back(
-    board: Switchboard, wanted: list[TopicPartition] | None, arguments: argparse.Namespace
+    client: ClusterClient, wanted: list[TopicPartition] | None, arguments: argparse.Namespace
 ) -> dict[TopicPartition, RequestError | None]:
-    moving = await list_partition_reassignments(board, wanted)
+    moving = await list_partition_reassignments(client, wanted)
     if not moving:
         return {}
-    answers = await alter_partition_reassignments(board, dict.fromkeys(moving))
+    answers = await alter_partition_reassignments(client, dict.fromkeys(moving))
     if not arguments.keep_throttles:
-        await clear_throttles(board, {key.topic for key in moving})
+        await clear_throttles(client, {key.topic for key in moving})
     return {key: answers[key] for key in sorted(answers)}
 
 
 def _list(arguments: argparse.Namespace) -> None:
-    moving = run(arguments, lambda board: list_partition_reassignments(board))
+    moving = run(arguments, lambda client: list_partition_reassignments(client))
     if arguments.json:
         print_json(
             [
@@ -369,10 +369,10 @@ def _first(moving: Mapping[TopicPartition, Reassignment]) -> str:
     return ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
 
 
-def _check_brokers(board: Switchboard, brokers: Iterable[int]) -> None:
-    missing = sorted(set(brokers) - board.cluster.brokers.keys())
+def _check_brokers(client: ClusterClient, brokers: Iterable[int]) -> None:
+    missing = sorted(set(brokers) - client.cluster.brokers.keys())
     if missing:
-        present = ", ".join(map(str, sorted(board.cluster.brokers)))
+        present = ", ".join(map(str, sorted(client.cluster.brokers)))
         raise InvalidValueError(f"there is no broker {missing[0]}; those alive are: {present}")
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from barnabas.admin.log_dirs import alter_replica_log_dirs, describe_log_dirs_of
 from barnabas.cli.reassign.file import Target
-from barnabas.client.switchboard import Switchboard
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import TopicPartition
@@ -48,7 +48,7 @@ def wanted_directories(plan: Mapping[TopicPartition, Target]) -> dict[TopicParti
 
 
 async def choose_directories(
-    board: Switchboard, wanted: Mapping[TopicPartitionReplica, str], timeout_s: float
+    client: ClusterClient, wanted: Mapping[TopicPartitionReplica, str], timeout_s: float
 ) -> dict[TopicPartitionReplica, RequestError]:
     """Ask for directories; return failures. A replica that is not there yet is asked for again."""
     open_ = dict(wanted)
@@ -56,7 +56,7 @@ async def choose_directories(
     loop = asyncio.get_running_loop()
     deadline = loop.time() + timeout_s
     while open_:
-        for replica, failure in (await alter_replica_log_dirs(board, open_)).items():
+        for replica, failure in (await alter_replica_log_dirs(client, open_)).items():
             awaited = failure is not None and failure.code is ErrorCode.REPLICA_NOT_AVAILABLE
             if awaited and loop.time() < deadline:
                 continue
@@ -69,7 +69,7 @@ async def choose_directories(
 
 
 async def look_at_directories(
-    board: Switchboard, wanted: Mapping[TopicPartitionReplica, str]
+    client: ClusterClient, wanted: Mapping[TopicPartitionReplica, str]
 ) -> list[DirectoryMove]:
     """Return where each replica is, and whether it is moving."""
     if not wanted:
@@ -78,7 +78,7 @@ async def look_at_directories(
     brokers = {each.broker_id for each in wanted}
     present: dict[TopicPartitionReplica, str] = {}
     moving: set[TopicPartitionReplica] = set()
-    for broker, directories in (await describe_log_dirs_of(board, brokers, partitions)).items():
+    for broker, directories in (await describe_log_dirs_of(client, brokers, partitions)).items():
         if isinstance(directories, RequestError):
             raise directories
         for directory in directories:

@@ -12,7 +12,7 @@ from barnabas.admin.log_dirs import describe_log_dirs_of
 from barnabas.admin.reassignments import list_partition_reassignments
 from barnabas.admin.topics import describe_topics
 from barnabas.cli.reassign.plan import Holding
-from barnabas.client.switchboard import Switchboard
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import TopicPartition
@@ -58,15 +58,15 @@ class Progress:
         return f"{100 * self.copied_bytes // self.total_bytes}%" if self.total_bytes else "0%"
 
 
-async def holdings(board: Switchboard, topics: Iterable[str]) -> dict[TopicPartition, Holding]:
+async def holdings(client: ClusterClient, topics: Iterable[str]) -> dict[TopicPartition, Holding]:
     """Return all partitions of topics as they are now; raise where a topic does not exist."""
     found: dict[TopicPartition, tuple[tuple[int, ...], int]] = {}
-    for topic in await describe_topics(board, sorted(set(topics))):
+    for topic in await describe_topics(client, sorted(set(topics))):
         if topic.error is not ErrorCode.NONE:
             raise RequestError(topic.error, f"topic {topic.name!r}: {topic.error.meaning}")
         for index, view in topic.partitions.items():
             found[TopicPartition(topic.name, index)] = (view.replicas, view.leader_id)
-    sizes = await _sizes(board, found)
+    sizes = await _sizes(client, found)
     return {
         key: Holding(replicas, leader, sizes.get((key, leader)))
         for key, (replicas, leader) in found.items()
@@ -74,28 +74,28 @@ async def holdings(board: Switchboard, topics: Iterable[str]) -> dict[TopicParti
 
 
 async def look(
-    board: Switchboard, plan: Mapping[TopicPartition, tuple[int, ...]]
+    client: ClusterClient, plan: Mapping[TopicPartition, tuple[int, ...]]
 ) -> list[Progress]:
     """Return how far each partition of a plan is; look twice where that may be old news."""
-    progress = await _look_once(board, plan)
+    progress = await _look_once(client, plan)
     for _ in range(LOOKS_AGAIN):
         if not any(each.may_be_late for each in progress):
             break
         await asyncio.sleep(PAUSE_S)
-        progress = await _look_once(board, plan)
+        progress = await _look_once(client, plan)
     return progress
 
 
 async def _look_once(
-    board: Switchboard, plan: Mapping[TopicPartition, tuple[int, ...]]
+    client: ClusterClient, plan: Mapping[TopicPartition, tuple[int, ...]]
 ) -> list[Progress]:
     # First what moves: what has ended by the time we look at the replicas shows as ended.
-    moving = await list_partition_reassignments(board, plan)
-    held = await holdings(board, {key.topic for key in plan})
+    moving = await list_partition_reassignments(client, plan)
+    held = await holdings(client, {key.topic for key in plan})
     for key in plan:
         if key not in held:
             raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {key}")
-    sizes = await _sizes(board, moving) if moving else {}
+    sizes = await _sizes(client, moving) if moving else {}
     progress: list[Progress] = []
     for key in sorted(plan):
         if key not in moving:
@@ -109,10 +109,10 @@ async def _look_once(
     return progress
 
 
-async def _sizes(board: Switchboard, partitions: Iterable[TopicPartition]) -> Sizes:
+async def _sizes(client: ClusterClient, partitions: Iterable[TopicPartition]) -> Sizes:
     """Return what each broker holds; nothing where one cannot be asked."""
     sizes: dict[tuple[TopicPartition, int], int] = {}
-    for broker, directories in (await describe_log_dirs_of(board, None, partitions)).items():
+    for broker, directories in (await describe_log_dirs_of(client, None, partitions)).items():
         if isinstance(directories, RequestError):
             continue
         for directory in directories:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from barnabas.admin.config_entries import AlterConfigOp, Change, ConfigResourceType, Resource
 from barnabas.admin.configs import alter_configs, describe_configs, own_source
 from barnabas.cli.reassign.plan import Move
-from barnabas.client.switchboard import Switchboard
+from barnabas.client.cluster_client import ClusterClient
 
 LEADER_RATE = "leader.replication.throttled.rate"
 FOLLOWER_RATE = "follower.replication.throttled.rate"
@@ -39,43 +39,43 @@ def throttled_replicas(moves: Iterable[Move]) -> dict[str, dict[str, str]]:
     }
 
 
-async def set_throttle(board: Switchboard, moves: Iterable[Move], bytes_per_second: int) -> None:
+async def set_throttle(client: ClusterClient, moves: Iterable[Move], bytes_per_second: int) -> None:
     """Bound how fast the moves copy, before they begin."""
     moves = list(moves)
     for topic, options in throttled_replicas(moves).items():
-        await _set(board, Resource(ConfigResourceType.TOPIC, topic), options)
+        await _set(client, Resource(ConfigResourceType.TOPIC, topic), options)
     brokers = {broker for move in moves for broker in (*move.before, *move.adding)}
     rates = dict.fromkeys((LEADER_RATE, FOLLOWER_RATE), str(bytes_per_second))
-    for broker in sorted(brokers & board.cluster.brokers.keys()):
-        await _set(board, Resource(ConfigResourceType.BROKER, str(broker)), rates)
+    for broker in sorted(brokers & client.cluster.brokers.keys()):
+        await _set(client, Resource(ConfigResourceType.BROKER, str(broker)), rates)
 
 
-async def clear_throttles(board: Switchboard, topics: Iterable[str]) -> bool:
+async def clear_throttles(client: ClusterClient, topics: Iterable[str]) -> bool:
     """Take all throttles of reassignments away; tell whether there were any."""
     found = False
     for topic in sorted(set(topics)):
         resource = Resource(ConfigResourceType.TOPIC, topic)
-        found |= await _clear(board, resource, (LEADER_REPLICAS, FOLLOWER_REPLICAS))
-    for broker in sorted(board.cluster.brokers):
+        found |= await _clear(client, resource, (LEADER_REPLICAS, FOLLOWER_REPLICAS))
+    for broker in sorted(client.cluster.brokers):
         resource = Resource(ConfigResourceType.BROKER, str(broker))
-        found |= await _clear(board, resource, (LEADER_RATE, FOLLOWER_RATE, DIRECTORY_RATE))
+        found |= await _clear(client, resource, (LEADER_RATE, FOLLOWER_RATE, DIRECTORY_RATE))
     return found
 
 
-async def _set(board: Switchboard, resource: Resource, options: Mapping[str, str]) -> None:
+async def _set(client: ClusterClient, resource: Resource, options: Mapping[str, str]) -> None:
     await alter_configs(
-        board,
+        client,
         resource,
         [Change(AlterConfigOp.SET, name, value) for name, value in options.items()],
     )
 
 
-async def _clear(board: Switchboard, resource: Resource, names: Iterable[str]) -> bool:
-    entries = await describe_configs(board, resource, names)
+async def _clear(client: ClusterClient, resource: Resource, names: Iterable[str]) -> bool:
+    entries = await describe_configs(client, resource, names)
     own = own_source(resource)
     present = [entry.name for entry in entries if entry.source is own]
     if present:
         await alter_configs(
-            board, resource, [Change(AlterConfigOp.DELETE, name) for name in present]
+            client, resource, [Change(AlterConfigOp.DELETE, name) for name in present]
         )
     return bool(present)

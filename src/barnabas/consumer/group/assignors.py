@@ -16,7 +16,7 @@ from barnabas.assignment.random import RandomAssignor
 from barnabas.assignment.range import RangeAssignor
 from barnabas.assignment.round_robin import RoundRobinAssignor
 from barnabas.assignment.sticky import CooperativeStickyAssignor, StickyAssignor
-from barnabas.client.cluster import ClusterView
+from barnabas.client.metadata import ClientMetadata
 from barnabas.consumer.group.foreign import ForeignStrategy
 from barnabas.consumer.group.strategy import Strategy
 from barnabas.model.errors import ConfigError
@@ -39,7 +39,7 @@ class NativeStrategy:
         """Return what this member adds to its subscription."""
         return self._assignor.user_data(owned, generation)
 
-    def assign(self, cluster: ClusterView, members: Sequence[Member]) -> dict[str, Share]:
+    def assign(self, cluster: ClientMetadata, members: Sequence[Member]) -> dict[str, Share]:
         """Decide for all members."""
         topics = {topic for member in members for topic in member.topics}
         counts = partition_counts(cluster, topics)
@@ -65,7 +65,7 @@ class NativeStrategy:
             told(share.partitions, generation)
 
 
-def partition_counts(cluster: ClusterView, topics: Iterable[str]) -> dict[str, int]:
+def partition_counts(cluster: ClientMetadata, topics: Iterable[str]) -> dict[str, int]:
     """Return how many partitions each topic has; those that do not exist are left out."""
     counts = {}
     for topic in sorted(topics):
@@ -75,7 +75,7 @@ def partition_counts(cluster: ClusterView, topics: Iterable[str]) -> dict[str, i
     return counts
 
 
-def replica_racks(cluster: ClusterView, topics: Iterable[str]) -> dict[TopicPartition, set[str]]:
+def replica_racks(cluster: ClientMetadata, topics: Iterable[str]) -> dict[TopicPartition, set[str]]:
     """Return the racks on which each partition has a replica, where brokers name their racks."""
     racks = {node_id: broker.rack for node_id, broker in cluster.brokers.items() if broker.rack}
     if not racks:

@@ -120,7 +120,7 @@ class ClassicMembership(GroupMember):
         if self._state.joined_topics != frozenset(self._subscription.topics):
             self._state.request_rejoin("the subscription changed")
         if self._round.leadership is not None:
-            change = self._round.leadership.change(self._around.switchboard.cluster)
+            change = self._round.leadership.change(self._around.cluster_client.cluster)
             if change is not None:
                 self._state.request_rejoin(f"the topics changed: {change}")
         return True

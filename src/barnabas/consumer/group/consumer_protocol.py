@@ -164,12 +164,12 @@ class ConsumerProtocolMembership(GroupMember):
             topics = None if self._subscription.mode is Mode.PATTERN else self._subscription.topics
             try:
                 async with asyncio.timeout_at(deadline):
-                    await self._around.switchboard.refresh(topics)
+                    await self._around.cluster_client.refresh(topics)
             except (TimeoutError, NetworkError):
                 return False
             change = self._change()
         if change.unknown:
-            self._around.switchboard.request_refresh()
+            self._around.cluster_client.request_refresh()
         self._target_is_new = False  # topics without a name come with new metadata
         if not change:
             return False
@@ -179,7 +179,7 @@ class ConsumerProtocolMembership(GroupMember):
     def _change(self) -> Change:
         names: dict[Uuid, str] = {
             topic.topic_id: name
-            for name, topic in self._around.switchboard.cluster.topics.items()
+            for name, topic in self._around.cluster_client.cluster.topics.items()
             if topic.topic_id != ZERO_UUID
         }
         return self._state.change(names)

@@ -10,8 +10,8 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.connection import Connection
-from barnabas.client.switchboard import Switchboard
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.model.request_errors import request_error
@@ -33,11 +33,11 @@ JOIN_LANE: Final = "join"
 class Coordinator:
     """Finds the coordinator of one group."""
 
-    def __init__(self, switchboard: Switchboard, group_id: str) -> None:
+    def __init__(self, cluster_client: ClusterClient, group_id: str) -> None:
         self.node_id: int | None = None
         self.lost_because: str | None = None
         """Why the last one was given up."""
-        self._switchboard = switchboard
+        self._client = cluster_client
         self._group_id = group_id
         self._finding = asyncio.Lock()
 
@@ -48,7 +48,7 @@ class Coordinator:
                 self.node_id = await self._find()
             node_id = self.node_id
         try:
-            return await self._switchboard.connection(node_id, lane=lane)
+            return await self._client.connection(node_id, lane=lane)
         except RequestError as failure:
             if failure.code is not ErrorCode.BROKER_NOT_AVAILABLE:
                 raise
@@ -61,7 +61,7 @@ class Coordinator:
         self.lost_because = why
 
     async def _find(self) -> int:
-        connection = await self._switchboard.connection()
+        connection = await self._client.connection()
         version = connection.version_of(FindCoordinatorRequest)
         if version > LAST_SINGLE_VERSION:
             request = FindCoordinatorRequest(key_type=GROUP, coordinator_keys=[self._group_id])

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from barnabas.assignment.contract import Member, Share
-from barnabas.client.cluster import ClusterView
+from barnabas.client.metadata import ClientMetadata
 from barnabas.model.errors import InvalidValueError
 from barnabas.model.ids import TopicPartition
 
@@ -71,7 +71,7 @@ class MemberAssignment:
 class ClusterSeen:
     """The cluster, with the questions that assignors ask."""
 
-    def __init__(self, view: ClusterView) -> None:
+    def __init__(self, view: ClientMetadata) -> None:
         self._view = view
 
     def partitions_for_topic(self, topic: str) -> set[int] | None:
@@ -117,7 +117,7 @@ class ForeignStrategy:
         told: bytes | None = self._assignor.metadata(set(topics)).user_data
         return None if told is None else bytes(told)
 
-    def assign(self, cluster: ClusterView, members: Sequence[Member]) -> dict[str, Share]:
+    def assign(self, cluster: ClientMetadata, members: Sequence[Member]) -> dict[str, Share]:
         """Let the assignor decide for all members."""
         entries = [MemberEntry.of(member) for member in members]
         decided: Mapping[str, Any] = self._assignor.assign(

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from barnabas.assignment.contract import Member, Share
 from barnabas.assignment.embedded import decode_subscription, encode_assignment
-from barnabas.client.cluster import ClusterView
+from barnabas.client.metadata import ClientMetadata
 from barnabas.consumer.group.assignors import partition_counts
 from barnabas.consumer.group.strategy import Strategy
 from barnabas.wire.messages.join_group import JoinGroupResponseMember
@@ -26,7 +26,7 @@ class Leadership(NamedTuple):
     topics: frozenset[str]
     counts: Mapping[str, int]
 
-    def change(self, cluster: ClusterView) -> str | None:
+    def change(self, cluster: ClientMetadata) -> str | None:
         """Say what is different now, None if nothing is."""
         counts = partition_counts(cluster, self.topics)
         changed = [
@@ -51,7 +51,7 @@ def topics_of(members: Sequence[Member]) -> frozenset[str]:
 
 
 def assign(
-    strategy: Strategy, cluster: ClusterView, members: Sequence[Member]
+    strategy: Strategy, cluster: ClientMetadata, members: Sequence[Member]
 ) -> tuple[dict[str, bytes], Leadership]:
     """Decide for all members; every member is told something, if only that it gets nothing."""
     topics = topics_of(members)

@@ -80,7 +80,7 @@ class GroupMember(ABC):
         self._settings = settings
         self._subscription = surroundings.subscription
         self._member = state
-        self._coordinator = Coordinator(surroundings.switchboard, settings.group_id)
+        self._coordinator = Coordinator(surroundings.cluster_client, settings.group_id)
         self._pulse = Pulse(
             settings.session_timeout_ms,
             settings.heartbeat_interval_ms,
@@ -250,18 +250,18 @@ class GroupMember(ABC):
 
     async def _match_topics(self, deadline: float) -> bool:
         """Match a pattern with the topics that there are; False if there was no time to look."""
-        subscription, board = self._subscription, self._around.switchboard
+        subscription, client = self._subscription, self._around.cluster_client
         if subscription.mode is not Mode.PATTERN:
             return True
-        if not board.cluster.topics:
+        if not client.cluster.topics:
             try:
                 async with asyncio.timeout_at(deadline):
-                    await board.refresh(None)
+                    await client.refresh(None)
             except (TimeoutError, NetworkError):
                 return False
         subscription.match(
             name
-            for name, topic in board.cluster.topics.items()
+            for name, topic in client.cluster.topics.items()
             if topic.partitions and not (topic.internal and self._settings.exclude_internal_topics)
         )
         return True

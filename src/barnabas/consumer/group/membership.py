@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random as random_module
 
-from barnabas.client.switchboard import Switchboard
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.config.clients.consumer import ConsumerOptions
 from barnabas.consumer.group.assignors import strategies
 from barnabas.consumer.group.callbacks import call_directly
@@ -19,7 +19,7 @@ from barnabas.model.errors import ConfigError
 
 
 def membership(
-    switchboard: Switchboard,
+    cluster_client: ClusterClient,
     subscription: Subscription,
     options: ConsumerOptions,
     *,
@@ -35,13 +35,13 @@ def membership(
                 f"group.instance.id={options.group_instance_id} needs a group: set group.id"
             )
         return NoMembership(
-            switchboard,
+            cluster_client,
             subscription,
             invoke=invoke,
             exclude_internal_topics=options.exclude_internal_topics,
         )
     settings = GroupSettings.from_options(options)
-    around = Surroundings(switchboard, subscription, settings, invoke, wake, random)
+    around = Surroundings(cluster_client, subscription, settings, invoke, wake, random)
     if options.group_protocol == "consumer":
         return ConsumerProtocolMembership(around)
     if options.group_remote_assignor is not None:

@@ -10,8 +10,8 @@ import asyncio
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.errors import IllegalStateError, NetworkError
-from barnabas.client.switchboard import Switchboard
 from barnabas.consumer.group.callbacks import Callbacks, unbroken
 from barnabas.consumer.group.contract import (
     CommitCallback,
@@ -34,13 +34,13 @@ class NoMembership:
 
     def __init__(
         self,
-        switchboard: Switchboard,
+        cluster_client: ClusterClient,
         subscription: Subscription,
         *,
         invoke: Invoke,
         exclude_internal_topics: bool = True,
     ) -> None:
-        self._switchboard = switchboard
+        self._client = cluster_client
         self._subscription = subscription
         self._callbacks = Callbacks(subscription, invoke)
         self._exclude_internal_topics = exclude_internal_topics
@@ -83,19 +83,19 @@ class NoMembership:
         if not self.needs_attention:
             return True
         deadline = asyncio.get_running_loop().time() + timeout_ms / 1000
-        subscription, board = self._subscription, self._switchboard
+        subscription, client = self._subscription, self._client
         topics = None if subscription.mode is Mode.PATTERN else subscription.topics
-        if not any(name in board.cluster.topics for name in topics or ()):
+        if not any(name in client.cluster.topics for name in topics or ()):
             try:
                 async with asyncio.timeout_at(deadline):
-                    await board.refresh(topics)
+                    await client.refresh(topics)
             except (TimeoutError, NetworkError):
                 return False
         self._is_new = False
         if subscription.mode is Mode.PATTERN:
             subscription.match(
                 name
-                for name, topic in board.cluster.topics.items()
+                for name, topic in client.cluster.topics.items()
                 if topic.partitions and not (topic.internal and self._exclude_internal_topics)
             )
         await unbroken(self._assign_all())
@@ -103,7 +103,7 @@ class NoMembership:
 
     async def _assign_all(self) -> None:
         subscription = self._subscription
-        views = self._switchboard.cluster.topics
+        views = self._client.cluster.topics
         everything = [
             TopicPartition(topic, number)
             for topic in subscription.topics

@@ -158,15 +158,15 @@ class Round:
             return {}
         members = leadership.members_of(response.members)
         topics = leadership.topics_of(members)
-        known = self._around.switchboard.cluster.topics
+        known = self._around.cluster_client.cluster.topics
         missing = sorted(topic for topic in topics if topic not in known)
         if missing:
             try:
-                await self._around.switchboard.refresh(missing)
+                await self._around.cluster_client.refresh(missing)
             except BarnabasError as failure:  # seen later, it makes the group meet again
                 _log.warning("no metadata of %s: %s", ", ".join(missing), failure)
         strategy = self._strategy(response.protocol_name)
-        cluster = self._around.switchboard.cluster
+        cluster = self._around.cluster_client.cluster
         if response.skip_assignment:  # a static leader came back; its assignment stands
             counts = partition_counts(cluster, topics)
             self.leadership = Leadership(topics, counts)

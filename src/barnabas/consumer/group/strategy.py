@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from barnabas.assignment.contract import Member, Share
-from barnabas.client.cluster import ClusterView
+from barnabas.client.metadata import ClientMetadata
 from barnabas.model.ids import TopicPartition
 
 
@@ -26,7 +26,7 @@ class Strategy(Protocol):
     ) -> bytes | None:
         """Return what this member adds to its subscription."""
 
-    def assign(self, cluster: ClusterView, members: Sequence[Member]) -> dict[str, Share]:
+    def assign(self, cluster: ClientMetadata, members: Sequence[Member]) -> dict[str, Share]:
         """Decide for all members."""
 
     def on_assignment(self, share: Share, generation: int) -> None:

@@ -6,8 +6,8 @@ import asyncio
 import random
 from dataclasses import dataclass, field
 
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.retry import Backoff
-from barnabas.client.switchboard import Switchboard
 from barnabas.consumer.group.callbacks import call_directly
 from barnabas.consumer.group.contract import Invoke, Wake
 from barnabas.consumer.group.settings import GroupSettings
@@ -22,7 +22,7 @@ def _nobody_waits() -> None:
 class Surroundings:
     """Brokers, subscription, settings, and the ways to the user."""
 
-    switchboard: Switchboard
+    cluster_client: ClusterClient
     subscription: Subscription
     settings: GroupSettings
     invoke: Invoke = call_directly

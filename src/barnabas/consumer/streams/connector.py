@@ -23,9 +23,9 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 from barnabas.client.addresses import Address, parse_addresses
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.errors import IllegalStateError
 from barnabas.client.retry import Verdict, verdict
-from barnabas.client.switchboard import Switchboard
 from barnabas.consumer.streams import nodes
 from barnabas.consumer.streams.assignment import Assignment, assign_range, assign_round_robin
 from barnabas.consumer.streams.chunks import ChunkQueue, PartitionFeed
@@ -103,13 +103,13 @@ class ConsumerConnector:
         """Open the session and find the brokers."""
         await self._tree.start()
         options = self.options
-        self._board = Switchboard(
+        self._client = ClusterClient(
             await self._brokers(),
             client_id=options.client_id or self._group,
             request_timeout_ms=options.socket_timeout_ms + options.fetch_wait_max_ms,
         )
-        self._fetchers = Fetchers(self._board, options)
-        self._offsets = Offsets(self._tree, SimpleConsumer(self._board), options)
+        self._fetchers = Fetchers(self._client, options)
+        self._offsets = Offsets(self._tree, SimpleConsumer(self._client), options)
         self._tree.add_session_listener(self._hear_session)
         self._running = True
 
@@ -170,7 +170,7 @@ class ConsumerConnector:
                     await self.ownership.release()
             except BarnabasError as failure:
                 logger.warning("shutdown of %s: %s", self.consumer_id, failure)
-            await self._board.close()
+            await self._client.close()
         await self._tree.close()
 
     @property

@@ -13,7 +13,7 @@ import logging
 from collections.abc import Coroutine, Iterable
 from typing import Any, NamedTuple
 
-from barnabas.client.switchboard import Switchboard
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.consumer.streams.assignment import fetcher_of
 from barnabas.consumer.streams.chunks import PartitionFeed
 from barnabas.consumer.streams.options import StreamOptions
@@ -46,11 +46,11 @@ class _Fetcher:
 class Fetchers:
     """All fetchers of one consumer; started and stopped by each rebalance."""
 
-    def __init__(self, board: Switchboard, options: StreamOptions) -> None:
-        self._board = board
+    def __init__(self, client: ClusterClient, options: StreamOptions) -> None:
+        self._client = client
         self._options = options
         self._simple = SimpleConsumer(
-            board,
+            client,
             wait_max_ms=options.fetch_wait_max_ms,
             min_bytes=options.fetch_min_bytes,
             partition_max_bytes=options.fetch_message_max_bytes,
@@ -95,7 +95,7 @@ class Fetchers:
             await self._lost_leader.wait()
             self._lost_leader.clear()
             try:
-                await self._board.refresh(sorted({each.topic for each in self._leaderless}))
+                await self._client.refresh(sorted({each.topic for each in self._leaderless}))
             except BarnabasError as failure:
                 logger.warning("leaders of %d partitions: %s", len(self._leaderless), failure)
             else:
@@ -108,7 +108,7 @@ class Fetchers:
     async def _find_fetchers(self) -> None:
         """Give partitions to the fetchers of their leaders; one that fails holds up no other."""
         for partition in list(self._leaderless):
-            leader = self._board.cluster.leader(partition)
+            leader = self._client.cluster.leader(partition)
             if leader is None:
                 continue
             try:

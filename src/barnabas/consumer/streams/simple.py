@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from barnabas.client.switchboard import Destination, Switchboard
+from barnabas.client.cluster_client import ClusterClient, Destination
 from barnabas.consumer.streams.message_sets import EARLIEST, LATEST
 from barnabas.consumer.streams.one_broker import by_topic
 from barnabas.model.error_codes import ErrorCode
@@ -56,13 +56,13 @@ class SimpleConsumer:
 
     def __init__(
         self,
-        board: Switchboard,
+        client: ClusterClient,
         *,
         wait_max_ms: int = 100,
         min_bytes: int = 1,
         partition_max_bytes: int = 1024 * 1024,
     ) -> None:
-        self._board = board
+        self._client = client
         self._wait_max_ms = wait_max_ms
         self._min_bytes = min_bytes
         self._partition_max_bytes = partition_max_bytes
@@ -77,9 +77,9 @@ class SimpleConsumer:
         """Fetch partitions that one broker leads (by default: the first one's leader)."""
         first = next(iter(offsets))
         to: Destination = first if leader is None else leader
-        connection = await self._board.connection(to, lane=lane)
+        connection = await self._client.connection(to, lane=lane)
         grouped = by_topic(offsets)
-        ids = {topic: self._board.cluster.topic_id(topic) for topic in grouped}
+        ids = {topic: self._client.cluster.topic_id(topic) for topic in grouped}
         request = FetchRequest(
             max_wait_ms=self._wait_max_ms,
             min_bytes=self._min_bytes,
@@ -132,7 +132,7 @@ class SimpleConsumer:
                 )
             ],
         )
-        connection = await self._board.connection(partition)
+        connection = await self._client.connection(partition)
         version = connection.version_of(ListOffsetsRequest, at_least=1)
         response: ListOffsetsResponse = await connection.send(request, version=version)
         answer = response.topics[0].partitions[0]
@@ -158,7 +158,7 @@ class SimpleConsumer:
                 for topic, partitions in by_topic(offsets).items()
             ],
         )
-        connection = await self._board.connection(await self._coordinator(group))
+        connection = await self._client.connection(await self._coordinator(group))
         version = connection.version_of(OffsetCommitRequest, at_least=2, at_most=9)
         response: OffsetCommitResponse = await connection.send(
             request, version=version, timeout_ms=timeout_ms
@@ -180,7 +180,7 @@ class SimpleConsumer:
                 for topic, group_of in by_topic(partitions).items()
             ],
         )
-        connection = await self._board.connection(await self._coordinator(group))
+        connection = await self._client.connection(await self._coordinator(group))
         version = connection.version_of(OffsetFetchRequest, at_least=1, at_most=7)
         response: OffsetFetchResponse = await connection.send(request, version=version)
         _raise_for(response.error_code, f"offsets of group {group}")
@@ -193,7 +193,7 @@ class SimpleConsumer:
         return found
 
     async def _coordinator(self, group: str) -> int:
-        connection = await self._board.connection()
+        connection = await self._client.connection()
         version = connection.version_of(FindCoordinatorRequest, at_most=3)
         response: FindCoordinatorResponse = await connection.send(
             FindCoordinatorRequest(key=group), version=version

@@ -150,7 +150,7 @@ def test_calls_come_from_any_thread(admin: KafkaAdminClient) -> None:
         thread.join(10)
     assert len(set(found)) == 1
     assert len(found) == 4
-    typed = admin.run(lambda: describe_cluster(admin.board))
+    typed = admin.run(lambda: describe_cluster(admin.client))
     assert typed.cluster_id == found[0]
     assert admin.metrics()["admin-client-metrics"]
     with pytest.raises(ValueError, match="raw=True"):

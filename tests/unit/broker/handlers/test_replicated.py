@@ -29,8 +29,8 @@ from barnabas.admin.reassignments import (
 )
 from barnabas.admin.topics import NewTopic, create_topics, describe_topics
 from barnabas.broker.following.preferred_replica import RACK_AWARE
-from barnabas.client.cluster import PartitionView
-from barnabas.client.switchboard import Switchboard
+from barnabas.client.cluster_client import ClusterClient
+from barnabas.client.metadata import PartitionView
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.ids import TopicPartition as Key
 from barnabas.testing import Cluster
@@ -57,11 +57,11 @@ def cluster() -> Iterator[Cluster]:
         yield cluster
 
 
-def ask(cluster: Cluster, work: Callable[[Switchboard], Any]) -> Any:
+def ask(cluster: Cluster, work: Callable[[ClusterClient], Any]) -> Any:
     async def conversation() -> Any:
-        async with Switchboard(cluster.bootstrap) as board:
-            await board.refresh()
-            return await work(board)
+        async with ClusterClient(cluster.bootstrap) as client:
+            await client.refresh()
+            return await work(client)
 
     return asyncio.run(conversation())
 
@@ -70,7 +70,7 @@ def create(cluster: Cluster, *replicas: int) -> str:
     """Create a topic of one partition; its first replica leads."""
     name = f"topic-{next(_numbers)}"
     new = NewTopic(name, replica_assignments={0: list(replicas)})
-    [made] = ask(cluster, lambda board: create_topics(board, [new]))
+    [made] = ask(cluster, lambda client: create_topics(client, [new]))
     assert made.error is None
     return name
 
@@ -79,7 +79,7 @@ def view(cluster: Cluster, topic: str) -> PartitionView:
     """Return what a broker knows of a new topic; only the controller's knows it at once."""
     deadline = time.monotonic() + DEADLINE_S
     while True:
-        [found] = ask(cluster, lambda board: describe_topics(board, [topic]))
+        [found] = ask(cluster, lambda client: describe_topics(client, [topic]))
         if 0 in found.partitions:
             partition: PartitionView = found.partitions[0]
             return partition
@@ -123,7 +123,7 @@ def test_any_replica_answers_a_debugging_consumer(cluster: Cluster) -> None:
     """In every version, up to its watermark; others are sent to the leader before v11."""
     topic = create(cluster, 0, 1)
     view(cluster, topic)
-    [described] = ask(cluster, lambda board: describe_topics(board, [topic]))
+    [described] = ask(cluster, lambda client: describe_topics(client, [topic]))
     with wire(cluster, 0) as leader, wire(cluster, 1) as follower:
         assert produce(leader, topic, batch_of(["a", "b"]), acks=-1).error_code == 0
         until(lambda: len(values_of(fetch(follower, topic))) == 2)
@@ -215,9 +215,9 @@ def _produce(topic: str) -> Any:
 
 def test_a_reader_of_an_older_epoch_hears_of_the_new_leader(cluster: Cluster) -> None:
     topic = create(cluster, 1, 2)
-    [described] = ask(cluster, lambda board: describe_topics(board, [topic]))
+    [described] = ask(cluster, lambda client: describe_topics(client, [topic]))
     move = {Key(topic, 0): [2, 1]}
-    ask(cluster, lambda board: alter_partition_reassignments(board, move))
+    ask(cluster, lambda client: alter_partition_reassignments(client, move))
     until(lambda: view(cluster, topic).replicas == (2, 1))
     epoch = view(cluster, topic).leader_epoch
     assert epoch > 0
@@ -276,16 +276,16 @@ def test_the_dead_are_not_waited_for(cluster: Cluster) -> None:
     until(lambda: view(cluster, topic).isr == (0, 1))
 
 
-def limit(board: Switchboard, topic: str, rate: int) -> Any:
+def limit(client: ClusterClient, topic: str, rate: int) -> Any:
     """Throttle all replicas of a topic on all brokers."""
 
     async def work() -> None:
         names = ("leader.replication.throttled", "follower.replication.throttled")
         replicas = [Change(AlterConfigOp.SET, f"{name}.replicas", "*") for name in names]
-        await alter_configs(board, Resource(ConfigResourceType.TOPIC, topic), replicas)
+        await alter_configs(client, Resource(ConfigResourceType.TOPIC, topic), replicas)
         rates = [Change(AlterConfigOp.SET, f"{name}.rate", str(rate)) for name in names]
         for number in range(3):
-            await alter_configs(board, Resource(ConfigResourceType.BROKER, str(number)), rates)
+            await alter_configs(client, Resource(ConfigResourceType.BROKER, str(number)), rates)
 
     return work()
 
@@ -306,9 +306,9 @@ def test_a_throttled_move_is_slow_and_ends(cluster: Cluster) -> None:
         for _ in range(20):
             result = produce(leader, topic, batch_of([bytes(10_000)]), acks=-1)
             assert result.error_code == 0
-        ask(cluster, lambda board: limit(board, topic, 10_000))
+        ask(cluster, lambda client: limit(client, topic, 10_000))
         began = time.monotonic()
-        ask(cluster, lambda board: alter_partition_reassignments(board, {key: [0, 1, 2]}))
+        ask(cluster, lambda client: alter_partition_reassignments(client, {key: [0, 1, 2]}))
         sent = 0
         # Each of these would wait for about a second if who is in sync were throttled, too.
         while sent < 40 or time.monotonic() < began + 2:
@@ -316,6 +316,6 @@ def test_a_throttled_move_is_slow_and_ends(cluster: Cluster) -> None:
             sent += 1
             assert moving(), "it was not throttled, or who is in sync was"
         assert 2 not in view(cluster, topic).isr
-        ask(cluster, lambda board: limit(board, topic, 10**9))
+        ask(cluster, lambda client: limit(client, topic, 10**9))
         until(lambda: not moving())
     until(lambda: set(view(cluster, topic).isr) == {0, 1, 2})

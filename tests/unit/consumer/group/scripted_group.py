@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from barnabas.client.addresses import Address
-from barnabas.client.switchboard import Switchboard
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.config.clients.consumer import ConsumerOptions
 from barnabas.config.clients.options import parse_client_options
 from barnabas.consumer.group.contract import ConsumerRebalanceListener, Membership
@@ -243,9 +243,9 @@ def play(
         group.woken += 1
 
     async def run(world: World) -> None:
-        board = Switchboard([ADDRESS], random=world.random)
+        client = ClusterClient([ADDRESS], random=world.random)
         member: Membership = membership(
-            board,
+            client,
             group.subscription,
             parse_client_options(ConsumerOptions, given),
             wake=wake,
@@ -256,7 +256,7 @@ def play(
             await scenario(group, member)
         finally:
             await member.close(leave=False, timeout_ms=1000)
-            await board.close()
+            await client.close()
 
     with World(1) as world:
         world.start("broker", serve)

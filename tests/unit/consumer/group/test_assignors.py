@@ -9,7 +9,7 @@ import pytest
 
 from barnabas.assignment.contract import Decision, Member, PartitionCounts, Share
 from barnabas.assignment.range import RangeAssignor
-from barnabas.client.cluster import ClusterView
+from barnabas.client.metadata import ClientMetadata
 from barnabas.consumer.group.assignors import is_cooperative, partition_counts, strategies
 from barnabas.model.errors import ConfigError
 from barnabas.model.ids import TopicPartition
@@ -21,8 +21,8 @@ from barnabas.wire.messages.metadata import (
 )
 
 
-def cluster(**counts: int) -> ClusterView:
-    view = ClusterView()
+def cluster(**counts: int) -> ClientMetadata:
+    view = ClientMetadata()
     view.apply(
         MetadataResponse(
             brokers=[],
@@ -98,7 +98,7 @@ def test_every_strategy_deals_all_partitions(name: str) -> None:
 
 def test_range_gives_members_what_is_on_their_racks() -> None:
     """Brokers and members name their racks: each member reads nearby."""
-    view = ClusterView()
+    view = ClientMetadata()
     view.apply(
         MetadataResponse(
             brokers=[

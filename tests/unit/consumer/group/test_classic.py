@@ -552,7 +552,7 @@ def test_a_leader_that_sees_more_partitions_calls_the_group_together() -> None:
     async def scenario(group: ScriptedGroup, member: Any) -> None:
         await member.ensure_active(5000)
         group.topics["t"] = 3
-        await member._around.switchboard.refresh(["t"])
+        await member._around.cluster_client.refresh(["t"])
         member.metadata_changed()
         assert member.needs_attention
         assert await member.ensure_active(5000)
@@ -568,7 +568,7 @@ def test_metadata_that_changes_nothing_leaves_the_group_alone() -> None:
     async def scenario(group: ScriptedGroup, member: Any) -> None:
         await member.ensure_active(5000)
         group.topics["other"] = 1
-        await member._around.switchboard.refresh(["t", "other"])
+        await member._around.cluster_client.refresh(["t", "other"])
         member.metadata_changed()
         assert await member.ensure_active(5000)
         assert len(group.sent(JoinGroupRequest)) == 1
@@ -584,7 +584,7 @@ def test_a_pattern_follows_the_topics() -> None:
         await member.ensure_active(5000)
         assert set(group.subscription.assigned) == {T0, T1}
         group.topics |= {"t2": 1, "other": 1}
-        await member._around.switchboard.refresh(None)
+        await member._around.cluster_client.refresh(None)
         member.metadata_changed()
         await member.ensure_active(5000)
         assert set(group.subscription.assigned) == {T0, T1, TopicPartition("t2", 0)}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.unit.consumer.group.scripted_group import ScriptedGroup, play
 
-from barnabas.client.switchboard import Switchboard
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.config.clients.consumer import ConsumerOptions
 from barnabas.config.clients.options import parse_client_options
 from barnabas.consumer.group.classic import ClassicMembership
@@ -27,7 +27,7 @@ T0, T1, T2 = (TopicPartition("t", number) for number in range(3))
 
 def made(**options: object) -> Membership:
     given = parse_client_options(ConsumerOptions, {"bootstrap_servers": "b:9092", **options})
-    return membership(Switchboard("b:9092"), Subscription(), given, wake=lambda: None)
+    return membership(ClusterClient("b:9092"), Subscription(), given, wake=lambda: None)
 
 
 def test_the_options_choose() -> None:
@@ -64,7 +64,7 @@ def test_without_a_group_everything_is_read_and_followed() -> None:
         assert set(group.subscription.assigned) == {T0, T1}
         assert not member.needs_attention
         group.topics["t"] = 3
-        await member._switchboard.refresh(["t"])
+        await member._client.refresh(["t"])
         member.metadata_changed()
         assert await member.ensure_active(1000)
         assert group.listener.calls == [("assigned", {T0, T1}), ("assigned", {T2})]

@@ -53,7 +53,7 @@ class TopicView:
     error: ErrorCode
 
 
-class ClusterView:
+class ClientMetadata:
     """Brokers and topics, updated by `apply`; `generation` grows with each change."""
 
     def __init__(self) -> None:

@@ -1,6 +1,6 @@
 """The way to the right broker: any, the controller, one by id, or the leader of a partition.
 
-`Switchboard` starts from bootstrap addresses, learns the cluster from Metadata, opens connections
+`ClusterClient` starts from bootstrap addresses, learns the cluster from Metadata, opens connections
 when they are first needed, and spaces attempts to reach a broker that refuses. `send` makes one
 attempt; `retrying` repeats a whole operation (several requests, say) as long as its failures are
 worth it. Machines that run all the time use the calls that do not wait: `ready` gives a connection
@@ -22,14 +22,14 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from barnabas.client.addresses import Address, parse_address, parse_addresses
-from barnabas.client.cluster import ClusterView
 from barnabas.client.connection import FRAME_BYTES_MAX, Connection
+from barnabas.client.connection_pool import ConnectionPool
+from barnabas.client.connection_stats import ConnectionStats, client_metrics
 from barnabas.client.errors import KafkaTimeoutError, NetworkError, NoBrokersAvailable
-from barnabas.client.freshness import Freshness
-from barnabas.client.lines import Lines
+from barnabas.client.metadata import ClientMetadata
+from barnabas.client.metadata_refresh import MetadataRefresh
 from barnabas.client.opening import Login
 from barnabas.client.retry import Backoff, Verdict, verdict
-from barnabas.client.traffic import Traffic, client_metrics
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError, ConfigError, RequestError
 from barnabas.model.ids import TopicPartition
@@ -64,7 +64,7 @@ Topics = Callable[[], Iterable[str] | None]
 """The topics that a client wants to know about; None: all."""
 
 
-class Switchboard:
+class ClusterClient:
     """The way to all brokers of one cluster."""
 
     @classmethod
@@ -75,7 +75,7 @@ class Switchboard:
         client_id: str | None = None,
         random: random_module.Random | None = None,
         in_flight_max: int | None = None,
-    ) -> Switchboard:
+    ) -> ClusterClient:
         """Prepare to reach a cluster as the options of a client say."""
         from barnabas.client.security import login_of, socket_options_of, tls_of
 
@@ -125,7 +125,7 @@ class Switchboard:
         socket_options: Iterable[tuple[int, int, Any]] = (),
     ) -> None:
         """Prepare to reach a cluster; opens nothing. Back-offs are (first, longest) pauses."""
-        self.cluster = ClusterView()
+        self.cluster = ClientMetadata()
         self.client_id = client_id
         self.request_timeout_ms = request_timeout_ms
         self._bootstrap = (
@@ -146,13 +146,13 @@ class Switchboard:
             if isinstance(connect_timeout_ms, tuple)
             else (connect_timeout_ms, connect_timeout_ms)
         )
-        self._lines = Lines(
+        self._lines = ConnectionPool(
             self._open,
             pauses=self._backoff(reconnect_backoff_ms),
             patience=self._backoff(patience, jitter=0.0),
             settled=self._attempt_ended,
         )
-        self._freshness = Freshness(
+        self._freshness = MetadataRefresh(
             self._refresh_tracked, self._backoff(retry_backoff_ms), metadata_max_age_ms
         )
         self._topics: Topics = lambda: ()
@@ -163,7 +163,7 @@ class Switchboard:
         self._answered_s: float | None = None
         self._started_s: float | None = None
 
-    async def __aenter__(self) -> Switchboard:
+    async def __aenter__(self) -> ClusterClient:
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -191,7 +191,7 @@ class Switchboard:
 
     async def refresh(
         self, topics: Iterable[str] | None = (), *, auto_create: bool = False
-    ) -> ClusterView:
+    ) -> ClientMetadata:
         """Ask any broker about the brokers and some topics (None: all), and update the view."""
         loop = asyncio.get_running_loop()
         connection = await self._any()
@@ -359,7 +359,9 @@ class Switchboard:
             self._random.random, initial_ms=first, max_ms=max(first, longest), jitter=jitter
         )
 
-    async def _open(self, address: Address, traffic: Traffic, timeout_ms: float) -> Connection:
+    async def _open(
+        self, address: Address, traffic: ConnectionStats, timeout_ms: float
+    ) -> Connection:
         return await Connection.open(
             address,
             client_id=self.client_id,

@@ -1,4 +1,4 @@
-"""What machines use of the switchboard: connections now or later, watching, refreshes."""
+"""What machines use of the cluster_client: connections now or later, watching, refreshes."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from barnabas.client.addresses import Address
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.errors import ConnectError, NoBrokersAvailable
-from barnabas.client.switchboard import Switchboard
 from barnabas.model.ids import TopicPartition
 from barnabas.model.request_errors import RebootstrapRequiredError
 from barnabas.simulation.world import Host, World
@@ -83,17 +83,17 @@ def running(story: Story) -> Iterator[World]:
         yield world
 
 
-def board(**options: Any) -> Switchboard:
-    return Switchboard([Address("b1", 9092)], random=Random(1), **options)
+def client(**options: Any) -> ClusterClient:
+    return ClusterClient([Address("b1", 9092)], random=Random(1), **options)
 
 
 class Watch:
     """Waits for what a watcher is told of."""
 
-    def __init__(self, switchboard: Switchboard) -> None:
+    def __init__(self, cluster_client: ClusterClient) -> None:
         self.calls = 0
         self._news = asyncio.Event()
-        self.end = switchboard.watch(self._told)
+        self.end = cluster_client.watch(self._told)
 
     def _told(self) -> None:
         self.calls += 1
@@ -110,11 +110,11 @@ def test_ready_gives_a_connection_once_it_is_open() -> None:
     story = Story()
 
     async def scenario() -> int:
-        async with board() as switchboard:
-            await switchboard.refresh()
-            watch = Watch(switchboard)
-            assert switchboard.ready(2) is None
-            connection = await watch.until(lambda: switchboard.ready(2))
+        async with client() as cluster_client:
+            await cluster_client.refresh()
+            watch = Watch(cluster_client)
+            assert cluster_client.ready(2) is None
+            connection = await watch.until(lambda: cluster_client.ready(2))
             answer = await connection.send(DescribeClusterRequest())
             controller: int = answer.controller_id
             return controller
@@ -127,11 +127,11 @@ def test_ready_asks_for_metadata_about_a_broker_that_is_not_known() -> None:
     story = Story()
 
     async def scenario() -> None:
-        async with board() as switchboard:
-            switchboard.start()
-            watch = Watch(switchboard)
-            assert switchboard.ready(3) is None
-            await watch.until(lambda: switchboard.ready(3))
+        async with client() as cluster_client:
+            cluster_client.start()
+            watch = Watch(cluster_client)
+            assert cluster_client.ready(3) is None
+            await watch.until(lambda: cluster_client.ready(3))
 
     with running(story) as world:
         world.run(scenario(), until=60)
@@ -143,22 +143,22 @@ def test_attempts_to_reach_a_broker_that_is_gone_are_spaced_and_their_failure_is
 
     async def scenario() -> tuple[list[float], ConnectError]:
         loop = asyncio.get_running_loop()
-        async with board(reconnect_backoff_ms=(50, 400)) as switchboard:
-            await switchboard.refresh()
+        async with client(reconnect_backoff_ms=(50, 400)) as cluster_client:
+            await cluster_client.refresh()
             world.kill("b2")
             failed: list[float] = []
-            watch = Watch(switchboard)
-            traffic = switchboard._lines.traffic
+            watch = Watch(cluster_client)
+            traffic = cluster_client._lines.traffic
             while len(failed) < 6:
-                assert switchboard.ready(2) is None
+                assert cluster_client.ready(2) is None
                 count = len(failed)
                 await watch.until(lambda: traffic[Address("b2", 9092)].failed > count)  # noqa: B023
                 failed.append(loop.time())
-            failure = switchboard.failure(2)
+            failure = cluster_client.failure(2)
             assert isinstance(failure, ConnectError)
             world.restart("b2")
-            await watch.until(lambda: switchboard.ready(2))
-            assert switchboard.failure(2) is None
+            await watch.until(lambda: cluster_client.ready(2))
+            assert cluster_client.failure(2) is None
             return failed, failure
 
     with running(story) as world:
@@ -173,10 +173,10 @@ def test_a_lost_connection_is_told_to_those_who_watch_until_they_stop() -> None:
     story = Story()
 
     async def scenario() -> None:
-        async with board() as switchboard:
-            await switchboard.refresh()
-            watch, other = Watch(switchboard), Watch(switchboard)
-            connection = await switchboard.connection(2)
+        async with client() as cluster_client:
+            await cluster_client.refresh()
+            watch, other = Watch(cluster_client), Watch(cluster_client)
+            connection = await cluster_client.connection(2)
             await watch.until(lambda: watch.calls)
             other.end()
             calls = other.calls
@@ -192,11 +192,11 @@ def test_requested_refreshes_are_one_and_spaced() -> None:
     story = Story()
 
     async def scenario() -> None:
-        async with board(retry_backoff_ms=(100, 1000)) as switchboard:
-            switchboard.track(lambda: ["t"], auto_create=True)
-            switchboard.start()
+        async with client(retry_backoff_ms=(100, 1000)) as cluster_client:
+            cluster_client.track(lambda: ["t"], auto_create=True)
+            cluster_client.start()
             for _ in range(50):
-                switchboard.request_refresh()
+                cluster_client.request_refresh()
                 await asyncio.sleep(0.01)
 
     with running(story) as world:
@@ -211,9 +211,9 @@ def test_old_metadata_is_refreshed_by_a_timer() -> None:
     story = Story()
 
     async def scenario() -> None:
-        async with board(metadata_max_age_ms=60_000) as switchboard:
-            switchboard.track(lambda: None)
-            switchboard.start()
+        async with client(metadata_max_age_ms=60_000) as cluster_client:
+            cluster_client.track(lambda: None)
+            cluster_client.start()
             await asyncio.sleep(200)
 
     with running(story) as world:
@@ -226,19 +226,19 @@ def test_a_new_leader_reaches_those_who_watch() -> None:
     story = Story()
 
     async def scenario() -> tuple[int, int, int]:
-        async with board() as switchboard:
-            switchboard.track(lambda: ["t"])
-            switchboard.start()
-            watch = Watch(switchboard)
-            switchboard.request_refresh()
-            await watch.until(lambda: switchboard.cluster.leader(T0) == 1)
-            generation = switchboard.cluster.generation
+        async with client() as cluster_client:
+            cluster_client.track(lambda: ["t"])
+            cluster_client.start()
+            watch = Watch(cluster_client)
+            cluster_client.request_refresh()
+            await watch.until(lambda: cluster_client.cluster.leader(T0) == 1)
+            generation = cluster_client.cluster.generation
             story.leader, story.epoch = 3, 2
-            switchboard.request_refresh()
-            await watch.until(lambda: switchboard.cluster.leader(T0) == 3)
-            later = switchboard.cluster.generation
-            await switchboard.refresh(["t"])
-            return generation, later, switchboard.cluster.generation
+            cluster_client.request_refresh()
+            await watch.until(lambda: cluster_client.cluster.leader(T0) == 3)
+            later = cluster_client.cluster.generation
+            await cluster_client.refresh(["t"])
+            return generation, later, cluster_client.cluster.generation
 
     with running(story) as world:
         generation, later, unchanged = world.run(scenario(), until=60)
@@ -250,17 +250,17 @@ def test_a_failed_refresh_is_remembered_and_tried_again() -> None:
 
     async def scenario() -> None:
         world.kill("b1")
-        async with board() as switchboard:
-            switchboard.start()
-            watch = Watch(switchboard)
-            switchboard.request_refresh()
-            failure = await watch.until(lambda: switchboard.refresh_failure)
+        async with client() as cluster_client:
+            cluster_client.start()
+            watch = Watch(cluster_client)
+            cluster_client.request_refresh()
+            failure = await watch.until(lambda: cluster_client.refresh_failure)
             assert isinstance(failure, NoBrokersAvailable)
             assert "b1:9092" in str(failure)
             world.restart("b1")
-            await watch.until(lambda: switchboard.cluster.brokers)
+            await watch.until(lambda: cluster_client.cluster.brokers)
             await asyncio.sleep(1)
-            assert switchboard.refresh_failure is None
+            assert cluster_client.refresh_failure is None
 
     with running(story) as world:
         world.run(scenario(), until=60)
@@ -270,13 +270,13 @@ def test_lanes_are_connections_of_their_own() -> None:
     story = Story()
 
     async def scenario() -> None:
-        async with board() as switchboard:
-            await switchboard.refresh()
-            shared = await switchboard.connection(1)
-            own = await switchboard.connection(1, lane="coordinator")
+        async with client() as cluster_client:
+            await cluster_client.refresh()
+            shared = await cluster_client.connection(1)
+            own = await cluster_client.connection(1, lane="coordinator")
             assert own is not shared
-            assert switchboard.ready(1) is shared
-            assert switchboard.ready(1, lane="coordinator") is own
+            assert cluster_client.ready(1) is shared
+            assert cluster_client.ready(1, lane="coordinator") is own
 
     with running(story) as world:
         world.run(scenario(), until=60)
@@ -286,13 +286,13 @@ def test_any_broker_is_the_one_with_the_least_to_do() -> None:
     story = Story()
 
     async def scenario() -> None:
-        async with board() as switchboard:
-            await switchboard.refresh()
-            first, second = [await switchboard.connection(n) for n in (1, 2)]
+        async with client() as cluster_client:
+            await cluster_client.refresh()
+            first, second = [await cluster_client.connection(n) for n in (1, 2)]
             for busy, idle in ((first, second), (second, first)):
                 waiting = asyncio.ensure_future(busy.send(DescribeClusterRequest()))
                 await asyncio.sleep(0)
-                assert await switchboard.connection() is idle
+                assert await cluster_client.connection() is idle
                 await waiting
 
     with running(story) as world:
@@ -303,16 +303,16 @@ def test_connections_that_nobody_uses_are_closed() -> None:
     story = Story()
 
     async def scenario() -> None:
-        async with board(idle_ms_max=10_000, metadata_max_age_ms=1e9) as switchboard:
-            switchboard.start()
-            await switchboard.refresh()
-            idle, busy = [await switchboard.connection(n) for n in (2, 3)]
+        async with client(idle_ms_max=10_000, metadata_max_age_ms=1e9) as cluster_client:
+            cluster_client.start()
+            await cluster_client.refresh()
+            idle, busy = [await cluster_client.connection(n) for n in (2, 3)]
             for _ in range(4):
                 await asyncio.sleep(4)
                 await busy.send(DescribeClusterRequest())
             assert idle.closed
             assert not busy.closed
-            assert await switchboard.connection(2) is not idle
+            assert await cluster_client.connection(2) is not idle
 
     with running(story) as world:
         world.run(scenario(), until=60)
@@ -324,16 +324,16 @@ def test_bootstrap_addresses_help_when_all_known_brokers_are_gone(rebootstrap: b
     story.members = [2, 3]
 
     async def scenario() -> list[int]:
-        async with board(rebootstrap=rebootstrap, retry_backoff_ms=(10, 20)) as switchboard:
-            await switchboard.refresh()
-            await switchboard.connection(2)
-            await switchboard.connection(3)
+        async with client(rebootstrap=rebootstrap, retry_backoff_ms=(10, 20)) as cluster_client:
+            await cluster_client.refresh()
+            await cluster_client.connection(2)
+            await cluster_client.connection(3)
             for name in ("b1", "b2", "b3"):
                 world.kill(name)
             world.restart("b1")
             story.members = [1]
-            await switchboard.retrying(switchboard.refresh, timeout_ms=5000)
-            return sorted(switchboard.cluster.brokers)
+            await cluster_client.retrying(cluster_client.refresh, timeout_ms=5000)
+            return sorted(cluster_client.cluster.brokers)
 
     with running(story) as world:
         if rebootstrap:
@@ -347,12 +347,12 @@ def test_a_broker_can_ask_the_client_to_start_over() -> None:
     story = Story()
 
     async def scenario() -> None:
-        async with board() as switchboard:
-            await switchboard.refresh()
+        async with client() as cluster_client:
+            await cluster_client.refresh()
             story.error_code = 129
             with pytest.raises(RebootstrapRequiredError):
-                await switchboard.refresh()
-            assert switchboard.cluster.brokers == {}
+                await cluster_client.refresh()
+            assert cluster_client.cluster.brokers == {}
 
     with running(story) as world:
         world.run(scenario(), until=60)
@@ -364,17 +364,17 @@ def test_brokers_that_are_silent_for_long_are_forgotten() -> None:
 
     async def scenario() -> None:
         options: dict[str, Any] = {"rebootstrap_trigger_ms": 3000, "metadata_max_age_ms": 500}
-        async with board(**options) as switchboard:
-            switchboard.start()
-            await switchboard.refresh()
+        async with client(**options) as cluster_client:
+            cluster_client.start()
+            await cluster_client.refresh()
             world.kill("b1")
             world.kill("b2")
             await asyncio.sleep(60)
-            assert switchboard.cluster.brokers == {}
+            assert cluster_client.cluster.brokers == {}
             story.members = [1]
             world.restart("b1")
             await asyncio.sleep(10)
-            assert list(switchboard.cluster.brokers) == [1]
+            assert list(cluster_client.cluster.brokers) == [1]
 
     with running(story) as world:
         world.run(scenario(), until=600)
@@ -384,13 +384,13 @@ def test_metrics_tell_of_all_brokers_and_of_each() -> None:
     story = Story()
 
     async def scenario() -> dict[str, dict[str, float]]:
-        async with board() as switchboard:
-            switchboard.start()
-            await switchboard.refresh()
-            connection = await switchboard.connection(2)
+        async with client() as cluster_client:
+            cluster_client.start()
+            await cluster_client.refresh()
+            connection = await cluster_client.connection(2)
             await connection.send(DescribeClusterRequest())
             await asyncio.sleep(1)
-            return switchboard.metrics("producer")
+            return cluster_client.metrics("producer")
 
     with running(story) as world:
         metrics = world.run(scenario(), until=60)
@@ -412,15 +412,15 @@ def test_a_topic_that_is_missing_is_looked_for_until_it_is_there() -> None:
     story.is_created = False
 
     async def scenario() -> None:
-        async with board() as switchboard:
-            switchboard.track(lambda: ["t"])
-            switchboard.start()
-            watch = Watch(switchboard)
-            await switchboard.refresh(["t"])
-            switchboard.look_for(["t"])
+        async with client() as cluster_client:
+            cluster_client.track(lambda: ["t"])
+            cluster_client.start()
+            watch = Watch(cluster_client)
+            await cluster_client.refresh(["t"])
+            cluster_client.look_for(["t"])
             await asyncio.sleep(60)
             story.is_created = True
-            await watch.until(lambda: switchboard.cluster.partitions_for("t"))
+            await watch.until(lambda: cluster_client.cluster.partitions_for("t"))
             await asyncio.sleep(60)
 
     with running(story) as world:

@@ -1,4 +1,4 @@
-"""The switchboard finds brokers, keeps connections, and repeats what is worth repeating."""
+"""The cluster_client finds brokers, keeps connections, and repeats what is worth repeating."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from barnabas.client.addresses import Address
+from barnabas.client.cluster_client import CONTROLLER, ClusterClient
 from barnabas.client.errors import ConnectError, KafkaTimeoutError, NoBrokersAvailable
-from barnabas.client.switchboard import CONTROLLER, Switchboard
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import TopicPartition
@@ -71,27 +71,27 @@ class Pair:
         return answer
 
 
-def converse(client: Callable[[Switchboard, Pair], Awaitable[Any]], **options: Any) -> Any:
+def converse(client: Callable[[ClusterClient, Pair], Awaitable[Any]], **options: Any) -> Any:
     async def conversation() -> Any:
         pair = Pair()
         async with pair.brokers[0], pair.brokers[1]:
             bootstrap = [pair.brokers[0].address]
             options.setdefault("retry_backoff_ms", (1, 2))
-            async with Switchboard(bootstrap, **options) as board:
-                return await client(board, pair)
+            async with ClusterClient(bootstrap, **options) as cluster_client:
+                return await client(cluster_client, pair)
 
     return asyncio.run(conversation())
 
 
-async def asked(board: Switchboard, to: Any) -> int:
-    response = await board.send(DescribeClusterRequest(), to)
+async def asked(cluster_client: ClusterClient, to: Any) -> int:
+    response = await cluster_client.send(DescribeClusterRequest(), to)
     answered_by: int = response.controller_id
     return answered_by
 
 
 def test_requests_reach_the_broker_they_are_for() -> None:
-    async def client(board: Switchboard, pair: Pair) -> list[int]:
-        return [await asked(board, to) for to in (1, 2, CONTROLLER, T0)]
+    async def client(cluster_client: ClusterClient, pair: Pair) -> list[int]:
+        return [await asked(cluster_client, to) for to in (1, 2, CONTROLLER, T0)]
 
     assert converse(client) == [1, 2, 2, 2]
 
@@ -99,38 +99,44 @@ def test_requests_reach_the_broker_they_are_for() -> None:
 def test_a_broker_that_names_only_others_is_not_asked_again() -> None:
     """It was deposed, and knows nothing new: the others do."""
 
-    async def client(board: Switchboard, pair: Pair) -> list[int]:
+    async def client(cluster_client: ClusterClient, pair: Pair) -> list[int]:
         pair.unlisted = {1}
-        await board.refresh()
-        return [(await board.send(DescribeClusterRequest())).controller_id for _ in range(5)]
+        await cluster_client.refresh()
+        return [
+            (await cluster_client.send(DescribeClusterRequest())).controller_id for _ in range(5)
+        ]
 
     assert converse(client) == [2] * 5
 
 
 def test_whoever_is_left_is_asked_when_those_it_names_do_not_answer() -> None:
-    async def client(board: Switchboard, pair: Pair) -> list[int]:
+    async def client(cluster_client: ClusterClient, pair: Pair) -> list[int]:
         pair.unlisted = {1}
-        await board.refresh()
+        await cluster_client.refresh()
         await pair.brokers[1].__aexit__(None, None, None)
-        return [(await board.send(DescribeClusterRequest())).controller_id for _ in range(5)]
+        return [
+            (await cluster_client.send(DescribeClusterRequest())).controller_id for _ in range(5)
+        ]
 
     assert converse(client) == [1] * 5
 
 
 def test_brokers_with_as_little_to_do_are_asked_by_chance() -> None:
-    async def client(board: Switchboard, pair: Pair) -> set[int]:
-        await asked(board, 1)
-        await asked(board, 2)
-        return {(await board.send(DescribeClusterRequest())).controller_id for _ in range(50)}
+    async def client(cluster_client: ClusterClient, pair: Pair) -> set[int]:
+        await asked(cluster_client, 1)
+        await asked(cluster_client, 2)
+        return {
+            (await cluster_client.send(DescribeClusterRequest())).controller_id for _ in range(50)
+        }
 
     assert converse(client) == {1, 2}
 
 
 def test_connections_are_opened_when_needed_and_used_again() -> None:
-    async def client(board: Switchboard, pair: Pair) -> list[list[int]]:
+    async def client(cluster_client: ClusterClient, pair: Pair) -> list[list[int]]:
         opened = []
         for to in (1, 2, 2, 1):
-            await asked(board, to)
+            await asked(cluster_client, to)
             opened.append([broker.connections for broker in pair.brokers])
         return opened
 
@@ -138,18 +144,18 @@ def test_connections_are_opened_when_needed_and_used_again() -> None:
 
 
 def test_simultaneous_callers_share_one_connection() -> None:
-    async def client(board: Switchboard, pair: Pair) -> int:
-        await asyncio.gather(*(asked(board, 2) for _ in range(5)))
+    async def client(cluster_client: ClusterClient, pair: Pair) -> int:
+        await asyncio.gather(*(asked(cluster_client, 2) for _ in range(5)))
         return pair.brokers[1].connections
 
     assert converse(client) == 1
 
 
 def test_a_lost_connection_is_opened_again() -> None:
-    async def client(board: Switchboard, pair: Pair) -> int:
-        await asked(board, 2)
-        (await board.connection(2)).close()
-        await asked(board, 2)
+    async def client(cluster_client: ClusterClient, pair: Pair) -> int:
+        await asked(cluster_client, 2)
+        (await cluster_client.connection(2)).close()
+        await asked(cluster_client, 2)
         return pair.brokers[1].connections
 
     assert converse(client) == 2
@@ -163,9 +169,9 @@ def test_any_of_several_bootstrap_addresses_will_do() -> None:
         async with (
             pair.brokers[0],
             pair.brokers[1],
-            Switchboard([dead, pair.brokers[0].address]) as board,
+            ClusterClient([dead, pair.brokers[0].address]) as cluster_client,
         ):
-            return len((await board.refresh()).brokers)
+            return len((await cluster_client.refresh()).brokers)
 
     assert asyncio.run(conversation()) == 2
 
@@ -174,9 +180,9 @@ def test_no_bootstrap_address_that_answers_names_them_all() -> None:
     async def conversation() -> None:
         async with ScriptedBroker({}) as one, ScriptedBroker({}) as two:
             dead = [one.address, two.address]
-        async with Switchboard(dead, reconnect_backoff_ms=(1, 1)) as board:
+        async with ClusterClient(dead, reconnect_backoff_ms=(1, 1)) as cluster_client:
             with pytest.raises(ConnectError) as failure:
-                await board.refresh()
+                await cluster_client.refresh()
         assert all(f"cannot connect to {address}" in str(failure.value) for address in dead)
 
     asyncio.run(conversation())
@@ -187,12 +193,12 @@ def test_a_broker_that_refuses_is_not_tried_again_at_once() -> None:
         loop = asyncio.get_running_loop()
         async with ScriptedBroker({}) as gone:
             dead = gone.address
-        async with Switchboard([dead], reconnect_backoff_ms=(30, 30)) as board:
+        async with ClusterClient([dead], reconnect_backoff_ms=(30, 30)) as cluster_client:
             with pytest.raises(ConnectError):
-                await board.refresh()
+                await cluster_client.refresh()
             started = loop.time()
             with pytest.raises(ConnectError):
-                await board.refresh()
+                await cluster_client.refresh()
             return loop.time() - started
 
     assert asyncio.run(conversation()) >= 0.8 * 0.030 - 0.002  # jitter; timers may round down
@@ -222,31 +228,31 @@ def test_a_broker_that_refuses_is_not_tried_again_at_once() -> None:
 def test_a_destination_that_is_not_there_is_named(
     leader: int, topic_error: ErrorCode, to: Any, code: ErrorCode, message: str
 ) -> None:
-    async def client(board: Switchboard, pair: Pair) -> RequestError:
+    async def client(cluster_client: ClusterClient, pair: Pair) -> RequestError:
         pair.leader, pair.topic_error = leader, topic_error
         with pytest.raises(RequestError, match=message) as failure:
-            await asked(board, to)
+            await asked(cluster_client, to)
         return failure.value
 
     assert converse(client).code is code
 
 
 def test_retrying_follows_a_leader_that_moved() -> None:
-    async def client(board: Switchboard, pair: Pair) -> tuple[int, int]:
+    async def client(cluster_client: ClusterClient, pair: Pair) -> tuple[int, int]:
         pair.leader = 1
-        await board.refresh(["t"])
+        await cluster_client.refresh(["t"])
         attempts = 0
 
         async def attempt() -> int:
             nonlocal attempts
             attempts += 1
-            answered_by = await asked(board, T0)
+            answered_by = await asked(cluster_client, T0)
             if answered_by == 1:
                 pair.leader = 2
                 raise RequestError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
             return answered_by
 
-        return await board.retrying(attempt, topics=["t"]), attempts
+        return await cluster_client.retrying(attempt, topics=["t"]), attempts
 
     assert converse(client) == (2, 2)
 
@@ -254,16 +260,16 @@ def test_retrying_follows_a_leader_that_moved() -> None:
 def test_retrying_survives_lost_connections() -> None:
     closings = [CLOSE, CLOSE]
 
-    async def client(board: Switchboard, pair: Pair) -> int:
+    async def client(cluster_client: ClusterClient, pair: Pair) -> int:
         pair.before_answering = lambda: closings.pop() if closings else None
-        return await board.retrying(lambda: asked(board, 2))
+        return await cluster_client.retrying(lambda: asked(cluster_client, 2))
 
     assert converse(client) == 2
     assert closings == []
 
 
 def test_retrying_stops_at_a_final_failure() -> None:
-    async def client(board: Switchboard, pair: Pair) -> int:
+    async def client(cluster_client: ClusterClient, pair: Pair) -> int:
         attempts = 0
 
         async def attempt() -> None:
@@ -272,14 +278,14 @@ def test_retrying_stops_at_a_final_failure() -> None:
             raise RequestError(ErrorCode.INVALID_CONFIG, "no such option")
 
         with pytest.raises(RequestError, match="no such option"):
-            await board.retrying(attempt)
+            await cluster_client.retrying(attempt)
         return attempts
 
     assert converse(client) == 1
 
 
 def test_retrying_gives_up_when_time_is_up() -> None:
-    async def client(board: Switchboard, pair: Pair) -> int:
+    async def client(cluster_client: ClusterClient, pair: Pair) -> int:
         attempts = 0
 
         async def attempt() -> None:
@@ -288,23 +294,23 @@ def test_retrying_gives_up_when_time_is_up() -> None:
             raise RequestError(ErrorCode.REQUEST_TIMED_OUT)
 
         with pytest.raises(RequestError):
-            await board.retrying(attempt, timeout_ms=30)
+            await cluster_client.retrying(attempt, timeout_ms=30)
         return attempts
 
     assert converse(client) > 2
 
 
 def test_retrying_does_not_wait_for_an_attempt_that_outlasts_its_time() -> None:
-    async def client(board: Switchboard, pair: Pair) -> None:
-        await board.refresh()
+    async def client(cluster_client: ClusterClient, pair: Pair) -> None:
+        await cluster_client.refresh()
         with pytest.raises(KafkaTimeoutError, match="no outcome within 20 ms"):
-            await board.retrying(asyncio.Event().wait, timeout_ms=20)
+            await cluster_client.retrying(asyncio.Event().wait, timeout_ms=20)
 
     converse(client)
 
 
 def test_retrying_tells_of_the_failure_before_an_attempt_that_outlasts_its_time() -> None:
-    async def client(board: Switchboard, pair: Pair) -> None:
+    async def client(cluster_client: ClusterClient, pair: Pair) -> None:
         failures = [RequestError(ErrorCode.REQUEST_TIMED_OUT, "busy")]
 
         async def attempt() -> None:
@@ -313,7 +319,7 @@ def test_retrying_tells_of_the_failure_before_an_attempt_that_outlasts_its_time(
             await asyncio.Event().wait()
 
         with pytest.raises(RequestError, match="busy"):
-            await board.retrying(attempt, timeout_ms=50)
+            await cluster_client.retrying(attempt, timeout_ms=50)
 
     converse(client)
 
@@ -323,32 +329,32 @@ def test_brokers_that_say_nothing_are_named_when_the_time_is_up() -> None:
         silent: dict[Any, Any] = {ApiVersionsRequest: lambda request, version: None}
         async with (
             ScriptedBroker(silent) as broker,
-            Switchboard([broker.address], connect_timeout_ms=60_000) as board,
+            ClusterClient([broker.address], connect_timeout_ms=60_000) as cluster_client,
         ):
             with pytest.raises(NoBrokersAvailable, match="no answer within 20 ms") as caught:
-                await board.retrying(board.refresh, timeout_ms=20)
+                await cluster_client.retrying(cluster_client.refresh, timeout_ms=20)
             assert str(broker.address) in str(caught.value)
 
     asyncio.run(asyncio.wait_for(look(), 10))
 
 
 def test_a_connection_that_is_there_is_given_and_none_is_opened() -> None:
-    async def client(board: Switchboard, pair: Pair) -> None:
-        assert board.usable(2) is None
-        await board.refresh()
-        assert board.usable(2) is None
-        assert board.usable(9) is None
-        assert await asked(board, 2) == 2
-        assert board.usable(2) is await board.connection(2)
-        assert board.usable(2, lane="other") is None
+    async def client(cluster_client: ClusterClient, pair: Pair) -> None:
+        assert cluster_client.usable(2) is None
+        await cluster_client.refresh()
+        assert cluster_client.usable(2) is None
+        assert cluster_client.usable(9) is None
+        assert await asked(cluster_client, 2) == 2
+        assert cluster_client.usable(2) is await cluster_client.connection(2)
+        assert cluster_client.usable(2, lane="other") is None
         assert pair.brokers[1].connections == 1
 
     converse(client)
 
 
 def test_bootstrap_addresses_may_be_text() -> None:
-    board = Switchboard("a:1,b:2")
-    assert board._bootstrap == [Address("a", 1), Address("b", 2)]
+    cluster_client = ClusterClient("a:1,b:2")
+    assert cluster_client._bootstrap == [Address("a", 1), Address("b", 2)]
 
 
 def test_on_a_simulated_loop_it_outlives_a_broker_that_restarts() -> None:
@@ -362,9 +368,9 @@ def test_on_a_simulated_loop_it_outlives_a_broker_that_restarts() -> None:
 
     async def scenario() -> list[str | None]:
         names = []
-        async with Switchboard([Address("broker", 9092)], random=Random(1)) as board:
+        async with ClusterClient([Address("broker", 9092)], random=Random(1)) as cluster_client:
             for _ in range(3):
-                view = await board.retrying(board.refresh)
+                view = await cluster_client.retrying(cluster_client.refresh)
                 names.append(view.cluster_id)
                 world.kill("broker")
                 asyncio.get_running_loop().call_later(0.5, world.restart, "broker")

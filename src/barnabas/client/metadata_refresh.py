@@ -14,7 +14,7 @@ from barnabas.client.retry import Backoff
 from barnabas.model.errors import BarnabasError
 
 
-class Freshness:
+class MetadataRefresh:
     """Calls `refresh` when it is time, from `start` to `stop`."""
 
     def __init__(

@@ -14,19 +14,19 @@ from dataclasses import dataclass, field
 
 from barnabas.client.addresses import Address
 from barnabas.client.connection import Connection
+from barnabas.client.connection_stats import ConnectionStats
 from barnabas.client.retry import Backoff
-from barnabas.client.traffic import Traffic
 from barnabas.model.errors import BarnabasError
 
-Open = Callable[[Address, Traffic, float], Awaitable[Connection]]
-"""Opens a connection to an address, counted in a `Traffic`, within so many milliseconds."""
+Open = Callable[[Address, ConnectionStats, float], Awaitable[Connection]]
+"""Opens a connection to an address, counted in a `ConnectionStats`, within so many milliseconds."""
 
 
 @dataclass(slots=True)
 class Line:
     """The connection to one address, or the story of trying to get one."""
 
-    traffic: Traffic
+    traffic: ConnectionStats
     connection: Connection | None = None
     opening: asyncio.Task[Connection] | None = None
     failure: BarnabasError | None = None
@@ -39,7 +39,7 @@ class Line:
 
 
 @dataclass(slots=True)
-class Lines:
+class ConnectionPool:
     """All lines of one client; `settled` is told the outcome of each attempt to open one."""
 
     open: Open
@@ -47,14 +47,14 @@ class Lines:
     patience: Backoff
     settled: Callable[[BarnabasError | None], object]
     lines: dict[tuple[Address, str], Line] = field(default_factory=dict)
-    traffic: dict[Address, Traffic] = field(default_factory=dict)
+    traffic: dict[Address, ConnectionStats] = field(default_factory=dict)
 
     def line(self, address: Address, lane: str) -> Line:
         """Return the line to an address."""
         key = (address, lane)
         line = self.lines.get(key)
         if line is None:
-            traffic = self.traffic.setdefault(address, Traffic())
+            traffic = self.traffic.setdefault(address, ConnectionStats())
             line = self.lines[key] = Line(traffic)
         return line
 

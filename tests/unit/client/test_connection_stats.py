@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from barnabas.client.traffic import Traffic, client_metrics, connection_metrics
+from barnabas.client.connection_stats import ConnectionStats, client_metrics, connection_metrics
 
 
-def busy(latency_s: float, *sizes: int) -> Traffic:
-    traffic = Traffic()
+def busy(latency_s: float, *sizes: int) -> ConnectionStats:
+    traffic = ConnectionStats()
     traffic.opened = 1
     for size in sizes:
         traffic.sent(size)
@@ -31,7 +31,7 @@ def test_nothing_counted_is_all_zeros() -> None:
 
 
 def test_groups_are_named_after_the_client_and_its_brokers() -> None:
-    groups = client_metrics("consumer", {"1": busy(0.01, 10), "2": Traffic()}, 1.0)
+    groups = client_metrics("consumer", {"1": busy(0.01, 10), "2": ConnectionStats()}, 1.0)
     assert [*groups] == [
         "consumer-metrics",
         "consumer-node-metrics.node-1",

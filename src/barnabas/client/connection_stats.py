@@ -1,8 +1,8 @@
 """What a client counts about its connections, and the nested dict that `metrics()` shows.
 
-One `Traffic` stands for one broker and outlives its connections. Counting is plain attribute
-arithmetic, once per request; all else is left to whoever reads. Totals are since the start, rates
-are averages since the start.
+One `ConnectionStats` stands for one broker and outlives its connections. Counting is plain
+attribute arithmetic, once per request; all else is left to the reader. Totals are since the start,
+rates are averages since the start.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from barnabas.metrics.instruments import Histogram
 from barnabas.model.errors import InvalidValueError
 
 
-class Traffic:
+class ConnectionStats:
     """The requests, bytes and connections of one broker."""
 
     __slots__ = (
@@ -54,7 +54,7 @@ class Traffic:
         self.latency_us.record(int(elapsed_s * 1e6))
 
 
-def connection_metrics(parts: Iterable[Traffic], elapsed_s: float) -> dict[str, float]:
+def connection_metrics(parts: Iterable[ConnectionStats], elapsed_s: float) -> dict[str, float]:
     """Return the metrics of several brokers together, under the names of Kafka's clients."""
     known = list(parts)
     requests = sum(part.requests for part in known)
@@ -92,7 +92,7 @@ def connection_metrics(parts: Iterable[Traffic], elapsed_s: float) -> dict[str, 
 
 
 def client_metrics(
-    kind: str, nodes: Mapping[str, Traffic], elapsed_s: float
+    kind: str, nodes: Mapping[str, ConnectionStats], elapsed_s: float
 ) -> dict[str, dict[str, float]]:
     """Return groups of metrics: all brokers together, then each of them."""
     groups = {f"{kind}-metrics": connection_metrics(nodes.values(), elapsed_s)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from barnabas.client.cluster import BrokerAddress, ClusterView
+from barnabas.client.metadata import BrokerAddress, ClientMetadata
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.ids import ZERO_UUID, TopicPartition
 from barnabas.wire.messages.metadata import (
@@ -40,8 +40,8 @@ def metadata(
     )
 
 
-def view(*responses: MetadataResponse) -> ClusterView:
-    cluster = ClusterView()
+def view(*responses: MetadataResponse) -> ClientMetadata:
+    cluster = ClientMetadata()
     for now_ms, response in enumerate(responses):
         cluster.apply(response, now_ms)
     return cluster
@@ -99,7 +99,7 @@ def test_only_a_full_answer_removes_topics() -> None:
 
 
 def test_the_view_grows_stale() -> None:
-    cluster = ClusterView()
+    cluster = ClientMetadata()
     assert cluster.is_stale(0, 1000)
     cluster.apply(metadata(), 500)
     assert not cluster.is_stale(1500, 1000)

@@ -6,7 +6,7 @@ import asyncio
 from itertools import pairwise
 
 from barnabas.client.errors import ConnectError
-from barnabas.client.freshness import Freshness
+from barnabas.client.metadata_refresh import MetadataRefresh
 from barnabas.client.retry import Backoff
 from barnabas.simulation.world import World
 
@@ -22,8 +22,8 @@ def test_failures_are_repeated_with_growing_pauses() -> None:
         times.append(asyncio.get_running_loop().time())
         raise ConnectError("gone")
 
-    async def scenario() -> Freshness:
-        freshness = Freshness(refresh, pauses(), age_ms_max=1e9)
+    async def scenario() -> MetadataRefresh:
+        freshness = MetadataRefresh(refresh, pauses(), age_ms_max=1e9)
         freshness.start()
         assert freshness.running
         freshness.request()
@@ -47,7 +47,7 @@ def test_after_a_quiet_time_the_first_request_is_served_at_once() -> None:
 
     async def scenario() -> float:
         loop = asyncio.get_running_loop()
-        freshness = Freshness(refresh, pauses(), age_ms_max=1e9)
+        freshness = MetadataRefresh(refresh, pauses(), age_ms_max=1e9)
         freshness.start()
         freshness.start()
         await asyncio.sleep(10)
