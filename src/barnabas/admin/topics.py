@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from barnabas.admin.config_entries import ConfigSource
 from barnabas.admin.controller import ask_controller
-from barnabas.client.cluster_client import ClusterClient
+from barnabas.client.cluster_client import ANY, ClusterClient, Destination
 from barnabas.client.connection import Connection
 from barnabas.client.metadata import TopicView
 from barnabas.model.errors import InvalidValueError, RequestError
@@ -186,10 +186,12 @@ def _created(result: CreatableTopicResult) -> CreatedTopic:
     )
 
 
-async def describe_topics(client: ClusterClient, names: Iterable[str] | None) -> list[TopicView]:
+async def describe_topics(
+    client: ClusterClient, names: Iterable[str] | None, *, to: Destination = ANY
+) -> list[TopicView]:
     """Return topics by name, or all of them in the order of their names; see `TopicView.error`."""
     wanted = None if names is None else list(names)
-    cluster = await client.retrying(lambda: client.refresh(wanted))
+    cluster = await client.retrying(lambda: client.refresh(wanted, to=to))
     if wanted is None:
         return [cluster.topics[name] for name in sorted(cluster.topics)]
     return [cluster.topics[name] for name in wanted]

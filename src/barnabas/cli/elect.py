@@ -13,7 +13,7 @@ from barnabas.cli.output import print_json, print_table
 from barnabas.cli.partitions import existing_partitions
 from barnabas.cli.reassign.file import read_partitions
 from barnabas.cli.session import run
-from barnabas.client.cluster_client import ClusterClient
+from barnabas.client.cluster_client import CONTROLLER, ClusterClient
 from barnabas.client.metadata import ClientMetadata
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import InvalidValueError, RequestError
@@ -99,7 +99,8 @@ async def _hold(
     outcomes = {key: answers[key] for key in sorted(answers)}
     if not outcomes:
         return {}, {}
-    await describe_topics(client, {key.topic for key in outcomes})
+    # The other brokers may not have learned yet what the controller has just decided.
+    await describe_topics(client, {key.topic for key in outcomes}, to=CONTROLLER)
     return outcomes, _leaders(client.cluster, outcomes)
 
 

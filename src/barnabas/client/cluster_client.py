@@ -190,11 +190,18 @@ class ClusterClient:
         return await self._lines.connect(await self._address(to), lane)
 
     async def refresh(
-        self, topics: Iterable[str] | None = (), *, auto_create: bool = False
+        self,
+        topics: Iterable[str] | None = (),
+        *,
+        auto_create: bool = False,
+        to: Destination = ANY,
     ) -> ClientMetadata:
-        """Ask any broker about the brokers and some topics (None: all), and update the view."""
+        """Ask a broker about the brokers and some topics (None: all), and update the view.
+
+        The controller knows of what it has just decided before the others do.
+        """
         loop = asyncio.get_running_loop()
-        connection = await self._any()
+        connection = await self.connection(to)
         version = connection.version_of(MetadataRequest)
         names = None if topics is None else list(topics)
         request = MetadataRequest(

@@ -12,7 +12,7 @@ from barnabas.admin.log_dirs import describe_log_dirs_of
 from barnabas.admin.reassignments import list_partition_reassignments
 from barnabas.admin.topics import describe_topics
 from barnabas.cli.reassign.plan import Holding
-from barnabas.client.cluster_client import ClusterClient
+from barnabas.client.cluster_client import CONTROLLER, ClusterClient
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import TopicPartition
@@ -61,7 +61,7 @@ class Progress:
 async def holdings(client: ClusterClient, topics: Iterable[str]) -> dict[TopicPartition, Holding]:
     """Return all partitions of topics as they are now; raise where a topic does not exist."""
     found: dict[TopicPartition, tuple[tuple[int, ...], int]] = {}
-    for topic in await describe_topics(client, sorted(set(topics))):
+    for topic in await describe_topics(client, sorted(set(topics)), to=CONTROLLER):
         if topic.error is not ErrorCode.NONE:
             raise RequestError(topic.error, f"topic {topic.name!r}: {topic.error.meaning}")
         for index, view in topic.partitions.items():
