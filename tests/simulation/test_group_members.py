@@ -83,6 +83,11 @@ class Witness:
                 self.complaints.append(f"{partition} is {other}'s and comes to {name} at {now}")
         self.holders[partition].add(name)
 
+    def died(self, name: str) -> None:
+        """A process that ended holds nothing, though it could not say so."""
+        for holders in self.holders.values():
+            holders.discard(name)
+
     def disturb(self, names: Iterable[str], seconds: float) -> None:
         """Members may be out of the group for a while and not know it."""
         until = asyncio.get_running_loop().time() + seconds + OBLIVION
@@ -296,6 +301,7 @@ async def disturb(
                 await lives[name]
                 stops[name].clear()
             (world.crash if kind == "crash" else world.kill)(name)
+            witness.died(name)
             await asyncio.sleep(seconds)
             lives[name] = world.restart(name)
 
