@@ -13,7 +13,7 @@ from tests.interop.conftest import Tool
 from tools.apache_kafka import Distribution
 from tools.processes import RunningBroker
 
-from barnabas.groups.partitioning import partition_for
+from barnabas.metadata.partition_for import partition_for
 
 pytestmark = pytest.mark.interop
 

@@ -21,7 +21,7 @@ from barnabas.client.addresses import Address
 from barnabas.client.cluster_client import ANY, ClusterClient, Destination
 from barnabas.config.clients.options import parse_client_options
 from barnabas.config.clients.producer import ProducerOptions
-from barnabas.groups.partitioning import partition_for
+from barnabas.metadata.partition_for import partition_for
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError
 from barnabas.model.ids import TopicPartition

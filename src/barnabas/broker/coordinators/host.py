@@ -16,9 +16,9 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from barnabas.groups.partitioning import partition_for
 from barnabas.kernels import TRANSACTIONAL_BIT, BatchBuilder, Buffer
 from barnabas.log.validation import NEWEST_VERSION, stored_bounds
+from barnabas.metadata.partition_for import partition_for
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError, RequestError, StorageError
 from barnabas.model.outcome import Outcome, Reply, StateRecord

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from barnabas.broker.coordinators.host import CoordinatorHost, Shard
 from barnabas.broker.coordinators.markers import Ending
 from barnabas.broker.coordinators.remote_markers import MarkerSender
-from barnabas.groups.partitioning import partition_for
+from barnabas.metadata.partition_for import partition_for
 from barnabas.metadata.topic_store import NewTopic
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError, RequestError

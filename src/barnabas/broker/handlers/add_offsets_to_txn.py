@@ -6,7 +6,7 @@ from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
 from barnabas.broker.coordinators.groups import OFFSETS_TOPIC
-from barnabas.groups.partitioning import partition_for
+from barnabas.metadata.partition_for import partition_for
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import TopicPartition

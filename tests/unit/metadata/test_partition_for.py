@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from barnabas.groups.partitioning import java_hash, partition_for
+from barnabas.metadata.partition_for import java_hash, partition_for
 
 
 @pytest.mark.parametrize(
