@@ -22,13 +22,8 @@ from barnabas.coordination.contract import (
 )
 from barnabas.metadata import tree_schema as nodes
 from barnabas.metadata.cluster_view import NO_LEADER, BrokerView, ClusterView
-from barnabas.metadata.topic_names import (
-    assign_replicas,
-    check_assignment,
-    check_collision,
-    check_counts,
-    check_name,
-)
+from barnabas.metadata.replica_placement import assign_replicas, check_assignment, check_counts
+from barnabas.metadata.topic_names import check_collision, check_name
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import Uuid, new_uuid

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from barnabas.metadata.topic_names import assign_replicas
+from barnabas.metadata.replica_placement import assign_replicas
 from barnabas.model.ids import TopicPartition
 
 Assignments = Mapping[TopicPartition, Sequence[int]]
