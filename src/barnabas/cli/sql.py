@@ -18,6 +18,7 @@ from barnabas.cli.position import Beginning, End, Position, parse_position
 from barnabas.cli.progress_line import ProgressLine
 from barnabas.cli.session import run
 from barnabas.cli.spark_master import LOCAL, spark_master
+from barnabas.metadata.topic_names import illegal_name
 
 if TYPE_CHECKING:
     from barnabas.client.cluster_client import ClusterClient
@@ -262,7 +263,7 @@ def _by_topic(option: str, given: list[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for text in given:
         topic, equals, rest = text.partition("=")
-        named = bool(equals) and re.fullmatch(r"[A-Za-z0-9._-]{1,249}", topic) is not None
+        named = bool(equals) and illegal_name(topic) is None
         name, value = (topic, rest) if named else ("", text)
         if name in found:
             raise _refused(f"{option} {text}: is given twice for {name or 'all topics'}")

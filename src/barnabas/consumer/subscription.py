@@ -19,11 +19,9 @@ from barnabas.consumer.group.contract import ConsumerRebalanceListener
 from barnabas.consumer.interceptors import Interceptors
 from barnabas.consumer.reset import ResetPolicy
 from barnabas.errors import IllegalStateError, NoOffsetForPartitionError
+from barnabas.metadata.topic_names import illegal_name
 from barnabas.model.ids import TopicPartition
 from barnabas.structs import OffsetAndMetadata
-
-_NAME = re.compile(r"[A-Za-z0-9._-]+")
-_NAME_LENGTH_MAX = 249
 
 
 class Mode(Enum):
@@ -285,12 +283,10 @@ def _compile(pattern: str | re.Pattern[str]) -> re.Pattern[str]:
 
 def _checked_name(topic: object) -> str:
     if not isinstance(topic, str):
-        raise TypeError(f"topic {topic!r} is not a text")
-    if topic in ("", ".", "..") or len(topic) > _NAME_LENGTH_MAX or not _NAME.fullmatch(topic):
-        raise ValueError(
-            f"topic name {topic!r} is not allowed: 1 to {_NAME_LENGTH_MAX} letters, digits, '.', "
-            "'_' and '-', and not '.' or '..'"
-        )
+        raise TypeError(f"topic {topic!r} must be a str, not {type(topic).__name__}")
+    reason = illegal_name(topic)
+    if reason is not None:
+        raise ValueError(reason)
     return topic
 
 

@@ -9,6 +9,7 @@ from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.errors import KafkaTimeoutError, NetworkError
 from barnabas.client.retry import Backoff
 from barnabas.kernels import Accumulator
+from barnabas.metadata.topic_names import illegal_name
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError, InvalidValueError
 from barnabas.model.request_errors import request_error
@@ -114,8 +115,7 @@ class Topics:
 def check_topic(topic: object) -> None:
     """Refuse what cannot be the name of a topic."""
     if not isinstance(topic, str):
-        raise TypeError(f"topic {topic!r} must be a text")
-    if not topic or len(topic) > 249 or topic in (".", ".."):
-        raise InvalidValueError(f"topic {topic!r} must have 1 to 249 characters, not . or ..")
-    if not all(c.isascii() and (c.isalnum() or c in "._-") for c in topic):
-        raise InvalidValueError(f"topic {topic!r} may have a-z, A-Z, 0-9, '.', '_' and '-' alone")
+        raise TypeError(f"topic {topic!r} must be a str, not {type(topic).__name__}")
+    reason = illegal_name(topic)
+    if reason is not None:
+        raise InvalidValueError(reason)

@@ -274,9 +274,9 @@ def test_bad_input_is_refused_by_name(producer: KafkaProducer, topic: str) -> No
         producer.send(topic, b"v", timestamp_ms=1.5)
     with pytest.raises(ValueError, match="at least one of key and value"):
         producer.send(topic)
-    with pytest.raises(ValueError, match="may have a-z"):
+    with pytest.raises(ValueError, match="is not allowed: only letters"):
         producer.send("no spaces", b"v")
-    with pytest.raises(TypeError, match="topic 5 must be a text"):
+    with pytest.raises(TypeError, match="topic 5 must be a str, not int"):
         producer.send(5, b"v")
     producer.partitions_for(topic)
     with pytest.raises(ValueError, match=r"partition 3 of .* must be 0 to 2"):

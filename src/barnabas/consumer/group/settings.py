@@ -6,15 +6,12 @@ milliseconds.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from barnabas.config.clients.consumer import READ_COMMITTED, ConsumerOptions
 from barnabas.consumer.group.contract import CommitCallback
+from barnabas.metadata.topic_names import illegal_name
 from barnabas.model.errors import ConfigError
-
-_INSTANCE_ID_LENGTH_MAX = 249
-_INSTANCE_ID = re.compile(r"[a-zA-Z0-9._-]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,16 +79,6 @@ class GroupSettings:
                 f"session.timeout.ms={self.session_timeout_ms}; a third of it is usual"
             )
         if self.instance_id is not None:
-            _check_instance_id(self.instance_id)
-
-
-def _check_instance_id(name: str) -> None:
-    if (
-        len(name) > _INSTANCE_ID_LENGTH_MAX
-        or name in (".", "..")
-        or _INSTANCE_ID.fullmatch(name) is None
-    ):
-        raise ConfigError(
-            f"group.instance.id={name!r}: 1 to {_INSTANCE_ID_LENGTH_MAX} letters, digits, "
-            "'.', '_' and '-', and neither '.' nor '..'"
-        )
+            reason = illegal_name(self.instance_id, "group.instance.id")
+            if reason is not None:
+                raise ConfigError(reason)
