@@ -137,7 +137,7 @@ def test_a_bounded_session_is_renewed_on_the_same_connection(doors: Doors) -> No
             count += 1
         assert not connection.closed
         assert await cluster_client.connection(1) is connection
-        return count, connection.traffic.opened
+        return count, connection.stats.opened
 
     options = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "SCRAM-SHA-256", **ALICE}
     count, opened = enter(doors.sasl, client, **options)

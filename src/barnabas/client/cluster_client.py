@@ -3,12 +3,12 @@
 `ClusterClient` starts from bootstrap addresses, learns the cluster from Metadata, opens connections
 when they are first needed, and spaces attempts to reach a broker that refuses. `send` makes one
 attempt; `retrying` repeats a whole operation (several requests, say) as long as its failures are
-worth it. Machines that run all the time use the calls that do not wait: `ready` gives a connection
-now or begins to open one, `request_refresh` asks for new metadata, and `watch` tells when it is
-worth looking again. `start` and `close` frame what goes on in the background.
+worth it. Senders and fetchers use the calls that do not wait: `ready` returns a connection or
+begins to open one, `request_refresh` asks for new metadata, and `watch` calls back when it is worth
+looking again. `start` and `close` frame what goes on in the background.
 
 Connections are kept by address, so a bootstrap address that a broker also advertises is used for
-both, and by lane: requests that may wait long at the broker get a lane of their own (see `lines`).
+both, and by channel (see `connection_pool`): requests that may wait long get one of their own.
 Everything runs on the loop that is running when a method is called; there is no thread.
 """
 
@@ -43,8 +43,8 @@ if TYPE_CHECKING:  # the tools on the command line do without options of clients
 Result = TypeVar("Result")
 
 _GRACE_S = 0.5
-"""How much later than its time an operation is given up: a broker that was given the same time says
-more about what it could not do in it, and so does a request that times out by itself."""
+"""How long after its deadline an operation is cancelled: a broker that was given the same deadline
+says more about what it could not do in time, and so does a request that times out by itself."""
 
 
 class Target(Enum):
@@ -76,7 +76,7 @@ class ClusterClient:
         random: random_module.Random | None = None,
         in_flight_max: int | None = None,
     ) -> ClusterClient:
-        """Prepare to reach a cluster as the options of a client say."""
+        """Make a client of the cluster that the options name."""
         from barnabas.client.security import login_of, socket_options_of, tls_of
 
         if not options.bootstrap_servers:
@@ -124,7 +124,7 @@ class ClusterClient:
         login: Login | None = None,
         socket_options: Iterable[tuple[int, int, Any]] = (),
     ) -> None:
-        """Prepare to reach a cluster; opens nothing. Back-offs are (first, longest) pauses."""
+        """Make a client; nothing is opened yet. Back-offs are (first, longest) pauses."""
         self.cluster = ClientMetadata()
         self.client_id = client_id
         self.request_timeout_ms = request_timeout_ms
@@ -146,19 +146,19 @@ class ClusterClient:
             if isinstance(connect_timeout_ms, tuple)
             else (connect_timeout_ms, connect_timeout_ms)
         )
-        self._lines = ConnectionPool(
+        self._pool = ConnectionPool(
             self._open,
             pauses=self._backoff(reconnect_backoff_ms),
             patience=self._backoff(patience, jitter=0.0),
             settled=self._attempt_ended,
         )
-        self._freshness = MetadataRefresh(
+        self._metadata_refresh = MetadataRefresh(
             self._refresh_tracked, self._backoff(retry_backoff_ms), metadata_max_age_ms
         )
         self._topics: Topics = lambda: ()
         self._auto_create = False
         self._watchers: list[Callable[[], object]] = []
-        self._stirring: asyncio.Handle | None = None
+        self._notifying: asyncio.Handle | None = None
         self._idle_timer: asyncio.TimerHandle | None = None
         self._answered_s: float | None = None
         self._started_s: float | None = None
@@ -177,17 +177,17 @@ class ClusterClient:
         to: Destination = ANY,
         *,
         timeout_ms: float | None = None,
-        lane: str = "",
+        channel: str = "",
     ) -> Any:
         """Send a request to its destination and return the response; one attempt."""
-        connection = await self.connection(to, lane=lane)
+        connection = await self.connection(to, channel=channel)
         return await connection.send(request, timeout_ms=timeout_ms)
 
-    async def connection(self, to: Destination = ANY, *, lane: str = "") -> Connection:
+    async def connection(self, to: Destination = ANY, *, channel: str = "") -> Connection:
         """Return an open connection to a destination, opening one if need be."""
         if to is ANY:
             return await self._any()
-        return await self._lines.connect(await self._address(to), lane)
+        return await self._pool.connect(await self._address(to), channel)
 
     async def refresh(
         self,
@@ -198,7 +198,7 @@ class ClusterClient:
     ) -> ClientMetadata:
         """Ask a broker about the brokers and some topics (None: all), and update the view.
 
-        The controller knows of what it has just decided before the others do.
+        The controller knows its own decisions before the other brokers do.
         """
         loop = asyncio.get_running_loop()
         connection = await self.connection(to)
@@ -214,12 +214,12 @@ class ClusterClient:
         if error_code == ErrorCode.REBOOTSTRAP_REQUIRED:
             self._start_over()
         if error_code:
-            raise request_error(error_code, f"{connection.address} does not tell of its cluster")
+            raise request_error(error_code, f"{connection.address} does not describe its cluster")
         self._answered_s = loop.time()
         generation = self.cluster.generation
         self.cluster.apply(response, int(loop.time() * 1000), all_topics=names is None)
         if self.cluster.generation != generation:
-            self._stir()
+            self._notify_watchers()
         return self.cluster
 
     async def retrying(
@@ -263,41 +263,36 @@ class ClusterClient:
                 stale = stale or decision is Verdict.REFRESH
             await asyncio.sleep(pause)
 
-    # What machines use that do not wait.
+    # Calls that do not wait.
 
-    def ready(self, node_id: int, *, lane: str = "") -> Connection | None:
+    def ready(self, node_id: int, *, channel: str = "") -> Connection | None:
         """Return an open connection to a broker; None after having begun to open one.
 
-        Attempts are spaced; `watch` tells when one has ended, `failure` how.
+        Attempts are spaced; `watch` calls back when one has ended, `failure` returns how.
         """
-        broker = self.cluster.brokers.get(node_id)
-        if broker is None:
+        address = self._address_of(node_id)
+        if address is None:
             self.request_refresh()
             return None
-        address = Address(broker.host, broker.port)
-        connection = self._lines.usable(address, lane)
+        connection = self._pool.usable(address, channel)
         if connection is None:
-            self._lines.attempt(address, lane)
+            self._pool.attempt(address, channel)
         return connection
 
-    def usable(self, node_id: int, *, lane: str = "") -> Connection | None:
+    def usable(self, node_id: int, *, channel: str = "") -> Connection | None:
         """Return an open connection to a broker, if there is one; none is opened."""
-        broker = self.cluster.brokers.get(node_id)
-        if broker is None:
-            return None
-        return self._lines.usable(Address(broker.host, broker.port), lane)
+        address = self._address_of(node_id)
+        return None if address is None else self._pool.usable(address, channel)
 
-    def failure(self, node_id: int, *, lane: str = "") -> BarnabasError | None:
+    def failure(self, node_id: int, *, channel: str = "") -> BarnabasError | None:
         """Return why a broker could not be reached at the last attempt, if it could not."""
-        broker = self.cluster.brokers.get(node_id)
-        if broker is None:
-            return None
-        return self._lines.failure(Address(broker.host, broker.port), lane)
+        address = self._address_of(node_id)
+        return None if address is None else self._pool.failure(address, channel)
 
     @property
     def refresh_failure(self) -> BarnabasError | None:
         """Why the last refresh in the background failed, if it did."""
-        return self._freshness.failure
+        return self._metadata_refresh.failure
 
     def watch(self, callback: Callable[[], object]) -> Callable[[], None]:
         """Call `callback` soon after each change; return the function that ends this.
@@ -309,18 +304,18 @@ class ClusterClient:
         return lambda: self._watchers.remove(callback)
 
     def request_refresh(self) -> None:
-        """Ask for new metadata soon; it comes in the background, if that was started."""
-        self._freshness.request()
+        """Ask for new metadata soon; it is fetched in the background, if that was started."""
+        self._metadata_refresh.request()
 
     def look_for(self, topics: Iterable[str] | None) -> None:
         """Ask for new metadata soon if one of these topics is not known to exist."""
         if any(self.cluster.partitions_for(topic) is None for topic in topics or ()):
-            self._freshness.request()
+            self._metadata_refresh.request()
 
     def track(self, topics: Topics, *, auto_create: bool = False) -> None:
-        """Say which topics the refreshes in the background ask for.
+        """Set which topics the refreshes in the background ask for.
 
-        As long as one of them is missing they go on: it may be about to be created.
+        They go on as long as one of them is missing: it may be about to be created.
         """
         self._topics = topics
         self._auto_create = auto_create
@@ -329,7 +324,7 @@ class ClusterClient:
         """Begin what goes on in the background: refreshes, and closing what is idle."""
         loop = asyncio.get_running_loop()
         self._started_s = loop.time()
-        self._freshness.start()
+        self._metadata_refresh.start()
         if self._idle_s_max >= 0 and self._idle_timer is None:
             self._idle_timer = loop.call_later(self._idle_s_max, self._close_idle)
 
@@ -338,11 +333,11 @@ class ClusterClient:
         if self._idle_timer is not None:
             self._idle_timer.cancel()
             self._idle_timer = None
-        await self._freshness.stop()
-        await self._lines.close()
-        if self._stirring is not None:
-            self._stirring.cancel()
-            self._stirring = None
+        await self._metadata_refresh.stop()
+        await self._pool.close()
+        if self._notifying is not None:
+            self._notifying.cancel()
+            self._notifying = None
 
     def metrics(self, kind: str = "client") -> dict[str, dict[str, float]]:
         """Return groups of metrics: all brokers together, then each of them."""
@@ -352,11 +347,10 @@ class ClusterClient:
             Address(broker.host, broker.port): str(broker.node_id)
             for broker in self.cluster.brokers.values()
         }
-        traffic = {
-            nodes.get(address, str(address)): traffic
-            for address, traffic in self._lines.traffic.items()
+        by_node = {
+            nodes.get(address, str(address)): stats for address, stats in self._pool.stats.items()
         }
-        return client_metrics(kind, traffic, elapsed_s)
+        return client_metrics(kind, by_node, elapsed_s)
 
     # Inside.
 
@@ -367,7 +361,7 @@ class ClusterClient:
         )
 
     async def _open(
-        self, address: Address, traffic: ConnectionStats, timeout_ms: float
+        self, address: Address, stats: ConnectionStats, timeout_ms: float
     ) -> Connection:
         return await Connection.open(
             address,
@@ -379,27 +373,27 @@ class ClusterClient:
             tls=self._tls,
             login=self._login,
             socket_options=self._socket_options,
-            traffic=traffic,
-            stirred=self._stir,
+            stats=stats,
+            changed=self._notify_watchers,
         )
 
     def _attempt_ended(self, failure: BarnabasError | None) -> None:
         if failure is not None:
-            self._freshness.request()  # the broker may have gone, or moved
-        self._stir()
+            self._metadata_refresh.request()  # the broker may have gone, or moved
+        self._notify_watchers()
 
-    def _stir(self) -> None:
-        if self._stirring is None and self._watchers:
-            self._stirring = asyncio.get_running_loop().call_soon(self._tell_watchers)
+    def _notify_watchers(self) -> None:
+        if self._notifying is None and self._watchers:
+            self._notifying = asyncio.get_running_loop().call_soon(self._call_watchers)
 
-    def _tell_watchers(self) -> None:
-        self._stirring = None
+    def _call_watchers(self) -> None:
+        self._notifying = None
         for callback in list(self._watchers):
             callback()
 
     def _close_idle(self) -> None:
         loop = asyncio.get_running_loop()
-        look_again_s = self._lines.close_idle(loop.time(), self._idle_s_max)
+        look_again_s = self._pool.close_idle(loop.time(), self._idle_s_max)
         self._idle_timer = loop.call_at(look_again_s, self._close_idle)
 
     async def _refresh_tracked(self) -> None:
@@ -409,7 +403,7 @@ class ClusterClient:
         except BarnabasError as failure:
             if isinstance(failure, NetworkError):
                 self._start_over_if_silent()
-            self._stir()
+            self._notify_watchers()
             raise
         self.look_for(topics)
 
@@ -423,10 +417,10 @@ class ClusterClient:
         if self._rebootstrap:
             self._answered_s = None
             self.cluster.forget_brokers()
-            self._stir()
+            self._notify_watchers()
 
     def _too_late(self, limit_ms: float) -> BarnabasError:
-        """Say that not even the first attempt came to an end."""
+        """Return the failure of a call whose first attempt did not end in time."""
         if self._answered_s is None:
             asked = ", ".join(str(address) for address in self._bootstrap)
             return NoBrokersAvailable(f"no answer within {limit_ms:g} ms from {asked}")
@@ -434,14 +428,17 @@ class ClusterClient:
 
     async def _address(self, to: Destination) -> Address:
         """Find a destination in the cluster view, looking again once if it is not there."""
-        node_id = self._node_id(to)
-        if node_id is None or node_id not in self.cluster.brokers:
+        address = self._address_of(self._node_id(to))
+        if address is None:
             await self.refresh([to.topic] if isinstance(to, TopicPartition) else ())
-            node_id = self._node_id(to)
-        broker = self.cluster.brokers.get(node_id) if node_id is not None else None
-        if broker is None:
+            address = self._address_of(self._node_id(to))
+        if address is None:
             raise self._unreachable(to)
-        return Address(broker.host, broker.port)
+        return address
+
+    def _address_of(self, node_id: int | None) -> Address | None:
+        broker = self.cluster.brokers.get(node_id) if node_id is not None else None
+        return None if broker is None else Address(broker.host, broker.port)
 
     def _node_id(self, to: Destination) -> int | None:
         if isinstance(to, TopicPartition):
@@ -450,18 +447,7 @@ class ClusterClient:
 
     def _unreachable(self, to: Destination) -> RequestError:
         if isinstance(to, TopicPartition):
-            topic = self.cluster.topics.get(to.topic)
-            if topic is not None and topic.error not in (
-                ErrorCode.NONE,
-                ErrorCode.LEADER_NOT_AVAILABLE,
-            ):
-                return request_error(topic.error, f"topic {to.topic!r}: {topic.error.meaning}")
-            if self.cluster.partition(to) is None and topic is not None and topic.partitions:
-                return request_error(
-                    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-                    f"topic {to.topic!r} has no partition {to.partition}",
-                )
-            return request_error(ErrorCode.LEADER_NOT_AVAILABLE, f"{to} has no leader now")
+            return self.cluster.missing_leader(to)
         if to is CONTROLLER:
             return request_error(ErrorCode.NOT_CONTROLLER, "the cluster names no controller now")
         return request_error(
@@ -484,10 +470,10 @@ class ClusterClient:
         now_s = asyncio.get_running_loop().time()
         failures: list[BarnabasError] = []
         for address in self._shuffled(known):
-            if self._lines.line(address, "").not_before_s > now_s:
+            if self._pool.state(address, "").not_before_s > now_s:
                 continue  # it refused lately
             try:
-                return await self._lines.connect(address)
+                return await self._pool.connect(address)
             except NetworkError as failure:
                 failures.append(failure)
         idlest = self._idlest(bootstrap)
@@ -495,17 +481,17 @@ class ClusterClient:
             return idlest
         candidates = list(dict.fromkeys([*self._shuffled(known), *self._shuffled(bootstrap)]))
         # Those that refused lately come last: waiting for them helps only if all others fail.
-        candidates.sort(key=lambda address: self._lines.line(address, "").not_before_s)
+        candidates.sort(key=lambda address: self._pool.state(address, "").not_before_s)
         for address in candidates:
             try:
-                return await self._lines.connect(address)
+                return await self._pool.connect(address)
             except NetworkError as failure:
                 failures.append(failure)
         raise NoBrokersAvailable("; ".join(dict.fromkeys(str(failure) for failure in failures)))
 
     def _idlest(self, addresses: list[Address]) -> Connection | None:
         """Return the open connection with the least to do, if one is open."""
-        open_ones = (self._lines.usable(address) for address in self._shuffled(addresses))
+        open_ones = (self._pool.usable(address) for address in self._shuffled(addresses))
         usable = [connection for connection in open_ones if connection is not None]
         return min(usable, key=lambda connection: connection.load, default=None)
 

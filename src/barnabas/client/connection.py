@@ -5,7 +5,7 @@ callback, without a task or a future, `send` awaits the response. The broker ans
 what is in flight is a queue: a response that does not belong to the oldest request breaks the
 protocol and ends the connection. So does a request that is not answered in time, since every later
 one waits behind it. Requests beyond `in_flight_max` wait here, unsent, and one that waits too long
-fails alone. Whatever ends the connection, each waiting request hears why, once.
+fails alone. Whatever ends the connection, each waiting request gets the reason, once.
 
 Uses the loop's transports, timers and futures only, so it runs on asyncio's loop, uvloop and a
 simulated one.
@@ -38,7 +38,7 @@ FRAME_BYTES_MAX = 1 << 30
 """Responses beyond this are refused; the protocol itself ends at 2 GiB."""
 
 Answered = Callable[[Any, BarnabasError | None], object]
-"""Told of the response, or of the failure that stands for it; exactly one of the two is None."""
+"""Called with the response, or with the failure in its stead; exactly one of the two is None."""
 
 _NEVER_S = float("inf")
 _UNSUPPORTED_VERSION = int(ErrorCode.UNSUPPORTED_VERSION).to_bytes(2, "big")
@@ -77,8 +77,8 @@ class Connection(asyncio.BufferedProtocol):
         tls: ssl.SSLContext | None = None,
         login: Login | None = None,
         socket_options: Iterable[tuple[int, int, Any]] = (),
-        traffic: ConnectionStats | None = None,
-        stirred: Callable[[], object] = lambda: None,
+        stats: ConnectionStats | None = None,
+        changed: Callable[[], object] = lambda: None,
     ) -> Connection:
         """Connect and learn which versions the broker speaks; see `opening.open_connection`."""
         return await open_connection(
@@ -88,8 +88,8 @@ class Connection(asyncio.BufferedProtocol):
                 request_timeout_ms,
                 in_flight_max,
                 response_bytes_max,
-                traffic or ConnectionStats(),
-                stirred,
+                stats or ConnectionStats(),
+                changed,
             ),
             address,
             connect_timeout_ms=connect_timeout_ms,
@@ -105,17 +105,17 @@ class Connection(asyncio.BufferedProtocol):
         request_timeout_ms: float,
         in_flight_max: int,
         response_bytes_max: int,
-        traffic: ConnectionStats,
-        stirred: Callable[[], object],
+        stats: ConnectionStats,
+        changed: Callable[[], object],
     ) -> None:
-        """`stirred` is called when it ends or can take requests again."""
+        """`changed` is called when the connection ends or can take requests again."""
         self.address = address
         self.versions = PeerVersions(str(address), ())
         self.in_flight_max = in_flight_max
-        self.traffic = traffic
+        self.stats = stats
         self._client_id = client_id
         self._request_timeout_ms = request_timeout_ms
-        self._stirred = stirred
+        self._changed = changed
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._reader = FrameReader(response_bytes_max)
@@ -129,9 +129,9 @@ class Connection(asyncio.BufferedProtocol):
         self._held = False
         self._renewal: asyncio.TimerHandle | asyncio.Task[None] | None = None
         self._throttled_until_s = 0.0
-        # One timer for all requests: nearly all are answered in time, so it hardly ever rings.
-        self._alarm: asyncio.TimerHandle | None = None
-        self._alarm_s = _NEVER_S
+        # One timer for all requests: nearly all are answered in time, so it hardly ever fires.
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_s = _NEVER_S
         self.used_s = self._loop.time()
         """When it last carried something, by the loop's clock."""
 
@@ -230,12 +230,12 @@ class Connection(asyncio.BufferedProtocol):
             for level, name, value in options:
                 connected.setsockopt(level, name, value)
 
-    def close(self) -> None:
+    def close(self, how: str = "closed by this client") -> None:
         """End the connection; requests still in flight fail."""
-        self._end("closed by this client")
+        self._end(how)
 
     async def wait_closed(self, timeout_ms: float = 1000) -> None:
-        """Wait until the peer has heard of the end, but not for long."""
+        """Wait until the transport is closed, but not for long."""
         try:
             async with asyncio.timeout(timeout_ms / 1000):
                 await self._lost.wait()
@@ -244,13 +244,8 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.abort()
 
     def abort(self) -> None:
-        """End the connection without a word; requests still in flight fail."""
+        """End the connection at once, unsent bytes included; requests still in flight fail."""
         self._end("closed by this client", graceful=False)
-
-    def close_idle(self) -> None:
-        """End the connection because nobody has used it for long."""
-        assert not self.load
-        self._end("closed because it was idle")
 
     # Requests.
 
@@ -280,8 +275,8 @@ class Connection(asyncio.BufferedProtocol):
             timeout_ms,
             request_frame(request, version, correlation_id, self._client_id),
         )
-        if waiting.deadline_s < self._alarm_s:
-            self._set_alarm(waiting.deadline_s)
+        if waiting.deadline_s < self._timer_s:
+            self._set_timer(waiting.deadline_s)
         return waiting
 
     def _next_id(self) -> int:
@@ -297,7 +292,7 @@ class Connection(asyncio.BufferedProtocol):
     def _write(self, frame: bytes) -> None:
         assert self._transport is not None
         self.used_s = self._loop.time()
-        self.traffic.sent(len(frame))
+        self.stats.sent(len(frame))
         self._transport.write(frame)
 
     def _send_unsent(self) -> None:
@@ -318,7 +313,7 @@ class Connection(asyncio.BufferedProtocol):
     # Authentication that must be renewed.
 
     def renew_after(self, delay_ms: float, login: Callable[[], Awaitable[float]]) -> None:
-        """Authenticate anew after a while; new requests wait until that is done."""
+        """Authenticate again after a while; new requests wait until that is done."""
 
         def begin() -> None:
             self._held = True
@@ -339,33 +334,33 @@ class Connection(asyncio.BufferedProtocol):
         if lifetime_ms:
             self.renew_after(lifetime_ms, login)
         self._send_unsent()
-        self._stirred()
+        self._changed()
 
     # What the transport calls.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = transport  # type: ignore[assignment]
-        self.traffic.opened += 1
+        self.stats.opened += 1
 
     def get_buffer(self, sizehint: int) -> memoryview:
         return self._reader.target()
 
     def buffer_updated(self, count: int) -> None:
-        self.traffic.bytes_in += count
+        self.stats.bytes_in += count
         try:
             for frame in self._reader.received(count):
                 self._receive(frame)
         except RemoteProtocolError as failure:
-            told = RemoteProtocolError(f"{self.address}: {failure}")
-            told.__cause__ = failure
-            self._end("closed because the broker broke the protocol", told)
+            named = RemoteProtocolError(f"{self.address}: {failure}")
+            named.__cause__ = failure
+            self._end("closed because the broker broke the protocol", named)
 
     def pause_writing(self) -> None:
         self._writable.clear()
 
     def resume_writing(self) -> None:
         self._writable.set()
-        self._stirred()
+        self._changed()
 
     def connection_lost(self, failure: Exception | None) -> None:
         self._lost.set()
@@ -383,13 +378,13 @@ class Connection(asyncio.BufferedProtocol):
         message = self._decode(waiting, frame)
         self._in_flight.popleft()
         self.used_s = now_s = self._loop.time()
-        self.traffic.answered(now_s - waiting.submitted_s)
+        self.stats.answered(now_s - waiting.submitted_s)
         throttle_ms: int = getattr(message, "throttle_time_ms", 0)
         if throttle_ms > 0:
             self._throttle(throttle_ms, now_s)
         if self._unsent:
             self._send_unsent()
-        self._tell(waiting, message, None)
+        self._answer(waiting, message, None)
 
     def _decode(self, waiting: _Waiting, frame: memoryview) -> Message:
         version = waiting.version
@@ -399,15 +394,15 @@ class Connection(asyncio.BufferedProtocol):
         return decode_response(waiting.api, version, frame)[1]
 
     def _throttle(self, throttle_ms: int, now_s: float) -> None:
-        """Be quiet as long as the broker, which has stopped listening, asks for (KIP-219)."""
-        self.traffic.throttled_ms += throttle_ms
+        """Send nothing as long as the broker, which has stopped reading, asks for (KIP-219)."""
+        self.stats.throttled_ms += throttle_ms
         self._throttled_until_s = max(self._throttled_until_s, now_s + throttle_ms / 1000)
-        self._loop.call_later(throttle_ms / 1000, self._stirred)
+        self._loop.call_later(throttle_ms / 1000, self._changed)
 
-    def _tell(self, waiting: _Waiting, response: Any, failure: BarnabasError | None) -> None:
+    def _answer(self, waiting: _Waiting, response: Any, failure: BarnabasError | None) -> None:
         try:
             waiting.answered(response, failure)
-        except Exception as bug:  # noqa: BLE001  reported; the other answers must still be told
+        except Exception as bug:  # noqa: BLE001  reported; the other callbacks must still run
             self._loop.call_exception_handler(
                 {
                     "message": f"the callback of {waiting.api.name} failed",
@@ -416,27 +411,26 @@ class Connection(asyncio.BufferedProtocol):
                 }
             )
 
-    def _set_alarm(self, at_s: float) -> None:
-        if self._alarm is not None:
-            self._alarm.cancel()
-        self._alarm_s = at_s
-        self._alarm = self._loop.call_at(at_s, self._ring)
+    def _set_timer(self, at_s: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer_s = at_s
+        self._timer = self._loop.call_at(at_s, self._expire)
 
-    def _ring(self) -> None:
-        """Time out what is late, in the order of its time, and wait for the next."""
+    def _expire(self) -> None:
+        """Time out overdue requests, in the order of their deadlines, and wait for the next."""
         # A timer of some loops may be a little early.
-        now_s = max(self._loop.time(), self._alarm_s)
-        self._alarm, self._alarm_s = None, _NEVER_S
-        for waiting in sorted(self._awaited(), key=lambda waiting: waiting.deadline_s):
+        now_s = max(self._loop.time(), self._timer_s)
+        self._timer, self._timer_s = None, _NEVER_S
+        for waiting in sorted(
+            [*self._in_flight, *self._unsent], key=lambda waiting: waiting.deadline_s
+        ):
             if self._ended is not None:
                 return
             if waiting.deadline_s > now_s:
-                self._set_alarm(waiting.deadline_s)
+                self._set_timer(waiting.deadline_s)
                 return
             self._time_out(waiting)
-
-    def _awaited(self) -> list[_Waiting]:
-        return [*self._in_flight, *self._unsent]
 
     def _time_out(self, waiting: _Waiting) -> None:
         name, timeout_ms = waiting.api.name, waiting.timeout_ms
@@ -447,7 +441,7 @@ class Connection(asyncio.BufferedProtocol):
                 f"{name} could not be sent to {self.address} within {timeout_ms:g} ms: "
                 f"{ahead} requests were ahead of it"
             )
-            self._tell(waiting, None, failure)
+            self._answer(waiting, None, failure)
             return
         failure = RequestTimeoutError(
             f"{self.address} did not answer {name} within {timeout_ms:g} ms"
@@ -467,11 +461,11 @@ class Connection(asyncio.BufferedProtocol):
             return
         self._ended = how
         self._writable.set()
-        for timer in (self._renewal, self._alarm):
+        for timer in (self._renewal, self._timer):
             if timer is not None:
                 timer.cancel()
         if self._transport is not None:
-            self.traffic.closed += 1
+            self.stats.closed += 1
             if failure is None and graceful:
                 self._transport.close()
             else:  # a peer that is late or broken need not get what is still buffered for it
@@ -479,24 +473,21 @@ class Connection(asyncio.BufferedProtocol):
         if culprit is None and self._in_flight:
             culprit = self._in_flight[0]
         now_s = self._loop.time()
-        abandoned = self._awaited()
+        abandoned = [*self._in_flight, *self._unsent]
         self._in_flight.clear()
         self._unsent.clear()
         for waiting in abandoned:
             if failure is not None and waiting is culprit:
-                self._tell(waiting, None, failure)
+                self._answer(waiting, None, failure)
                 continue
             fate = "answered" if waiting.frame is None else "sent"
             elapsed_ms = (now_s - waiting.submitted_s) * 1000
-            self._tell(
-                waiting,
-                None,
-                ConnectionLostError(
-                    f"connection to {self.address} was {how} before {waiting.api.name} was "
-                    f"{fate} ({elapsed_ms:.0f} ms)"
-                ),
+            lost = ConnectionLostError(
+                f"connection to {self.address} was {how} before {waiting.api.name} was {fate} "
+                f"({elapsed_ms:.0f} ms)"
             )
-        self._stirred()
+            self._answer(waiting, None, lost)
+        self._changed()
 
 
 def _settle(answer: asyncio.Future[Any], response: Any, failure: BarnabasError | None) -> None:

@@ -1,9 +1,9 @@
-"""The connections of a client, by address and lane, and the story of getting them.
+"""The connections of a client, by address and channel, and the attempts to open them.
 
-A line is opened when it is first needed; a broker that could not be reached is tried again after a
-pause that doubles with each failure, and more patiently. Brokers answer each connection in order,
-so what may wait long (a fetch, a join of a group) goes over a lane of its own, beside the nameless
-one that all else shares.
+A connection is opened when it is first needed; a broker that could not be reached is tried again
+after a pause that doubles with each failure, and more patiently. Brokers answer each connection in
+order, so what may wait long (a fetch, a join of a group) goes over a channel of its own, that is
+another connection to the same address, beside the nameless one that all else shares.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ Open = Callable[[Address, ConnectionStats, float], Awaitable[Connection]]
 
 
 @dataclass(slots=True)
-class Line:
-    """The connection to one address, or the story of trying to get one."""
+class ConnectionState:
+    """The connection to one address and channel, or how the attempts to open it went."""
 
-    traffic: ConnectionStats
+    stats: ConnectionStats
     connection: Connection | None = None
     opening: asyncio.Task[Connection] | None = None
     failure: BarnabasError | None = None
@@ -40,73 +40,73 @@ class Line:
 
 @dataclass(slots=True)
 class ConnectionPool:
-    """All lines of one client; `settled` is told the outcome of each attempt to open one."""
+    """All connections of one client; `settled` gets the failure of each attempt, or None."""
 
     open: Open
     pauses: Backoff
     patience: Backoff
     settled: Callable[[BarnabasError | None], object]
-    lines: dict[tuple[Address, str], Line] = field(default_factory=dict)
-    traffic: dict[Address, ConnectionStats] = field(default_factory=dict)
+    states: dict[tuple[Address, str], ConnectionState] = field(default_factory=dict)
+    stats: dict[Address, ConnectionStats] = field(default_factory=dict)
 
-    def line(self, address: Address, lane: str) -> Line:
-        """Return the line to an address."""
-        key = (address, lane)
-        line = self.lines.get(key)
-        if line is None:
-            traffic = self.traffic.setdefault(address, ConnectionStats())
-            line = self.lines[key] = Line(traffic)
-        return line
+    def state(self, address: Address, channel: str) -> ConnectionState:
+        """Return the state of the connection to an address."""
+        key = (address, channel)
+        state = self.states.get(key)
+        if state is None:
+            stats = self.stats.setdefault(address, ConnectionStats())
+            state = self.states[key] = ConnectionState(stats)
+        return state
 
-    def usable(self, address: Address, lane: str = "") -> Connection | None:
+    def usable(self, address: Address, channel: str = "") -> Connection | None:
         """Return an open connection, if there is one."""
-        line = self.lines.get((address, lane))
-        return line.usable() if line is not None else None
+        state = self.states.get((address, channel))
+        return state.usable() if state is not None else None
 
-    def failure(self, address: Address, lane: str = "") -> BarnabasError | None:
-        """Return why the last attempt to open a line failed, if it did."""
-        line = self.lines.get((address, lane))
-        return line.failure if line is not None else None
+    def failure(self, address: Address, channel: str = "") -> BarnabasError | None:
+        """Return why the last attempt to open a connection failed, if it did."""
+        state = self.states.get((address, channel))
+        return state.failure if state is not None else None
 
-    async def connect(self, address: Address, lane: str = "") -> Connection:
+    async def connect(self, address: Address, channel: str = "") -> Connection:
         """Return an open connection, waiting for an attempt to open one if need be."""
-        connection = self.usable(address, lane)
+        connection = self.usable(address, channel)
         if connection is not None:
             return connection
-        return await asyncio.shield(self.attempt(address, lane))
+        return await asyncio.shield(self.attempt(address, channel))
 
-    def attempt(self, address: Address, lane: str = "") -> asyncio.Task[Connection]:
-        """Return the attempt to open a line that is under way, or begin one."""
-        line = self.line(address, lane)
-        if line.opening is None:
-            line.opening = asyncio.get_running_loop().create_task(self._open(line, address))
+    def attempt(self, address: Address, channel: str = "") -> asyncio.Task[Connection]:
+        """Return the attempt to open a connection that is under way, or begin one."""
+        state = self.state(address, channel)
+        if state.opening is None:
+            state.opening = asyncio.get_running_loop().create_task(self._open(state, address))
             # Nobody need wait for it: then nobody else looks at the outcome.
-            line.opening.add_done_callback(lambda task: task.cancelled() or task.exception())
-        return line.opening
+            state.opening.add_done_callback(lambda task: task.cancelled() or task.exception())
+        return state.opening
 
-    async def _open(self, line: Line, address: Address) -> Connection:
+    async def _open(self, state: ConnectionState, address: Address) -> Connection:
         loop = asyncio.get_running_loop()
         try:
-            if line.not_before_s > loop.time():
-                await asyncio.sleep(line.not_before_s - loop.time())
-            patience_ms = self.patience.delay_ms(line.failures + 1)
-            line.connection = await self.open(address, line.traffic, patience_ms)
-            line.failure, line.failures, line.not_before_s = None, 0, 0.0
+            if state.not_before_s > loop.time():
+                await asyncio.sleep(state.not_before_s - loop.time())
+            patience_ms = self.patience.delay_ms(state.failures + 1)
+            state.connection = await self.open(address, state.stats, patience_ms)
+            state.failure, state.failures, state.not_before_s = None, 0, 0.0
         except BarnabasError as failure:
-            line.failure = failure
-            line.failures += 1
-            line.traffic.failed += 1
-            line.not_before_s = loop.time() + self.pauses.delay_ms(line.failures) / 1000
+            state.failure = failure
+            state.failures += 1
+            state.stats.failed += 1
+            state.not_before_s = loop.time() + self.pauses.delay_ms(state.failures) / 1000
             raise
         finally:
-            line.opening = None
-            self.settled(line.failure)
-        return line.connection
+            state.opening = None
+            self.settled(state.failure)
+        return state.connection
 
     def connections(self) -> Iterator[Connection]:
         """Return all open connections."""
-        for line in self.lines.values():
-            connection = line.usable()
+        for state in self.states.values():
+            connection = state.usable()
             if connection is not None:
                 yield connection
 
@@ -118,19 +118,21 @@ class ConnectionPool:
                 continue
             due_s = connection.used_s + idle_s_max
             if due_s <= now_s:
-                connection.close_idle()
+                connection.close("closed because it was idle")
             else:
                 look_again_s = min(look_again_s, due_s)
         return look_again_s
 
     async def close(self) -> None:
-        """Close every connection and give up every attempt."""
-        lines, self.lines = self.lines, {}
-        opening = [line.opening for line in lines.values() if line.opening is not None]
+        """Close every connection and cancel every attempt."""
+        states, self.states = self.states, {}
+        opening = [state.opening for state in states.values() if state.opening is not None]
         for task in opening:
             task.cancel()
         await asyncio.gather(*opening, return_exceptions=True)
-        connections = [line.connection for line in lines.values() if line.connection is not None]
+        connections = [
+            state.connection for state in states.values() if state.connection is not None
+        ]
         for connection in connections:
             connection.close()
         await asyncio.gather(*(connection.wait_closed() for connection in connections))

@@ -96,8 +96,8 @@ def client_metrics(
 ) -> dict[str, dict[str, float]]:
     """Return groups of metrics: all brokers together, then each of them."""
     groups = {f"{kind}-metrics": connection_metrics(nodes.values(), elapsed_s)}
-    for node, traffic in nodes.items():
-        groups[f"{kind}-node-metrics.node-{node}"] = connection_metrics([traffic], elapsed_s)
+    for node, stats in nodes.items():
+        groups[f"{kind}-node-metrics.node-{node}"] = connection_metrics([stats], elapsed_s)
     return groups
 
 

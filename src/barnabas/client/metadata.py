@@ -1,9 +1,8 @@
-"""The cluster as this client last heard of it: brokers, controller, topics, leaders, epochs, ids.
+"""The cluster as this client last saw it: brokers, controller, topics, leaders, epochs, ids.
 
-A plain object that is told of Metadata responses and the time. It never goes back: a partition's
-leader is replaced only by news of the same or a later leader epoch (of the same topic id),
-because an answer from a broker that lags behind would otherwise send requests to a deposed
-leader.
+A plain object that is given Metadata responses and the time. It never goes back: a partition's
+leader is replaced only by one of the same or a later leader epoch (of the same topic id), because
+an answer from a broker that lags behind would otherwise send requests to a deposed leader.
 """
 
 from __future__ import annotations
@@ -13,7 +12,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import RequestError
 from barnabas.model.ids import ZERO_UUID, TopicPartition, Uuid
+from barnabas.model.request_errors import request_error
 
 if TYPE_CHECKING:
     from barnabas.wire.messages.metadata import MetadataResponse, MetadataResponsePartition
@@ -73,7 +74,7 @@ class ClientMetadata:
         }
         self.controller_id = response.controller_id if response.controller_id >= 0 else None
         self.cluster_id = response.cluster_id
-        heard = {
+        received = {
             topic.name: TopicView(
                 topic.name,
                 topic.topic_id,
@@ -87,7 +88,7 @@ class ClientMetadata:
             for topic in response.topics
             if topic.name is not None
         }
-        self.topics = heard if all_topics else self.topics | heard
+        self.topics = received if all_topics else self.topics | received
         self.updated_ms = now_ms
         if before != (self.brokers, self.controller_id, self.cluster_id, self.topics):
             self.generation += 1
@@ -98,16 +99,16 @@ class ClientMetadata:
             self.brokers, self.controller_id = {}, None
             self.generation += 1
 
-    def hear_leader(
+    def update_leader(
         self,
         partition: TopicPartition,
         leader_id: int,
         leader_epoch: int,
         address: BrokerAddress | None = None,
     ) -> bool:
-        """Take over what an answer to Produce or Fetch says of a leader, if it is news (KIP-951).
+        """Apply what an answer to Produce or Fetch says of a leader; return whether it is newer.
 
-        Metadata need not be asked for then. `address` is that of a leader not known so far.
+        Metadata need not be asked for then (KIP-951). `address` is that of a leader not known yet.
         """
         topic = self.topics.get(partition.topic)
         known = self.partition(partition)
@@ -117,29 +118,29 @@ class ClientMetadata:
             self.brokers = self.brokers | {leader_id: address}
         if leader_id not in self.brokers:
             return False
-        news = replace(known, leader_id=leader_id, leader_epoch=leader_epoch, error=ErrorCode.NONE)
-        partitions = topic.partitions | {partition.partition: news}
+        newer = replace(known, leader_id=leader_id, leader_epoch=leader_epoch, error=ErrorCode.NONE)
+        partitions = topic.partitions | {partition.partition: newer}
         self.topics = self.topics | {topic.name: replace(topic, partitions=partitions)}
         self.generation += 1
         return True
 
     def _newest(
-        self, topic: str, topic_id: Uuid, heard: MetadataResponsePartition
+        self, topic: str, topic_id: Uuid, received: MetadataResponsePartition
     ) -> PartitionView:
         known_topic = self.topics.get(topic)
         if known_topic is not None and known_topic.topic_id == topic_id:
-            known = known_topic.partitions.get(heard.partition_index)
-            # Epoch -1 comes from versions that do not tell it: then the last word counts.
-            if known is not None and -1 < heard.leader_epoch < known.leader_epoch:
+            known = known_topic.partitions.get(received.partition_index)
+            # Versions without epochs give -1: then the latest answer counts.
+            if known is not None and -1 < received.leader_epoch < known.leader_epoch:
                 return known
         return PartitionView(
-            heard.partition_index,
-            heard.leader_id,
-            heard.leader_epoch,
-            tuple(heard.replica_nodes),
-            tuple(heard.isr_nodes),
-            tuple(heard.offline_replicas),
-            ErrorCode.of(heard.error_code),
+            received.partition_index,
+            received.leader_id,
+            received.leader_epoch,
+            tuple(received.replica_nodes),
+            tuple(received.isr_nodes),
+            tuple(received.offline_replicas),
+            ErrorCode.of(received.error_code),
         )
 
     def partition(self, partition: TopicPartition) -> PartitionView | None:
@@ -151,6 +152,22 @@ class ClientMetadata:
         """Return the leader's node id, if it has one that the cluster lists."""
         view = self.partition(partition)
         return view.leader_id if view is not None and view.leader_id in self.brokers else None
+
+    def missing_leader(self, partition: TopicPartition) -> RequestError:
+        """Return the error that says why a partition has no leader, as far as that is known."""
+        name = partition.topic
+        topic = self.topics.get(name)
+        if topic is not None and topic.error not in (
+            ErrorCode.NONE,
+            ErrorCode.LEADER_NOT_AVAILABLE,
+        ):
+            return request_error(topic.error, f"topic {name!r}: {topic.error.meaning}")
+        if topic is not None and topic.partitions and partition.partition not in topic.partitions:
+            return request_error(
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+                f"topic {name!r} has no partition {partition.partition}",
+            )
+        return request_error(ErrorCode.LEADER_NOT_AVAILABLE, f"{partition} has no leader now")
 
     def leader_epoch(self, partition: TopicPartition) -> int:
         """Return the epoch of a partition's leader, -1 where none is known."""
@@ -190,7 +207,3 @@ class ClientMetadata:
         """Return a topic's id, or the zero uuid where none is known."""
         topic = self.topics.get(name)
         return topic.topic_id if topic is not None else ZERO_UUID
-
-    def is_stale(self, now_ms: int, age_ms_max: int) -> bool:
-        """Tell whether the view is older than `age_ms_max`, or empty."""
-        return self.updated_ms is None or now_ms - self.updated_ms > age_ms_max

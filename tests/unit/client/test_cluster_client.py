@@ -346,7 +346,7 @@ def test_a_connection_that_is_there_is_given_and_none_is_opened() -> None:
         assert cluster_client.usable(9) is None
         assert await asked(cluster_client, 2) == 2
         assert cluster_client.usable(2) is await cluster_client.connection(2)
-        assert cluster_client.usable(2, lane="other") is None
+        assert cluster_client.usable(2, channel="other") is None
         assert pair.brokers[1].connections == 1
 
     converse(client)

@@ -148,11 +148,11 @@ def test_attempts_to_reach_a_broker_that_is_gone_are_spaced_and_their_failure_is
             world.kill("b2")
             failed: list[float] = []
             watch = Watch(cluster_client)
-            traffic = cluster_client._lines.traffic
+            stats = cluster_client._pool.stats
             while len(failed) < 6:
                 assert cluster_client.ready(2) is None
                 count = len(failed)
-                await watch.until(lambda: traffic[Address("b2", 9092)].failed > count)  # noqa: B023
+                await watch.until(lambda: stats[Address("b2", 9092)].failed > count)  # noqa: B023
                 failed.append(loop.time())
             failure = cluster_client.failure(2)
             assert isinstance(failure, ConnectError)
@@ -273,10 +273,10 @@ def test_lanes_are_connections_of_their_own() -> None:
         async with client() as cluster_client:
             await cluster_client.refresh()
             shared = await cluster_client.connection(1)
-            own = await cluster_client.connection(1, lane="coordinator")
+            own = await cluster_client.connection(1, channel="coordinator")
             assert own is not shared
             assert cluster_client.ready(1) is shared
-            assert cluster_client.ready(1, lane="coordinator") is own
+            assert cluster_client.ready(1, channel="coordinator") is own
 
     with running(story) as world:
         world.run(scenario(), until=60)

@@ -21,26 +21,26 @@ def backoff(first: float, longest: float) -> Backoff:
     return Backoff(lambda: 0.5, initial_ms=first, max_ms=longest, jitter=0.0)
 
 
-def lines(opened: Any, settled: Any = lambda failure: None) -> ConnectionPool:
+def pool(opened: Any, settled: Any = lambda failure: None) -> ConnectionPool:
     return ConnectionPool(opened, backoff(50, 1000), backoff(10_000, 30_000), settled)
 
 
 def test_a_broker_that_is_slow_to_accept_is_given_more_time() -> None:
     patience: list[float] = []
 
-    async def refused(address: Address, traffic: ConnectionStats, timeout_ms: float) -> Any:
+    async def refused(address: Address, stats: ConnectionStats, timeout_ms: float) -> Any:
         patience.append(timeout_ms)
         raise ConnectError("refused")
 
     async def scenario() -> None:
         outcomes: list[Any] = []
-        client = lines(refused, outcomes.append)
+        client = pool(refused, outcomes.append)
         for _ in range(4):
             with pytest.raises(ConnectError):
                 await client.connect(A)
         assert [type(outcome) for outcome in outcomes] == [ConnectError] * 4
         assert isinstance(client.failure(A), ConnectError)
-        assert client.traffic[A].failed == 4
+        assert client.stats[A].failed == 4
         assert client.usable(A) is None
 
     with World(seed=1) as world:
@@ -49,11 +49,11 @@ def test_a_broker_that_is_slow_to_accept_is_given_more_time() -> None:
 
 
 def test_closing_gives_up_attempts_under_way() -> None:
-    async def never(address: Address, traffic: ConnectionStats, timeout_ms: float) -> Any:
+    async def never(address: Address, stats: ConnectionStats, timeout_ms: float) -> Any:
         await asyncio.Event().wait()
 
     async def scenario() -> None:
-        client = lines(never)
+        client = pool(never)
         attempt = client.attempt(A)
         assert client.attempt(A) is attempt
         await asyncio.sleep(0)

@@ -6,12 +6,12 @@ from barnabas.client.connection_stats import ConnectionStats, client_metrics, co
 
 
 def busy(latency_s: float, *sizes: int) -> ConnectionStats:
-    traffic = ConnectionStats()
-    traffic.opened = 1
+    stats = ConnectionStats()
+    stats.opened = 1
     for size in sizes:
-        traffic.sent(size)
-        traffic.answered(latency_s)
-    return traffic
+        stats.sent(size)
+        stats.answered(latency_s)
+    return stats
 
 
 def test_several_brokers_add_up() -> None:

@@ -98,14 +98,6 @@ def test_only_a_full_answer_removes_topics() -> None:
     assert sorted(cluster.topics) == ["u"]
 
 
-def test_the_view_grows_stale() -> None:
-    cluster = ClientMetadata()
-    assert cluster.is_stale(0, 1000)
-    cluster.apply(metadata(), 500)
-    assert not cluster.is_stale(1500, 1000)
-    assert cluster.is_stale(1501, 1000)
-
-
 def test_the_generation_grows_with_news_alone() -> None:
     cluster = view(metadata())
     assert cluster.generation == 1
@@ -133,17 +125,17 @@ def test_partitions_epochs_errors_and_racks_can_be_asked_for() -> None:
 
 def test_news_of_a_leader_in_other_answers_counts_if_it_is_newer() -> None:
     cluster = view(metadata(leader=1, epoch=5))
-    assert not cluster.hear_leader(T0, 2, 5)
+    assert not cluster.update_leader(T0, 2, 5)
     assert cluster.leader(T0) == 1
-    assert cluster.hear_leader(T0, 2, 6)
+    assert cluster.update_leader(T0, 2, 6)
     assert (cluster.leader(T0), cluster.leader_epoch(T0), cluster.generation) == (2, 6, 2)
-    assert not cluster.hear_leader(TopicPartition("other", 0), 2, 6)
+    assert not cluster.update_leader(TopicPartition("other", 0), 2, 6)
 
 
 def test_news_of_a_leader_that_is_not_known_needs_its_address() -> None:
     cluster = view(metadata(leader=1, epoch=5))
-    assert not cluster.hear_leader(T0, 7, 6)
-    assert cluster.hear_leader(T0, 7, 6, BrokerAddress(7, "h7", 9007))
+    assert not cluster.update_leader(T0, 7, 6)
+    assert cluster.update_leader(T0, 7, 6, BrokerAddress(7, "h7", 9007))
     assert cluster.leader(T0) == 7
 
 

@@ -279,7 +279,7 @@ def test_a_callback_that_fails_is_reported_and_hurts_nobody_else() -> None:
 
 
 def test_a_throttled_client_is_quiet_as_long_as_it_was_asked_to_be() -> None:
-    stirred = asyncio.Event()
+    changed = asyncio.Event()
 
     def throttled(request: MetadataRequest, version: int) -> MetadataResponse:
         return MetadataResponse(throttle_time_ms=30)
@@ -289,25 +289,25 @@ def test_a_throttled_client_is_quiet_as_long_as_it_was_asked_to_be() -> None:
         started = loop.time()
         await connection.send(ask(1))
         assert not connection.can_submit
-        await asyncio.wait_for(stirred.wait(), 10)
+        await asyncio.wait_for(changed.wait(), 10)
         assert connection.can_submit
         return loop.time() - started
 
-    elapsed = talk({MetadataRequest: throttled}, client, stirred=stirred.set)
+    elapsed = talk({MetadataRequest: throttled}, client, changed=changed.set)
     assert elapsed >= 0.03
 
 
 def test_requests_bytes_and_times_are_counted() -> None:
     async def client(connection: Connection, broker: ScriptedBroker) -> Any:
         await asyncio.gather(*(connection.send(ask(n)) for n in range(3)))
-        return connection.traffic
+        return connection.stats
 
-    traffic = talk({MetadataRequest: metadata}, client)
-    assert (traffic.requests, traffic.answers) == (4, 4)  # one of them is ApiVersions
-    assert traffic.bytes_out > 4 * traffic.request_bytes_max / 4 > 0
-    assert traffic.bytes_in > 0
-    assert (traffic.opened, traffic.closed) == (1, 1)
-    assert traffic.latency_us.count == 4
+    stats = talk({MetadataRequest: metadata}, client)
+    assert (stats.requests, stats.answers) == (4, 4)  # one of them is ApiVersions
+    assert stats.bytes_out > 4 * stats.request_bytes_max / 4 > 0
+    assert stats.bytes_in > 0
+    assert (stats.opened, stats.closed) == (1, 1)
+    assert stats.latency_us.count == 4
 
 
 def test_a_request_without_an_answer_is_posted_at_once() -> None:

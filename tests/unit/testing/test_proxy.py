@@ -77,11 +77,11 @@ def test_the_nth_request_is_cut_where_it_was_asked_for(
 def test_a_part_of_an_answer_arrives_before_the_cut(proxy: FaultProxy) -> None:
     async def client(cluster_client: ClusterClient) -> int:
         connection = await cluster_client.connection()
-        before = connection.traffic.bytes_in
+        before = connection.stats.bytes_in
         proxy.cut(MetadataRequest, at="answer", after_bytes=10)
         with pytest.raises(ConnectionLostError):
             await cluster_client.refresh()
-        return connection.traffic.bytes_in - before
+        return connection.stats.bytes_in - before
 
     assert converse(proxy, client) == 10
 
