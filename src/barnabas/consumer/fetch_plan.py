@@ -3,8 +3,8 @@
 A plain object. Every assigned partition has a flow; a flow that nothing hinders is fetched from its
 leader, or from the replica that the leader prefers for this client's rack. A fetch waits at the
 broker until one of its partitions has records. That must not stop the others: a partition whose
-read-ahead was used up, or in which the user has just moved, is fetched meanwhile on a second lane,
-where fetches wait only briefly.
+read-ahead was used up, or in which the user has just moved, is fetched meanwhile on a second
+channel, where fetches wait only briefly.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from barnabas.consumer.flow import Flow, Obstacle
 from barnabas.consumer.subscription import Assigned
 from barnabas.model.ids import TopicPartition
 
-LANES = ("fetch", "fetch-2")
-"""Fetches wait at the broker; requests in other lanes do not wait behind them."""
+CHANNELS = ("fetch", "fetch-2")
+"""Fetches wait at the broker; requests in other channels do not wait behind them."""
 
 BRIEF_MS = 50
-"""How long fetches on the second lane may wait at the broker."""
+"""How long fetches on the second channel may wait at the broker."""
 
 
-class Lane:
+class FetchChannel:
     """The fetching from one broker on one connection: one fetch at a time."""
 
     __slots__ = ("busy_since_ms", "name", "session", "wait_ms")
@@ -40,22 +40,22 @@ class FetchPlan:
     def __init__(self, *, ahead_max: int, wait_ms: int, sessions: bool = True) -> None:
         """`ahead_max` is how many bytes of one partition may be read ahead."""
         self.flows: dict[TopicPartition, Flow] = {}
-        self.lanes: dict[int, tuple[Lane, ...]] = {}
+        self.channels: dict[int, tuple[FetchChannel, ...]] = {}
         self._ahead_max = ahead_max
         self._sources: set[int] = set()
         self._wait_ms = wait_ms
         self._sessions = sessions
 
-    def free_lane(self, node_id: int) -> Lane | None:
-        """Return a lane to a broker on which no fetch is under way."""
-        lanes = self.lanes.get(node_id)
-        if lanes is None:
+    def free_channel(self, node_id: int) -> FetchChannel | None:
+        """Return a channel to a broker on which no fetch is under way."""
+        channels = self.channels.get(node_id)
+        if channels is None:
             waits_ms = self._wait_ms, min(BRIEF_MS, self._wait_ms)
-            lanes = self.lanes[node_id] = tuple(
-                Lane(name, wait_ms, sessions=self._sessions)
-                for name, wait_ms in zip(LANES, waits_ms, strict=True)
+            channels = self.channels[node_id] = tuple(
+                FetchChannel(name, wait_ms, sessions=self._sessions)
+                for name, wait_ms in zip(CHANNELS, waits_ms, strict=True)
             )
-        return next((lane for lane in lanes if lane.busy_since_ms is None), None)
+        return next((channel for channel in channels if channel.busy_since_ms is None), None)
 
     def follow(self, assigned: dict[TopicPartition, Assigned]) -> None:
         """Have a flow for each of these states and for no others."""
@@ -97,8 +97,8 @@ class FetchPlan:
                 hungry.setdefault(source, []).append(flow)
         return hungry
 
-    def deserted(self) -> list[tuple[int, Lane]]:
-        """Take out the lanes to brokers that no flow was to be fetched from at the last look.
+    def deserted(self) -> list[tuple[int, FetchChannel]]:
+        """Take out the channels to brokers that no flow was to be fetched from at the last look.
 
         Lanes with a fetch under way stay until it is answered, and all do while a flow has no
         leader, as that may come back.
@@ -107,10 +107,11 @@ class FetchPlan:
             return []
         left = [
             node_id
-            for node_id, lanes in self.lanes.items()
-            if node_id not in self._sources and all(lane.busy_since_ms is None for lane in lanes)
+            for node_id, channels in self.channels.items()
+            if node_id not in self._sources
+            and all(channel.busy_since_ms is None for channel in channels)
         ]
-        return [(node_id, lane) for node_id in left for lane in self.lanes.pop(node_id)]
+        return [(node_id, channel) for node_id in left for channel in self.channels.pop(node_id)]
 
     def next_ms(self, now_ms: float) -> float | None:
         """Return when the next pause after an error ends."""

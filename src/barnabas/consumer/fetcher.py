@@ -18,7 +18,7 @@ from barnabas.client.metadata import BrokerAddress
 from barnabas.client.retry import Backoff, Verdict, verdict
 from barnabas.config.clients.consumer import READ_COMMITTED, ConsumerOptions
 from barnabas.consumer.fetch_counts import FetchCounts
-from barnabas.consumer.fetch_plan import FetchPlan, Lane
+from barnabas.consumer.fetch_plan import FetchChannel, FetchPlan
 from barnabas.consumer.fetch_session import SESSION_ERRORS, Plan, Wanted
 from barnabas.consumer.flow import Flow
 from barnabas.consumer.news import News, OutOfRange, Refused
@@ -123,9 +123,9 @@ class Fetcher:
             return
         self._closed = True
         self._unwatch()
-        for node_id, lanes in self.plan.lanes.items():
-            for lane in lanes:
-                self._partings.part(node_id, lane.session)
+        for node_id, channels in self.plan.channels.items():
+            for channel in channels:
+                self._partings.part(node_id, channel.session)
         for handle in (self._soon, self._timer):
             if handle is not None:
                 handle.cancel()
@@ -150,8 +150,8 @@ class Fetcher:
         for node_id, flows in plan.hungry(cluster, now_ms).items():
             if not self.ahead or self.ahead < self._options.fetch_max_bytes:
                 self._approach(node_id, flows)
-        for node_id, lane in plan.deserted():
-            self._partings.part(node_id, lane.session)
+        for node_id, channel in plan.deserted():
+            self._partings.part(node_id, channel.session)
         due_ms = plan.next_ms(now_ms)
         if plan.leaderless():
             # Elections take a moment, and metadata that did not change calls nobody.
@@ -169,12 +169,12 @@ class Fetcher:
 
     def _approach(self, node_id: int, flows: list[Flow]) -> None:
         """Send a fetch to a broker, if there is a way to it now."""
-        lane = self.plan.free_lane(node_id)
-        if lane is None:
+        channel = self.plan.free_channel(node_id)
+        if channel is None:
             return
-        connection = self._client.ready(node_id, lane=lane.name)
+        connection = self._client.ready(node_id, channel=channel.name)
         if connection is None:
-            failure = self._client.failure(node_id, lane=lane.name)
+            failure = self._client.failure(node_id, channel=channel.name)
             if failure is not None and verdict(failure) is Verdict.FAIL:
                 self._refused_by_broker(failure)
             for flow in flows:
@@ -184,9 +184,11 @@ class Fetcher:
                     flow.prefer_leader()
                     self.stir()
         elif connection.can_submit:
-            self._send(connection, node_id, lane, flows)
+            self._send(connection, node_id, channel, flows)
 
-    def _send(self, connection: Connection, node_id: int, lane: Lane, flows: list[Flow]) -> None:
+    def _send(
+        self, connection: Connection, node_id: int, channel: FetchChannel, flows: list[Flow]
+    ) -> None:
         cluster = self._client.cluster
         wanted = {
             flow.partition: Wanted(
@@ -203,9 +205,9 @@ class Fetcher:
             at_least=4,  # the first that may carry batches of magic 2
             at_most=None if by_id else 12,  # from 13 on topics go by id
         )
-        plan = lane.session.plan(wanted, by_id=by_id and version >= 13)
+        plan = channel.session.plan(wanted, by_id=by_id and version >= 13)
         request = FetchRequest(
-            max_wait_ms=lane.wait_ms,
+            max_wait_ms=channel.wait_ms,
             min_bytes=self._options.fetch_min_bytes,
             max_bytes=self._options.fetch_max_bytes,
             isolation_level=int(self._committed),
@@ -218,8 +220,8 @@ class Fetcher:
         versions = {flow.partition: (flow, flow.version) for flow in flows}
         for flow in flows:
             flow.fetching = flow.offset
-        lane.busy_since_ms = self._now_ms()
-        answered = partial(self._answered, node_id, lane, plan, wanted, versions)
+        channel.busy_since_ms = self._now_ms()
+        answered = partial(self._answered, node_id, channel, plan, wanted, versions)
         connection.submit(request, answered, version=version)
 
     def _topics(self, wants: list[Wanted]) -> list[FetchTopic]:
@@ -242,7 +244,7 @@ class Fetcher:
     def _answered(
         self,
         node_id: int,
-        lane: Lane,
+        channel: FetchChannel,
         plan: Plan,
         wanted: dict[TopicPartition, Wanted],
         versions: dict[TopicPartition, tuple[Flow, int]],
@@ -252,19 +254,19 @@ class Fetcher:
         if self._closed:
             return
         now_ms = self._now_ms()
-        assert lane.busy_since_ms is not None
-        self.counts.answered(now_ms - lane.busy_since_ms)
-        lane.busy_since_ms = None
+        assert channel.busy_since_ms is not None
+        self.counts.answered(now_ms - channel.busy_since_ms)
+        channel.busy_since_ms = None
         for partition, (flow, version) in versions.items():
             if flow.version == version and flow.fetching == wanted[partition].offset:
                 flow.fetching = None
         if response is None:
             assert failure is not None
-            lane.session.failed()
+            channel.session.failed()
             self._all_failed(versions, failure, now_ms, node_id)
         else:
             code = ErrorCode.of(response.error_code)
-            lane.session.answered(plan, code, response.session_id)
+            channel.session.answered(plan, code, response.session_id)
             if code is ErrorCode.NONE:
                 self._receive(response, wanted, versions, now_ms, node_id)
             elif code not in SESSION_ERRORS or plan.is_full:  # a lost session is begun anew at once
@@ -437,7 +439,7 @@ class Fetcher:
             ),
             None,
         )
-        return self._client.cluster.hear_leader(
+        return self._client.cluster.update_leader(
             flow.partition, leader.leader_id, leader.leader_epoch, address
         )
 

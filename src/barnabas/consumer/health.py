@@ -30,13 +30,13 @@ def consumer_health(core: ConsumerCore, now_ms: float) -> dict[str, Any]:
         "brokers": {
             node_id: {
                 "fetch_waits_ms": [
-                    round(now_ms - lane.busy_since_ms)
-                    for lane in lanes
-                    if lane.busy_since_ms is not None
+                    round(now_ms - channel.busy_since_ms)
+                    for channel in channels
+                    if channel.busy_since_ms is not None
                 ],
-                "failure": _text(core.client.failure(node_id, lane=lanes[0].name)),
+                "failure": _text(core.client.failure(node_id, channel=channels[0].name)),
             }
-            for node_id, lanes in core.fetcher.plan.lanes.items()
+            for node_id, channels in core.fetcher.plan.channels.items()
         },
     }
 

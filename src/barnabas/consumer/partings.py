@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 
 from barnabas.client.cluster_client import ClusterClient
-from barnabas.consumer.fetch_plan import LANES
+from barnabas.consumer.fetch_plan import CHANNELS
 from barnabas.consumer.fetch_session import FetchSession
 from barnabas.model.errors import BarnabasError
 from barnabas.wire.messages.fetch import FetchRequest, FetchResponse
@@ -32,7 +32,7 @@ class Partings:
         plan = session.end()
         if plan is None:
             return
-        ways = [self._client.usable(node_id, lane=lane) for lane in ("", *LANES)]
+        ways = [self._client.usable(node_id, channel=channel) for channel in ("", *CHANNELS)]
         way = min((way for way in ways if way is not None), key=lambda way: way.load, default=None)
         if way is None:
             return

@@ -198,7 +198,7 @@ class Delivery:
             ),
             None,
         )
-        news = self._client.cluster.hear_leader(
+        news = self._client.cluster.update_leader(
             batch.partition, leader.leader_id, leader.leader_epoch, address
         )
         if news:

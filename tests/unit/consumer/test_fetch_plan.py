@@ -1,11 +1,11 @@
-"""Which broker each partition is fetched from, and on which lane."""
+"""Which broker each partition is fetched from, and on which channel."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from barnabas.client.metadata import ClientMetadata
-from barnabas.consumer.fetch_plan import BRIEF_MS, LANES, FetchPlan
+from barnabas.consumer.fetch_plan import BRIEF_MS, CHANNELS, FetchPlan
 from barnabas.consumer.subscription import Subscription
 from barnabas.model.ids import TopicPartition
 from barnabas.wire.messages.metadata import (
@@ -108,37 +108,37 @@ def test_the_preferred_replica() -> None:
 
 
 def test_two_lanes() -> None:
-    """The first lane waits as long as set, the second briefly; both busy means: wait."""
+    """The first channel waits as long as set, the second briefly; both busy means: wait."""
     plan, _ = planned()
-    first = plan.free_lane(1)
+    first = plan.free_channel(1)
     assert first is not None
-    assert (first.name, first.wait_ms) == (LANES[0], 500)
+    assert (first.name, first.wait_ms) == (CHANNELS[0], 500)
     first.busy_since_ms = 0
-    second = plan.free_lane(1)
+    second = plan.free_channel(1)
     assert second is not None
-    assert (second.name, second.wait_ms) == (LANES[1], BRIEF_MS)
+    assert (second.name, second.wait_ms) == (CHANNELS[1], BRIEF_MS)
     second.busy_since_ms = 0
-    assert plan.free_lane(1) is None
-    assert plan.free_lane(2) is not None
+    assert plan.free_channel(1) is None
+    assert plan.free_channel(2) is not None
     first.busy_since_ms = None
-    assert plan.free_lane(1) is first
+    assert plan.free_channel(1) is first
     short = FetchPlan(ahead_max=1, wait_ms=10)
-    lane = short.free_lane(1)
-    assert lane is not None
-    lane.busy_since_ms = 0
-    lane = short.free_lane(1)
-    assert lane is not None
-    assert lane.wait_ms == 10
+    channel = short.free_channel(1)
+    assert channel is not None
+    channel.busy_since_ms = 0
+    channel = short.free_channel(1)
+    assert channel is not None
+    assert channel.wait_ms == 10
 
 
 def test_brokers_that_are_left() -> None:
-    """Their lanes are given up once no fetch is under way, and only while all leaders are known."""
+    """Their channels are closed once no fetch is under way, and only if all leaders are known."""
     plan, subscription = planned()
     view = cluster(a=1, b=2)
     sources(plan, view)
     for node in (1, 2):
-        assert plan.free_lane(node) is not None
-    busy = plan.free_lane(2)
+        assert plan.free_channel(node) is not None
+    busy = plan.free_channel(2)
     assert busy is not None
     busy.busy_since_ms = 0
     assert plan.deserted() == []
@@ -149,8 +149,11 @@ def test_brokers_that_are_left() -> None:
     sources(plan, view)
     assert plan.deserted() == [], "a fetch is under way"
     busy.busy_since_ms = None
-    assert [(node, lane.name) for node, lane in plan.deserted()] == [(2, LANES[0]), (2, LANES[1])]
-    assert list(plan.lanes) == [1]
+    assert [(node, channel.name) for node, channel in plan.deserted()] == [
+        (2, CHANNELS[0]),
+        (2, CHANNELS[1]),
+    ]
+    assert list(plan.channels) == [1]
     assert plan.deserted() == []
     subscription.pause(A)
     sources(plan, view)

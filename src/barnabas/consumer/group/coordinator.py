@@ -26,8 +26,8 @@ LAST_SINGLE_VERSION: Final = 3
 GROUP: Final = 0
 """The kind of key that a group id is."""
 
-PROMPT_LANE: Final = "group"
-JOIN_LANE: Final = "join"
+PROMPT_CHANNEL: Final = "group"
+JOIN_CHANNEL: Final = "join"
 
 
 class Coordinator:
@@ -41,14 +41,14 @@ class Coordinator:
         self._group_id = group_id
         self._finding = asyncio.Lock()
 
-    async def connection(self, lane: str = PROMPT_LANE) -> Connection:
+    async def connection(self, channel: str = PROMPT_CHANNEL) -> Connection:
         """Return a connection to the coordinator; raises, mostly what a retry mends."""
         async with self._finding:
             if self.node_id is None:
                 self.node_id = await self._find()
             node_id = self.node_id
         try:
-            return await self._client.connection(node_id, lane=lane)
+            return await self._client.connection(node_id, channel=channel)
         except RequestError as failure:
             if failure.code is not ErrorCode.BROKER_NOT_AVAILABLE:
                 raise

@@ -19,7 +19,7 @@ from barnabas.client.retry import Backoff
 from barnabas.consumer.group import leadership
 from barnabas.consumer.group.assignors import partition_counts
 from barnabas.consumer.group.classic_state import ClassicState
-from barnabas.consumer.group.coordinator import JOIN_LANE, Coordinator
+from barnabas.consumer.group.coordinator import JOIN_CHANNEL, Coordinator
 from barnabas.consumer.group.join_requests import Self, join_request, sync_request
 from barnabas.consumer.group.leadership import Leadership
 from barnabas.consumer.group.refusals import refusal
@@ -80,7 +80,7 @@ class Round:
 
     async def _attempt(self, reason: str | None) -> bool:
         """Join and sync once; tell whether the round is over."""
-        connection = await self._coordinator.connection(JOIN_LANE)
+        connection = await self._coordinator.connection(JOIN_CHANNEL)
         version = connection.version_of(JoinGroupRequest)
         request = join_request(
             self._settings, self._state.member_id, self._protocols(), reason, version

@@ -162,8 +162,8 @@ class Fetchers:
     async def _fetch(
         self, fetcher_id: FetcherId, fetcher: _Fetcher, wanted: dict[TopicPartition, int]
     ) -> None:
-        lane = f"fetcher-{fetcher_id.number}"
-        answers = await self._simple.fetch(wanted, fetcher_id.broker_id, lane=lane)
+        channel = f"fetcher-{fetcher_id.number}"
+        answers = await self._simple.fetch(wanted, fetcher_id.broker_id, channel=channel)
         for partition, answer in answers.items():
             feed = fetcher.feeds[partition]
             if answer.error is ErrorCode.NONE:

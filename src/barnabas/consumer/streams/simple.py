@@ -72,12 +72,12 @@ class SimpleConsumer:
         offsets: Mapping[TopicPartition, int],
         leader: int | None = None,
         *,
-        lane: str = "",
+        channel: str = "",
     ) -> dict[TopicPartition, Fetched]:
         """Fetch partitions that one broker leads (by default: the first one's leader)."""
         first = next(iter(offsets))
         to: Destination = first if leader is None else leader
-        connection = await self._client.connection(to, lane=lane)
+        connection = await self._client.connection(to, channel=channel)
         grouped = by_topic(offsets)
         ids = {topic: self._client.cluster.topic_id(topic) for topic in grouped}
         request = FetchRequest(

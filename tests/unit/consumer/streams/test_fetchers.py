@@ -38,7 +38,7 @@ class Played:
         return 5
 
     async def fetch(
-        self, offsets: Mapping[TopicPartition, int], leader: int, *, lane: str
+        self, offsets: Mapping[TopicPartition, int], leader: int, *, channel: str
     ) -> dict[TopicPartition, Fetched]:
         self.fetches.append(leader)
         if leader == 0:
