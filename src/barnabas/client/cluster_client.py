@@ -217,7 +217,7 @@ class ClusterClient:
             raise request_error(error_code, f"{connection.address} does not describe its cluster")
         self._answered_s = loop.time()
         generation = self.cluster.generation
-        self.cluster.apply(response, int(loop.time() * 1000), all_topics=names is None)
+        self.cluster.apply(response, all_topics=names is None)
         if self.cluster.generation != generation:
             self._notify_watchers()
         return self.cluster

@@ -1,6 +1,6 @@
 """The cluster as this client last saw it: brokers, controller, topics, leaders, epochs, ids.
 
-A plain object that is given Metadata responses and the time. It never goes back: a partition's
+A plain object that is given Metadata responses. It never goes back: a partition's
 leader is replaced only by one of the same or a later leader epoch (of the same topic id), because
 an answer from a broker that lags behind would otherwise send requests to a deposed leader.
 """
@@ -63,9 +63,8 @@ class ClientMetadata:
         self.controller_id: int | None = None
         self.cluster_id: str | None = None
         self.topics: dict[str, TopicView] = {}
-        self.updated_ms: int | None = None
 
-    def apply(self, response: MetadataResponse, now_ms: int, *, all_topics: bool = False) -> None:
+    def apply(self, response: MetadataResponse, *, all_topics: bool = False) -> None:
         """Take over a response; with `all_topics`, topics that it does not name are gone."""
         before = (self.brokers, self.controller_id, self.cluster_id, self.topics)
         self.brokers = {
@@ -89,7 +88,6 @@ class ClientMetadata:
             if topic.name is not None
         }
         self.topics = received if all_topics else self.topics | received
-        self.updated_ms = now_ms
         if before != (self.brokers, self.controller_id, self.cluster_id, self.topics):
             self.generation += 1
 

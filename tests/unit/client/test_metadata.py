@@ -42,8 +42,8 @@ def metadata(
 
 def view(*responses: MetadataResponse) -> ClientMetadata:
     cluster = ClientMetadata()
-    for now_ms, response in enumerate(responses):
-        cluster.apply(response, now_ms)
+    for response in responses:
+        cluster.apply(response)
     return cluster
 
 
@@ -94,18 +94,18 @@ def test_partitions_are_grouped_under_their_leaders() -> None:
 def test_only_a_full_answer_removes_topics() -> None:
     cluster = view(metadata(), metadata(name="u"))
     assert sorted(cluster.topics) == ["t", "u"]
-    cluster.apply(metadata(name="u"), 9, all_topics=True)
+    cluster.apply(metadata(name="u"), all_topics=True)
     assert sorted(cluster.topics) == ["u"]
 
 
 def test_the_generation_grows_with_news_alone() -> None:
     cluster = view(metadata())
     assert cluster.generation == 1
-    cluster.apply(metadata(), 1)
+    cluster.apply(metadata())
     assert cluster.generation == 1
-    cluster.apply(metadata(leader=2, epoch=6), 2)
+    cluster.apply(metadata(leader=2, epoch=6))
     assert cluster.generation == 2
-    cluster.apply(metadata(leader=1, epoch=5), 3)
+    cluster.apply(metadata(leader=1, epoch=5))
     assert cluster.generation == 2
 
 

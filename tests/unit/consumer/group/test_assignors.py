@@ -36,8 +36,7 @@ def cluster(**counts: int) -> ClientMetadata:
                 )
                 for name, count in counts.items()
             ],
-        ),
-        0,
+        )
     )
     return view
 
@@ -116,8 +115,7 @@ def test_range_gives_members_what_is_on_their_racks() -> None:
                     ],
                 )
             ],
-        ),
-        0,
+        )
     )
     members = [Member("m1", ["t"], rack_id="b"), Member("m2", ["t"], rack_id="a")]
     shares = strategies("range", never)["range"].assign(view, members)
