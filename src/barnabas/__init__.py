@@ -10,8 +10,8 @@ __version__ = "0.1.0.dev0"
 
 _HOMES = {
     "ConsumerGroupMetadata": "barnabas.model.group_metadata",
-    "AsyncConsumerRebalanceListener": "barnabas.consumer.group.contract",
-    "ConsumerRebalanceListener": "barnabas.consumer.group.contract",
+    "AsyncConsumerRebalanceListener": "barnabas.consumer.group.callbacks",
+    "ConsumerRebalanceListener": "barnabas.consumer.group.callbacks",
     "ConsumerRecord": "barnabas.kernels",
     "DefaultSerializer": "barnabas.model.serializer",
     "Deserializer": "barnabas.model.serializer",

@@ -4,10 +4,10 @@ from barnabas.admin.offsets import OffsetSpec as OffsetSpec
 from barnabas.blocking.admin import KafkaAdminClient as KafkaAdminClient
 from barnabas.blocking.consumer import KafkaConsumer as KafkaConsumer
 from barnabas.blocking.producer import KafkaProducer as KafkaProducer
-from barnabas.consumer.group.contract import (
+from barnabas.consumer.group.callbacks import (
     AsyncConsumerRebalanceListener as AsyncConsumerRebalanceListener,
 )
-from barnabas.consumer.group.contract import ConsumerRebalanceListener as ConsumerRebalanceListener
+from barnabas.consumer.group.callbacks import ConsumerRebalanceListener as ConsumerRebalanceListener
 from barnabas.kernels import ConsumerRecord as ConsumerRecord
 from barnabas.model.group_metadata import ConsumerGroupMetadata as ConsumerGroupMetadata
 from barnabas.model.ids import TopicPartition as TopicPartition

@@ -26,8 +26,8 @@ from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.errors import CommitFailedError, KafkaTimeoutError
 from barnabas.config.clients.consumer import ConsumerOptions
 from barnabas.config.clients.options import parse_client_options
-from barnabas.consumer.group.contract import ConsumerRebalanceListener, Membership
-from barnabas.consumer.group.membership import membership
+from barnabas.consumer.core import group_member
+from barnabas.consumer.group.callbacks import ConsumerRebalanceListener
 from barnabas.consumer.subscription import Subscription
 from barnabas.model.errors import BarnabasError
 from barnabas.model.ids import TopicPartition
@@ -193,21 +193,21 @@ class Life:
         self._ledger = Ledger(host.name, witness)
         self._subscription = Subscription()
         self._subscription.subscribe([TOPIC], listener=self._ledger)
-        self._membership: Membership = membership(
+        self._member = group_member(
             self._client, self._subscription, options, wake=lambda: None, random=host.random
         )
 
     async def run(self) -> None:
-        await self._membership.start()
+        await self._member.start()
         while not self._stop.is_set():
-            self._membership.note_poll(asyncio.get_running_loop().time() * 1000)
+            self._member.user_polled(asyncio.get_running_loop().time() * 1000)
             try:
-                if await self._membership.ensure_active(200):
+                if await self._member.poll(200):
                     await self._work()
             except (CommitFailedError, KafkaTimeoutError):
                 pass  # others read it again
             await asyncio.sleep(self._random.uniform(0, 0.08))
-        await self._membership.close(timeout_ms=3000)
+        await self._member.close(timeout_ms=3000)
         await self._client.close()
         if self._subscription.assigned or self._ledger.owned:
             self._ledger.complaints.append(f"kept {self._ledger.owned} after close")
@@ -217,7 +217,7 @@ class Life:
         subscription, witness = self._subscription, self._witness
         missing = subscription.missing_positions()
         if missing:
-            committed = await self._membership.committed(missing, timeout_ms=1000)
+            committed = await self._member.committed(missing, timeout_ms=1000)
             for partition in missing:
                 if subscription.is_assigned(partition):
                     known = committed.get(partition)
@@ -226,17 +226,17 @@ class Life:
             witness.complaints.append(
                 f"{self._name} has {set(subscription.assigned)}, was told of {self._ledger.owned}"
             )
-        self._membership.maybe_auto_commit(asyncio.get_running_loop().time() * 1000)
+        self._member.maybe_auto_commit(asyncio.get_running_loop().time() * 1000)
         for partition, state in subscription.assigned.items():
-            witness.owns(self._name, self._membership.generation, partition)
+            witness.owns(self._name, self._member.generation, partition)
             assert state.position is not None
             if state.position < RECORDS:
                 witness.processed[partition].add(state.position)
                 state.position += 1
         if self._plan.commits == "awaited" and self._random.random() < 0.5:
-            await self._membership.commit(subscription.all_consumed(), timeout_ms=1500)
+            await self._member.commit(subscription.all_consumed(), timeout_ms=1500)
         elif self._plan.commits == "soon" and self._random.random() < 0.5:
-            self._membership.commit_soon(subscription.all_consumed(), lambda *_: None)
+            self._member.commit_soon(subscription.all_consumed(), lambda *_: None)
 
 
 async def create_topic(plan: Plan) -> None:

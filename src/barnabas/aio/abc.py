@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-from barnabas.consumer.group.contract import ConsumerRebalanceListener
+from barnabas.consumer.group.callbacks import ConsumerRebalanceListener
 
 __all__ = ["AbstractTokenProvider", "ConsumerRebalanceListener"]
 

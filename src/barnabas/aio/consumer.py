@@ -29,14 +29,14 @@ from barnabas.consumer.arguments import (
 )
 from barnabas.consumer.arrow import schema, to_record_batch
 from barnabas.consumer.core import ConsumerCore
-from barnabas.consumer.group.callbacks import break_off
-from barnabas.consumer.group.contract import ConsumerGroupMetadata, ConsumerRebalanceListener
+from barnabas.consumer.fetch_buffer import Run
+from barnabas.consumer.group.callbacks import ConsumerRebalanceListener, break_off
 from barnabas.consumer.interceptors import Interceptors
 from barnabas.consumer.reset import ResetPolicy, parse_reset
-from barnabas.consumer.shelf import Run
 from barnabas.consumer.subscription import Mode, Subscription
 from barnabas.errors import ConsumerStoppedError, IllegalOperation, IllegalStateError
 from barnabas.kernels import ColumnStore, ConsumerRecord
+from barnabas.model.group_metadata import ConsumerGroupMetadata
 from barnabas.model.ids import TopicPartition
 from barnabas.model.serializer import close_serializers
 from barnabas.structs import OffsetAndMetadata, OffsetAndTimestamp
@@ -81,7 +81,7 @@ class AIOKafkaConsumer:
             Interceptors(self._options.interceptor_classes),
         )
         self._started: ConsumerCore | None = None
-        self._steward: asyncio.Task[None] | None = None
+        self._group_poller: asyncio.Task[None] | None = None
         self._failure: Exception | None = None
         self._run: Run | None = None  # what `getone` gives out, and how much of it was given
         self._given = 0
@@ -122,15 +122,15 @@ class AIOKafkaConsumer:
         await core.start(self._options.bootstrap_timeout_ms)
         self._started, self._closed = core, False
         try:
-            while core.membership.needs_attention:
-                await core.attend(_LOOK_MS)
+            while core.member.needs_poll:
+                await core.poll_group(_LOOK_MS)
         except BaseException:
             await self.stop()
             raise
-        self._steward = self._loop.create_task(self._keep_house())
+        self._group_poller = self._loop.create_task(self._poll_group())
 
     async def stop(self) -> None:
-        """Commit (with auto-commit), leave the group and end; again is nothing.
+        """Commit (with auto-commit), leave the group and end; a second call does nothing.
 
         await consumer.stop()
         """
@@ -138,10 +138,10 @@ class AIOKafkaConsumer:
             self._closed = True
             return
         self._closed = True
-        if self._steward is not None:
-            break_off(self._steward)
-            await asyncio.gather(self._steward, return_exceptions=True)
-        self._started.alarm()
+        if self._group_poller is not None:
+            break_off(self._group_poller)
+            await asyncio.gather(self._group_poller, return_exceptions=True)
+        self._started.wake()
         try:
             await self._started.close(timeout_ms=self._options.request_timeout_ms)
         finally:
@@ -159,17 +159,17 @@ class AIOKafkaConsumer:
     ) -> None:
         await self.stop()
 
-    async def _keep_house(self) -> None:
-        """Attend to the group while the program does something else."""
+    async def _poll_group(self) -> None:
+        """Poll the group while the program does something else."""
         core = self._core
         while True:
-            await core.called()
+            await core.wait_for_group_poll()
             try:
-                await core.attend(_LOOK_MS, polled=False)
+                await core.poll_group(_LOOK_MS, polled=False)
             except Exception as failure:  # noqa: BLE001  # raised from the next call of the user
                 self._failure = failure
-                core.alarm()
-                # The same may fail again at once and for ever (a member that was fenced).
+                core.wake()
+                # The same may fail again at once and forever (a member that was fenced).
                 await asyncio.sleep(self._options.retry_backoff_ms / 1000)
 
     # Reading.
@@ -188,7 +188,7 @@ class AIOKafkaConsumer:
         return record
 
     async def _getone(self, only: set[TopicPartition] | None) -> ConsumerRecord:
-        run = await self._next(float("inf"), lambda core: core.take(_RUN, only))
+        run = await self._next(float("inf"), lambda core: core.buffer.take(_RUN, only))
         assert run is not None
         self._run, self._given = run, 0
         record = self._following(just_taken=True)
@@ -205,7 +205,7 @@ class AIOKafkaConsumer:
             if state.version != run.version or state.paused or self._closed or self._failure:
                 return None
             core = self._core
-            if core.needs_attention(core.now_ms()):
+            if core.needs_group_poll(core.now_ms()):
                 return None
         record = run.records[given]
         self._given = given + 1
@@ -233,7 +233,7 @@ class AIOKafkaConsumer:
                 count = checked_count(max_records, "max_records")
             except TypeError as failure:
                 raise ValueError(str(failure)) from None
-        return await self._next(timeout_ms, lambda core: core.collect(count, only)) or {}
+        return await self._next(timeout_ms, lambda core: core.buffer.collect(count, only)) or {}
 
     async def poll_arrow(
         self, timeout_ms: float = 0, max_records: int | None = None
@@ -249,7 +249,7 @@ class AIOKafkaConsumer:
         if self._store is None:
             self._schema, self._store = schema(), ColumnStore()
         store = self._store
-        await self._next(timeout_ms, lambda core: core.fill(store, count))
+        await self._next(timeout_ms, lambda core: core.buffer.fill(store, count))
         return to_record_batch(store.finish(), self._schema)
 
     def __aiter__(self) -> AIOKafkaConsumer:
@@ -266,18 +266,18 @@ class AIOKafkaConsumer:
     async def _next(
         self, timeout_ms: float, take: Callable[[ConsumerCore], Result]
     ) -> Result | None:
-        """Take until there is something or the time is up; attend to the group meanwhile."""
+        """Take until there is something or the time is up; poll the group meanwhile."""
         core = self._core
         if self._run is not None:
-            core.give_back(self._run, self._given)
+            core.buffer.give_back(self._run, self._given)
             self._run = None
         deadline_ms = core.now_ms() + timeout_ms
         while True:
-            core.listen()
+            core.clear_wakes()
             self._raise_failure()
             left_ms = deadline_ms - core.now_ms()
-            if core.needs_attention(core.now_ms()):
-                await core.attend(max(0.0, min(left_ms, _LOOK_MS)))
+            if core.needs_group_poll(core.now_ms()):
+                await core.poll_group(max(0.0, min(left_ms, _LOOK_MS)))
             found = take(self._core)
             if found:
                 return found
@@ -324,7 +324,7 @@ class AIOKafkaConsumer:
         return frozenset(self._subscription.topics)
 
     def unsubscribe(self) -> None:
-        """Read nothing any more, and leave the group.
+        """Read nothing from now on, and leave the group.
 
         consumer.unsubscribe()
         """
@@ -476,9 +476,9 @@ class AIOKafkaConsumer:
         found = await self._core.offsets_for_times(checked_timestamps(timestamps))
         return {
             partition: None
-            if place.offset < 0
-            else OffsetAndTimestamp(place.offset, place.timestamp, place.leader_epoch)
-            for partition, place in found.items()
+            if each.offset < 0
+            else OffsetAndTimestamp(each.offset, each.timestamp, each.leader_epoch)
+            for partition, each in found.items()
         }
 
     async def beginning_offsets(
@@ -527,7 +527,7 @@ class AIOKafkaConsumer:
 
         await producer.send_offsets_to_transaction(offsets, consumer.group_metadata())
         """
-        return self._core.membership.group_metadata()
+        return self._core.member.group_metadata()
 
     def _need_group(self) -> None:
         if self._options.group_id is None:

@@ -18,9 +18,9 @@ from concurrent.futures import Future
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from barnabas.blocking.bell import Bell
-from barnabas.blocking.errands import Errands
 from barnabas.blocking.loop_thread import LoopThread
+from barnabas.blocking.user_callbacks import UserCallbacks
+from barnabas.blocking.wake_event import WakeEvent
 from barnabas.client.client_id import consumer_client_id
 from barnabas.client.connection_stats import refuse_raw
 from barnabas.config.clients.consumer import ConsumerOptions
@@ -35,13 +35,14 @@ from barnabas.consumer.arguments import (
 )
 from barnabas.consumer.arrow import schema, to_record_batch
 from barnabas.consumer.core import ConsumerCore
-from barnabas.consumer.group.contract import ConsumerGroupMetadata, ConsumerRebalanceListener
+from barnabas.consumer.fetch_buffer import Run
+from barnabas.consumer.group.callbacks import ConsumerRebalanceListener
 from barnabas.consumer.interceptors import Interceptors
 from barnabas.consumer.reset import ResetPolicy, parse_reset
-from barnabas.consumer.shelf import Run
 from barnabas.consumer.subscription import Mode, Subscription
 from barnabas.errors import ConcurrentUseError, IllegalStateError
 from barnabas.kernels import ColumnStore, ConsumerRecord
+from barnabas.model.group_metadata import ConsumerGroupMetadata
 from barnabas.model.ids import TopicPartition
 from barnabas.model.serializer import close_serializers
 from barnabas.structs import OffsetAndMetadata, OffsetAndTimestamp
@@ -52,10 +53,10 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 _GIVE_S = 0.1
-"""How long iteration gives out what it has taken before it attends to its group again."""
+"""How long iteration yields what it has taken before it polls its group again."""
 
 _LOOK_S = 1.0
-"""How long a poll waits at most before it attends to its group again."""
+"""How long a poll waits at most before it polls its group again."""
 
 
 class KafkaConsumer:
@@ -86,7 +87,7 @@ class KafkaConsumer:
         if topics:
             self._subscription.subscribe(topics)
         self._closed = False
-        self._bell = Bell()
+        self._wake_event = WakeEvent()
         self._user: int | None = None
         self._depth = 0
         self._claim_lock = threading.Lock()
@@ -97,7 +98,7 @@ class KafkaConsumer:
         self._schema: pyarrow.Schema | None = None
         self._client_id = consumer_client_id(self._options)
         self._thread = LoopThread(f"KafkaConsumer {self._client_id}")
-        self._errands = Errands(self._thread)
+        self._callbacks = UserCallbacks(self._thread)
         try:
             self._core = self._thread.call(self._open())
         except BaseException:
@@ -110,9 +111,9 @@ class KafkaConsumer:
         core = ConsumerCore(
             self._options,
             self._subscription,
-            wake=self._bell.ring,
-            reach=self._thread.post,
-            invoke=self._errands.invoke,
+            wake=self._wake_event.set,
+            run_on_loop=self._thread.post,
+            invoke=self._callbacks.invoke,
             wall_ms=lambda: time.time() * 1000,
             client_id=self._client_id,
         )
@@ -125,7 +126,7 @@ class KafkaConsumer:
         """Claim the consumer for this thread; raise if another one is inside."""
         me = threading.get_ident()
         if not self._thread.running and not self._closed:
-            self._thread.post(self._bell.ring)  # raises what is wrong: this process was forked
+            self._thread.post(self._wake_event.set)  # raises what is wrong: this process was forked
         with self._claim_lock:
             if self._user not in (None, me):
                 raise ConcurrentUseError(
@@ -165,14 +166,14 @@ class KafkaConsumer:
         return self._do(work, interruptible=True)
 
     def _do(self, work: Coroutine[Any, Any, Result], *, interruptible: bool = False) -> Result:
-        """Run a coroutine of the core while this thread waits, doing its errands."""
+        """Run a coroutine of the core while this thread waits and runs its callbacks."""
         try:
             self._enter()
         except BaseException:
             work.close()
             raise
         try:
-            return self._errands.run(work, interruptible=interruptible)
+            return self._callbacks.run(work, interruptible=interruptible)
         finally:
             self._leave()
 
@@ -198,7 +199,7 @@ class KafkaConsumer:
                 state: (state.position, state.leader_epoch)
                 for state in self._subscription.assigned.values()
             }
-        found = self._poll(timeout_ms, lambda: self._core.collect(count))
+        found = self._poll(timeout_ms, lambda: self._core.buffer.collect(count))
         if before and found:
             self._call(self._step_back, before)
         return found if found is not None else {}
@@ -221,7 +222,7 @@ class KafkaConsumer:
         if self._store is None:
             self._schema, self._store = schema(), ColumnStore()
         store = self._store
-        self._poll(timeout_ms, lambda: self._core.fill(store, count))
+        self._poll(timeout_ms, lambda: self._core.buffer.fill(store, count))
         return to_record_batch(store.finish(), self._schema)
 
     def consume(self, num_messages: int = 1, timeout: float = -1) -> list[ConsumerRecord]:
@@ -234,7 +235,7 @@ class KafkaConsumer:
         """
         count = checked_count(num_messages, "num_messages")
         timeout_ms = float("inf") if timeout < 0 else timeout * 1000
-        found = self._poll(timeout_ms, lambda: self._core.collect(count)) or {}
+        found = self._poll(timeout_ms, lambda: self._core.buffer.collect(count)) or {}
         return [record for records in found.values() for record in records]
 
     def __iter__(self) -> Iterator[ConsumerRecord]:
@@ -252,7 +253,7 @@ class KafkaConsumer:
         timeout_ms = float("inf") if timeout_ms is None or timeout_ms < 0 else timeout_ms
         count, monotonic = self._count(None), time.monotonic
         while not self._closed:
-            run = self._poll(timeout_ms, lambda: self._core.take(count))
+            run = self._poll(timeout_ms, lambda: self._core.buffer.take(count))
             if run is None:
                 return
             state, version = run.state, run.version
@@ -279,31 +280,31 @@ class KafkaConsumer:
         run, self._run = self._run, None
         assert run is not None
         if self._given < len(run.records):
-            self._core.give_back(run, self._given)
+            self._core.buffer.give_back(run, self._given)
         elif run.state.version == run.version:
             run.finish()
 
     def _poll(self, timeout_ms: float, take: Callable[[], Result]) -> Result | None:
-        """Take until there is something or the time is up; attend to the group meanwhile."""
+        """Take until there is something or the time is up; poll the group meanwhile."""
         self._enter()
         try:
             if self._run is not None:
                 self._end_run()
-            core, bell = self._core, self._bell
+            core, wake_event = self._core, self._wake_event
             deadline_s: float | None = None
             while True:
-                self._errands.raise_interrupt()
-                if core.needs_attention(time.monotonic() * 1000):
+                self._callbacks.raise_interrupt()
+                if core.needs_group_poll(time.monotonic() * 1000):
                     left_ms = timeout_ms
                     if deadline_s is not None:
                         left_ms = max(0.0, (deadline_s - time.monotonic()) * 1000)
                     elif timeout_ms:
                         deadline_s = time.monotonic() + timeout_ms / 1000
-                    attending = core.attend(min(left_ms, 1000.0 * _LOOK_S))
-                    self._errands.run(attending, interruptible=True)
-                bell.clear()
-                # What was rung for before is seen below; an interrupt since then rings again.
-                self._errands.raise_interrupt()
+                    poll = core.poll_group(min(left_ms, 1000.0 * _LOOK_S))
+                    self._callbacks.run(poll, interruptible=True)
+                wake_event.clear()
+                # What woke it before is seen below; an interrupt since then sets the event again.
+                self._callbacks.raise_interrupt()
                 found = take()
                 if found:
                     return found
@@ -314,7 +315,7 @@ class KafkaConsumer:
                     deadline_s = now_s + timeout_ms / 1000
                 if now_s >= deadline_s:
                     return None
-                bell.wait(min(deadline_s - now_s, _LOOK_S))
+                wake_event.wait(min(deadline_s - now_s, _LOOK_S))
         finally:
             self._leave()
 
@@ -328,14 +329,14 @@ class KafkaConsumer:
         and `partitions_for_topic` can be ended so; `close` cannot. A commit may then have been done
         or not; a rebalance goes on in the next poll.
         """
-        self._errands.interrupt()
-        self._bell.ring()
+        self._callbacks.interrupt()
+        self._wake_event.set()
 
     def _step_back(self, before: Mapping[Any, tuple[int | None, int]]) -> None:
         for state, (offset, leader_epoch) in before.items():
             if offset is not None and state.owned and state.position != offset:
                 state.seek(offset, leader_epoch)
-        self._core.fetcher.stir()
+        self._core.fetcher.schedule()
 
     def _count(self, max_records: int | None) -> int:
         if max_records is not None:
@@ -484,9 +485,9 @@ class KafkaConsumer:
         found = self._await(self._core.offsets_for_times(asked, timeout_ms))
         return {
             partition: None
-            if place.offset < 0
-            else OffsetAndTimestamp(place.offset, place.timestamp, place.leader_epoch)
-            for partition, place in found.items()
+            if each.offset < 0
+            else OffsetAndTimestamp(each.offset, each.timestamp, each.leader_epoch)
+            for partition, each in found.items()
         }
 
     def beginning_offsets(
@@ -557,7 +558,7 @@ class KafkaConsumer:
         self, offsets: dict[TopicPartition, OffsetAndMetadata] | None, told: Callable[..., object]
     ) -> None:
         core = self._core
-        core.membership.commit_soon(
+        core.member.commit_soon(
             core.subscription.all_consumed() if offsets is None else offsets, told
         )
 
@@ -580,7 +581,7 @@ class KafkaConsumer:
 
         producer.send_offsets_to_transaction(offsets, consumer.group_metadata())
         """
-        return self._core.membership.group_metadata()
+        return self._core.member.group_metadata()
 
     def _need_group(self) -> None:
         if self._options.group_id is None:
@@ -651,7 +652,7 @@ class KafkaConsumer:
             self._run = None  # ends iteration; what it has not given counts as not read
             if timeout_ms is None:
                 timeout_ms = self._options.request_timeout_ms
-            self._errands.run(self._core.close(commit=autocommit, timeout_ms=timeout_ms))
+            self._callbacks.run(self._core.close(commit=autocommit, timeout_ms=timeout_ms))
         finally:
             self._closed = True
             self._leave()

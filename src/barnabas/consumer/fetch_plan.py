@@ -1,22 +1,22 @@
 """Which partitions to fetch from which broker, now or when.
 
-A plain object. Every assigned partition has a flow; a flow that nothing hinders is fetched from its
-leader, or from the replica that the leader prefers for this client's rack. A fetch waits at the
-broker until one of its partitions has records. That must not stop the others: a partition whose
-read-ahead was used up, or in which the user has just moved, is fetched meanwhile on a second
-channel, where fetches wait only briefly.
+A plain object. A partition that is not blocked is fetched from its leader, or from the replica that
+the leader prefers for this client's rack. A Fetch request waits at the broker until one of its
+partitions has records. That must not stop the others: a partition whose read-ahead was used up, or
+in which the user has just moved, is fetched meanwhile on a second channel, where requests wait only
+briefly.
 """
 
 from __future__ import annotations
 
 from barnabas.client.metadata import ClientMetadata
 from barnabas.consumer.fetch_session import FetchSession
-from barnabas.consumer.flow import Flow, Obstacle
+from barnabas.consumer.partition_fetch import BlockedBy, PartitionFetch
 from barnabas.consumer.subscription import Assigned
 from barnabas.model.ids import TopicPartition
 
 CHANNELS = ("fetch", "fetch-2")
-"""Fetches wait at the broker; requests in other channels do not wait behind them."""
+"""Fetches wait at the broker; requests on other channels do not wait behind them."""
 
 BRIEF_MS = 50
 """How long fetches on the second channel may wait at the broker."""
@@ -35,11 +35,11 @@ class FetchChannel:
 
 
 class FetchPlan:
-    """The flows of one consumer, and what to do with them."""
+    """The partitions that one consumer fetches, and which are next."""
 
     def __init__(self, *, ahead_max: int, wait_ms: int, sessions: bool = True) -> None:
         """`ahead_max` is how many bytes of one partition may be read ahead."""
-        self.flows: dict[TopicPartition, Flow] = {}
+        self.fetches: dict[TopicPartition, PartitionFetch] = {}
         self.channels: dict[int, tuple[FetchChannel, ...]] = {}
         self._ahead_max = ahead_max
         self._sources: set[int] = set()
@@ -58,50 +58,50 @@ class FetchPlan:
         return next((channel for channel in channels if channel.busy_since_ms is None), None)
 
     def follow(self, assigned: dict[TopicPartition, Assigned]) -> None:
-        """Have a flow for each of these states and for no others."""
-        flows = self.flows
-        if len(flows) != len(assigned) or any(
-            partition not in flows or flows[partition].state is not state
+        """Have a `PartitionFetch` for each of these states and for no others."""
+        fetches = self.fetches
+        if len(fetches) != len(assigned) or any(
+            partition not in fetches or fetches[partition].state is not state
             for partition, state in assigned.items()
         ):
-            self.flows = {
-                partition: flow
-                if (flow := flows.get(partition)) is not None and flow.state is state
-                else Flow(state)
+            self.fetches = {
+                partition: fetch
+                if (fetch := fetches.get(partition)) is not None and fetch.state is state
+                else PartitionFetch(state)
                 for partition, state in assigned.items()
             }
-        for flow in self.flows.values():
-            flow.follow_user()
+        for fetch in self.fetches.values():
+            fetch.follow_position()
 
-    def unproven(self, cluster: ClientMetadata) -> list[Flow]:
-        """Return the flows whose offsets must be checked, as they have got a new leader."""
+    def unvalidated(self, cluster: ClientMetadata) -> list[PartitionFetch]:
+        """Return the partitions whose offsets must be checked, as they have got a new leader."""
         return [
-            flow
-            for flow in self.flows.values()
-            if flow.offset is not None
-            and not flow.halted
-            and (view := cluster.partition(flow.partition)) is not None
-            and flow.meet_leader(view.leader_epoch)
+            fetch
+            for fetch in self.fetches.values()
+            if fetch.offset is not None
+            and not fetch.halted
+            and (view := cluster.partition(fetch.partition)) is not None
+            and fetch.must_validate(view.leader_epoch)
         ]
 
-    def hungry(self, cluster: ClientMetadata, now_ms: float) -> dict[int, list[Flow]]:
-        """Return the flows to fetch now, by broker."""
-        hungry: dict[int, list[Flow]] = {}
+    def ready(self, cluster: ClientMetadata, now_ms: float) -> dict[int, list[PartitionFetch]]:
+        """Return the partitions to fetch now, by broker."""
+        ready: dict[int, list[PartitionFetch]] = {}
         self._sources = set()
-        for flow in self.flows.values():
-            source = self._source(flow, cluster, now_ms)
+        for fetch in self.fetches.values():
+            source = self._source(fetch, cluster, now_ms)
             if source is None:
                 continue
             self._sources.add(source)
-            if flow.obstacle(now_ms, self._ahead_max) is None:
-                hungry.setdefault(source, []).append(flow)
-        return hungry
+            if fetch.blocked_by(now_ms, self._ahead_max) is None:
+                ready.setdefault(source, []).append(fetch)
+        return ready
 
-    def deserted(self) -> list[tuple[int, FetchChannel]]:
-        """Take out the channels to brokers that no flow was to be fetched from at the last look.
+    def remove_unused_channels(self) -> list[tuple[int, FetchChannel]]:
+        """Remove and return the channels to brokers that no partition needed at the last look.
 
-        Lanes with a fetch under way stay until it is answered, and all do while a flow has no
-        leader, as that may come back.
+        Channels with a fetch under way stay until it is answered, and all do while a partition has
+        no leader, as that may come back.
         """
         if self.leaderless():
             return []
@@ -115,32 +115,32 @@ class FetchPlan:
 
     def next_ms(self, now_ms: float) -> float | None:
         """Return when the next pause after an error ends."""
-        due = (flow.retry_ms for flow in self.flows.values() if flow.retry_ms > now_ms)
+        due = (fetch.retry_ms for fetch in self.fetches.values() if fetch.retry_ms > now_ms)
         return min(due, default=None)
 
-    def obstacle(self, flow: Flow, now_ms: float) -> Obstacle | None:
-        """Say why a flow is not fetched."""
-        return flow.obstacle(now_ms, self._ahead_max)
+    def blocked_by(self, fetch: PartitionFetch, now_ms: float) -> BlockedBy | None:
+        """Return why a partition is not fetched, None if it is."""
+        return fetch.blocked_by(now_ms, self._ahead_max)
 
     def leaderless(self) -> bool:
-        """Tell whether a flow waits for a leader."""
-        return any(flow.leaderless_since_ms is not None for flow in self.flows.values())
+        """Return whether a partition waits for a leader."""
+        return any(fetch.leaderless_since_ms is not None for fetch in self.fetches.values())
 
-    def _source(self, flow: Flow, cluster: ClientMetadata, now_ms: float) -> int | None:
+    def _source(self, fetch: PartitionFetch, cluster: ClientMetadata, now_ms: float) -> int | None:
         """Return the broker to fetch from, and note since when there is none."""
-        if flow.preferred_id >= 0:
-            view = cluster.partition(flow.partition)
+        if fetch.preferred_id >= 0:
+            view = cluster.partition(fetch.partition)
             if (
-                now_ms < flow.preferred_until_ms
-                and flow.preferred_id in cluster.brokers
+                now_ms < fetch.preferred_until_ms
+                and fetch.preferred_id in cluster.brokers
                 and view is not None
-                and flow.preferred_id not in view.offline
+                and fetch.preferred_id not in view.offline
             ):
-                return flow.preferred_id
-            flow.prefer_leader()
-        leader = cluster.leader(flow.partition)
+                return fetch.preferred_id
+            fetch.prefer_leader()
+        leader = cluster.leader(fetch.partition)
         if leader is not None:
-            flow.leaderless_since_ms = None
-        elif flow.leaderless_since_ms is None:
-            flow.leaderless_since_ms = now_ms
+            fetch.leaderless_since_ms = None
+        elif fetch.leaderless_since_ms is None:
+            fetch.leaderless_since_ms = now_ms
         return leader

@@ -1,8 +1,8 @@
-"""One broker's memory of what this consumer fetches (KIP-227), so that only changes are sent.
+"""A fetch session with one broker (KIP-227): it remembers partitions, so only changes are sent.
 
 A plain object. A session begins with a full fetch that names every partition; when the broker opens
 a session, later fetches name what is new, what moved, and what is to be forgotten. Whenever either
-side may have lost track, the next fetch is full again. `end` gives the broker its memory back.
+side may have lost track, the next fetch is full again. `end` frees the broker's memory of it.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.ids import TopicPartition, Uuid
+from barnabas.wire.messages.fetch import FetchPartition, FetchTopic, ForgottenTopic
 
 _NO_SESSION = 0
 _FULL = 0
@@ -62,12 +63,12 @@ class FetchSession:
 
     @property
     def partitions(self) -> Iterable[TopicPartition]:
-        """The partitions that the broker has in mind once the last plan has reached it."""
+        """The partitions that the broker remembers once the last plan has reached it."""
         return self._known
 
     def plan(self, wanted: Mapping[TopicPartition, Wanted], *, by_id: bool = True) -> Plan:
         """Return what the next fetch says, so that it is about exactly these partitions."""
-        if by_id != self._by_id:  # a session speaks of topics by id or by name, not of some so
+        if by_id != self._by_id:  # a session names all topics by id, or all by name
             self._by_id = by_id
             self._epoch = _FULL
         if not self._enabled:
@@ -87,7 +88,7 @@ class FetchSession:
         return Plan(self._id, self._epoch, named, forgotten)
 
     def answered(self, plan: Plan, code: ErrorCode, session_id: int) -> None:
-        """Take notice of an answer."""
+        """Follow an answer."""
         if code is ErrorCode.FETCH_SESSION_ID_NOT_FOUND:
             self._id, self._epoch = _NO_SESSION, _FULL
         elif code is not ErrorCode.NONE:
@@ -108,5 +109,37 @@ class FetchSession:
         return last
 
     def failed(self) -> None:
-        """Take notice that an answer was lost or refused: close the session, begin another."""
+        """An answer was lost or refused: close the session, begin another."""
         self._epoch = _FULL
+
+
+def fetch_topics(wants: list[Wanted], partition_bytes_max: int) -> list[FetchTopic]:
+    """Return partitions to fetch as the wire has them."""
+    topics: dict[str, FetchTopic] = {}
+    for want in wants:
+        name, index = want.partition
+        topic = topics.get(name)
+        if topic is None:
+            topic = topics[name] = FetchTopic(topic=name, topic_id=want.topic_id, partitions=[])
+        topic.partitions.append(
+            FetchPartition(
+                partition=index,
+                current_leader_epoch=want.leader_epoch,
+                fetch_offset=want.offset,
+                partition_max_bytes=partition_bytes_max,
+            )
+        )
+    return list(topics.values())
+
+
+def forgotten_topics(wants: list[Wanted]) -> list[ForgottenTopic]:
+    """Return partitions to forget as the wire has them."""
+    topics: dict[tuple[str, bytes], ForgottenTopic] = {}
+    for want in wants:
+        name, index = want.partition
+        topic = topics.get((name, want.topic_id))
+        if topic is None:
+            topic = ForgottenTopic(topic=name, topic_id=want.topic_id, partitions=[])
+            topics[name, want.topic_id] = topic
+        topic.partitions.append(index)
+    return list(topics.values())

@@ -1,7 +1,7 @@
-"""Fetch what the plan says, from all brokers side by side, and put what comes on the shelf.
+"""Fetch what the plan says, from all brokers side by side, and put what comes into the buffer.
 
 The edge between the plan and the network: no task and no future, only submitted requests and their
-answers. `stir` makes it look again soon; it does so by itself when an answer comes, when the
+answers. `schedule` makes it look again soon; it does so by itself when an answer comes, when the
 cluster or a connection changes, and when a pause ends. Runs on the loop.
 """
 
@@ -17,14 +17,19 @@ from barnabas.client.connection import Connection
 from barnabas.client.metadata import BrokerAddress
 from barnabas.client.retry import Backoff, Verdict, verdict
 from barnabas.config.clients.consumer import READ_COMMITTED, ConsumerOptions
-from barnabas.consumer.fetch_counts import FetchCounts
+from barnabas.consumer.fetch_buffer import CompletedFetch, FetchBuffer
 from barnabas.consumer.fetch_plan import FetchChannel, FetchPlan
-from barnabas.consumer.fetch_session import SESSION_ERRORS, Plan, Wanted
-from barnabas.consumer.flow import Flow
-from barnabas.consumer.news import News, OutOfRange, Refused
-from barnabas.consumer.partings import Partings
+from barnabas.consumer.fetch_session import (
+    SESSION_ERRORS,
+    Plan,
+    Wanted,
+    fetch_topics,
+    forgotten_topics,
+)
+from barnabas.consumer.partition_fetch import PartitionFetch
+from barnabas.consumer.position_events import OffsetOutOfRange, PartitionFailed, PositionEvent
 from barnabas.consumer.positions import Positions
-from barnabas.consumer.shelf import Chunk, Shelf
+from barnabas.consumer.session_closer import SessionCloser
 from barnabas.consumer.subscription import Subscription
 from barnabas.kernels import RecordCursor
 from barnabas.model.error_codes import ErrorCode
@@ -35,11 +40,8 @@ from barnabas.records.bounds import Bounds
 from barnabas.records.chunks import unpack_chunks
 from barnabas.records.conversion import to_batches
 from barnabas.wire.messages.fetch import (
-    FetchPartition,
     FetchRequest,
     FetchResponse,
-    FetchTopic,
-    ForgottenTopic,
     PartitionData,
 )
 
@@ -60,7 +62,49 @@ _MOVED = frozenset(
         ErrorCode.INCONSISTENT_TOPIC_ID,
     }
 )
-"""What another attempt with newer metadata mends."""
+"""Errors that a retry with newer metadata mends."""
+
+
+class FetchCounts:
+    """Counts the fetches of one consumer, their latencies and bytes."""
+
+    __slots__ = ("bytes", "failures", "fetches", "latency_ms", "latency_ms_max", "parts")
+
+    def __init__(self) -> None:
+        self.fetches = 0
+        self.failures = 0
+        self.parts = 0
+        self.bytes = 0
+        self.latency_ms = 0.0
+        self.latency_ms_max = 0.0
+
+    def answered(self, latency_ms: float) -> None:
+        """Count an answer."""
+        self.fetches += 1
+        self.latency_ms += latency_ms
+        self.latency_ms_max = max(self.latency_ms_max, latency_ms)
+
+    def received(self, size: int) -> None:
+        """Count what came of one partition."""
+        self.parts += 1
+        self.bytes += size
+
+    def metrics(self, records: int, elapsed_s: float) -> dict[str, float]:
+        """Return the counters under the names that Kafka's consumers use."""
+        rate = 1 / elapsed_s if elapsed_s > 0 else 0.0
+        return {
+            "fetch-total": self.fetches,
+            "fetch-rate": self.fetches * rate,
+            "fetch-failed-total": self.failures,
+            "fetch-latency-avg": self.latency_ms / self.fetches if self.fetches else 0.0,
+            "fetch-latency-max": self.latency_ms_max,
+            "fetch-size-avg": self.bytes / self.fetches if self.fetches else 0.0,
+            "bytes-consumed-total": self.bytes,
+            "bytes-consumed-rate": self.bytes * rate,
+            "records-consumed-total": records,
+            "records-consumed-rate": records * rate,
+            "records-per-request-avg": records / self.fetches if self.fetches else 0.0,
+        }
 
 
 class Fetcher:
@@ -71,7 +115,7 @@ class Fetcher:
         client: ClusterClient,
         subscription: Subscription,
         options: ConsumerOptions,
-        shelf: Shelf,
+        buffer: FetchBuffer,
         positions: Positions,
         *,
         ahead_max: int,
@@ -80,8 +124,8 @@ class Fetcher:
         refused: Callable[[BarnabasError], None],
         wall_ms: Callable[[], float],
     ) -> None:
-        """`delivered` is called when something new is on the shelf, `refused` when a broker is
-        not to be reached for a reason that no attempt mends (it does not take our credentials)."""
+        """`delivered` is called when something new is in the buffer, `refused` when a broker cannot
+        be reached for a reason that no retry mends (it does not accept our credentials)."""
         self.plan = FetchPlan(
             ahead_max=ahead_max,
             wait_ms=options.fetch_max_wait_ms,
@@ -92,7 +136,7 @@ class Fetcher:
         self._subscription = subscription
         self._options = options
         self._committed = options.isolation_level == READ_COMMITTED
-        self._shelf = shelf
+        self._buffer = buffer
         self._bounds = Bounds(options.barnabas_unpacked_record_max_bytes)
         self._positions = positions
         self._backoff = backoff
@@ -103,58 +147,58 @@ class Fetcher:
         self._loop = asyncio.get_running_loop()
         self._soon: asyncio.Handle | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self._partings = Partings(client)
-        self._unwatch = client.watch(self.stir)
+        self._session_closer = SessionCloser(client)
+        self._unwatch = client.watch(self.schedule)
         self._closed = False
 
     @property
     def ahead(self) -> int:
         """How many bytes were fetched that the user has not taken."""
-        return self._arrived - self._shelf.released
+        return self._arrived - self._buffer.released
 
-    def stir(self) -> None:
-        """Look soon at what is to be done."""
+    def schedule(self) -> None:
+        """Look soon at what is to be done; several calls are one."""
         if self._soon is None and not self._closed:
-            self._soon = self._loop.call_soon(self._look)
+            self._soon = self._loop.call_soon(self._fetch)
 
     def close(self) -> None:
-        """Fetch no more, and end the sessions; answers that still come are dropped."""
+        """Fetch no more, and close the sessions; answers that still come are dropped."""
         if self._closed:
             return
         self._closed = True
         self._unwatch()
         for node_id, channels in self.plan.channels.items():
             for channel in channels:
-                self._partings.part(node_id, channel.session)
+                self._session_closer.close(node_id, channel.session)
         for handle in (self._soon, self._timer):
             if handle is not None:
                 handle.cancel()
         self._soon = self._timer = None
 
-    async def parted(self, timeout_ms: float) -> None:
-        """Wait until the brokers have heard of the end, but no longer than that."""
-        await self._partings.heard(timeout_ms)
+    async def sessions_closed(self, timeout_ms: float) -> None:
+        """Wait until the brokers have closed the sessions, but no longer than that."""
+        await self._session_closer.wait(timeout_ms)
 
     def _now_ms(self) -> float:
         return self._loop.time() * 1000
 
-    def _look(self) -> None:
+    def _fetch(self) -> None:
         self._soon = None
         now_ms = self._now_ms()
         plan, cluster = self.plan, self._client.cluster
         plan.follow(self._subscription.assigned)
         self._positions.look()
-        unproven = plan.unproven(cluster)
-        if unproven:
-            self._positions.check(unproven)
-        for node_id, flows in plan.hungry(cluster, now_ms).items():
+        unvalidated = plan.unvalidated(cluster)
+        if unvalidated:
+            self._positions.check(unvalidated)
+        for node_id, fetches in plan.ready(cluster, now_ms).items():
             if not self.ahead or self.ahead < self._options.fetch_max_bytes:
-                self._approach(node_id, flows)
-        for node_id, channel in plan.deserted():
-            self._partings.part(node_id, channel.session)
+                self._fetch_from(node_id, fetches)
+        for node_id, channel in plan.remove_unused_channels():
+            self._session_closer.close(node_id, channel.session)
         due_ms = plan.next_ms(now_ms)
         if plan.leaderless():
-            # Elections take a moment, and metadata that did not change calls nobody.
+            # Elections take a moment, and metadata that did not change notifies nobody.
             self._client.request_refresh()
             again_ms = now_ms + self._options.retry_backoff_max_ms / 2
             due_ms = again_ms if due_ms is None else min(due_ms, again_ms)
@@ -165,10 +209,10 @@ class Fetcher:
             self._timer.cancel()
             self._timer = None
         if due_ms is not None:
-            self._timer = self._loop.call_later((due_ms - now_ms) / 1000, self.stir)
+            self._timer = self._loop.call_later((due_ms - now_ms) / 1000, self.schedule)
 
-    def _approach(self, node_id: int, flows: list[Flow]) -> None:
-        """Send a fetch to a broker, if there is a way to it now."""
+    def _fetch_from(self, node_id: int, fetches: list[PartitionFetch]) -> None:
+        """Send a fetch to a broker, if a connection is ready for it."""
         channel = self.plan.free_channel(node_id)
         if channel is None:
             return
@@ -177,27 +221,31 @@ class Fetcher:
             failure = self._client.failure(node_id, channel=channel.name)
             if failure is not None and verdict(failure) is Verdict.FAIL:
                 self._refused_by_broker(failure)
-            for flow in flows:
-                flow.failure = failure
+            for fetch in fetches:
+                fetch.failure = failure
                 # The leader knows of other replicas; one that cannot be reached is no good.
-                if failure is not None and flow.preferred_id == node_id:
-                    flow.prefer_leader()
-                    self.stir()
+                if failure is not None and fetch.preferred_id == node_id:
+                    fetch.prefer_leader()
+                    self.schedule()
         elif connection.can_submit:
-            self._send(connection, node_id, channel, flows)
+            self._send(connection, node_id, channel, fetches)
 
     def _send(
-        self, connection: Connection, node_id: int, channel: FetchChannel, flows: list[Flow]
+        self,
+        connection: Connection,
+        node_id: int,
+        channel: FetchChannel,
+        fetches: list[PartitionFetch],
     ) -> None:
         cluster = self._client.cluster
         wanted = {
-            flow.partition: Wanted(
-                flow.partition,
-                cluster.topic_id(flow.partition.topic),
-                flow.offset or 0,
-                cluster.leader_epoch(flow.partition),
+            fetch.partition: Wanted(
+                fetch.partition,
+                cluster.topic_id(fetch.partition.topic),
+                fetch.offset or 0,
+                cluster.leader_epoch(fetch.partition),
             )
-            for flow in flows
+            for fetch in fetches
         }
         by_id = all(want.topic_id != ZERO_UUID for want in wanted.values())
         version = connection.version_of(
@@ -213,33 +261,16 @@ class Fetcher:
             isolation_level=int(self._committed),
             session_id=plan.session_id if version >= 7 else 0,
             session_epoch=plan.epoch if version >= 7 else -1,
-            topics=self._topics(plan.named),
-            forgotten_topics_data=_forgotten(plan.forgotten) if version >= 7 else [],
+            topics=fetch_topics(plan.named, self._options.max_partition_fetch_bytes),
+            forgotten_topics_data=forgotten_topics(plan.forgotten) if version >= 7 else [],
             rack_id=self._options.client_rack,
         )
-        versions = {flow.partition: (flow, flow.version) for flow in flows}
-        for flow in flows:
-            flow.fetching = flow.offset
+        versions = {fetch.partition: (fetch, fetch.version) for fetch in fetches}
+        for fetch in fetches:
+            fetch.fetching = fetch.offset
         channel.busy_since_ms = self._now_ms()
         answered = partial(self._answered, node_id, channel, plan, wanted, versions)
         connection.submit(request, answered, version=version)
-
-    def _topics(self, wants: list[Wanted]) -> list[FetchTopic]:
-        topics: dict[str, FetchTopic] = {}
-        for want in wants:
-            name, index = want.partition
-            topic = topics.get(name)
-            if topic is None:
-                topic = topics[name] = FetchTopic(topic=name, topic_id=want.topic_id, partitions=[])
-            topic.partitions.append(
-                FetchPartition(
-                    partition=index,
-                    current_leader_epoch=want.leader_epoch,
-                    fetch_offset=want.offset,
-                    partition_max_bytes=self._options.max_partition_fetch_bytes,
-                )
-            )
-        return list(topics.values())
 
     def _answered(
         self,
@@ -247,7 +278,7 @@ class Fetcher:
         channel: FetchChannel,
         plan: Plan,
         wanted: dict[TopicPartition, Wanted],
-        versions: dict[TopicPartition, tuple[Flow, int]],
+        versions: dict[TopicPartition, tuple[PartitionFetch, int]],
         response: FetchResponse | None,
         failure: BarnabasError | None,
     ) -> None:
@@ -257,9 +288,9 @@ class Fetcher:
         assert channel.busy_since_ms is not None
         self.counts.answered(now_ms - channel.busy_since_ms)
         channel.busy_since_ms = None
-        for partition, (flow, version) in versions.items():
-            if flow.version == version and flow.fetching == wanted[partition].offset:
-                flow.fetching = None
+        for partition, (fetch, version) in versions.items():
+            if fetch.version == version and fetch.fetching == wanted[partition].offset:
+                fetch.fetching = None
         if response is None:
             assert failure is not None
             channel.session.failed()
@@ -269,46 +300,48 @@ class Fetcher:
             channel.session.answered(plan, code, response.session_id)
             if code is ErrorCode.NONE:
                 self._receive(response, wanted, versions, now_ms, node_id)
-            elif code not in SESSION_ERRORS or plan.is_full:  # a lost session is begun anew at once
-                failure = request_error(code, f"Fetch{self._place(node_id)}: {code.meaning}")
+            elif (
+                code not in SESSION_ERRORS or plan.is_full
+            ):  # a lost session is opened again at once
+                failure = request_error(code, f"Fetch{self._on_broker(node_id)}: {code.meaning}")
                 self._all_failed(versions, failure, now_ms, node_id)
-        self._look_now()
+        self._fetch_now()
 
-    def _look_now(self) -> None:
+    def _fetch_now(self) -> None:
         """Look at once, so that the next fetch is on its way before the user's thread wakes up."""
         if self._soon is not None:
             self._soon.cancel()
-        self._look()
+        self._fetch()
 
     def _all_failed(
         self,
-        versions: dict[TopicPartition, tuple[Flow, int]],
+        versions: dict[TopicPartition, tuple[PartitionFetch, int]],
         failure: BarnabasError,
         now_ms: float,
         node_id: int,
     ) -> None:
         self.counts.failures += 1
         self._client.request_refresh()
-        for flow, version in versions.values():
-            if flow.version == version:
-                if flow.preferred_id == node_id:
-                    flow.prefer_leader()
-                self._back_off(flow, failure, now_ms)
+        for fetch, version in versions.values():
+            if fetch.version == version:
+                if fetch.preferred_id == node_id:
+                    fetch.prefer_leader()
+                self._back_off(fetch, failure, now_ms)
 
-    def _back_off(self, flow: Flow, failure: Exception, now_ms: float) -> None:
-        flow.failures += 1
-        flow.failed(failure, now_ms + self._backoff.delay_ms(flow.failures))
+    def _back_off(self, fetch: PartitionFetch, failure: Exception, now_ms: float) -> None:
+        fetch.failures += 1
+        fetch.failed(failure, now_ms + self._backoff.delay_ms(fetch.failures))
 
     def _receive(
         self,
         response: FetchResponse,
         wanted: dict[TopicPartition, Wanted],
-        versions: dict[TopicPartition, tuple[Flow, int]],
+        versions: dict[TopicPartition, tuple[PartitionFetch, int]],
         now_ms: float,
         node_id: int,
     ) -> None:
         names = {want.topic_id: want.partition.topic for want in wanted.values()}
-        came = False
+        received = False
         for topic in response.responses:
             name = topic.topic or names.get(topic.topic_id)
             for data in topic.partitions:
@@ -316,45 +349,47 @@ class Fetcher:
                 want = wanted.get(partition)
                 if want is None:
                     continue  # a partition that was forgotten meanwhile
-                flow, version = versions[partition]
+                fetch, version = versions[partition]
                 # The user may have moved, or another broker may have been faster.
-                if flow.version == version == flow.state.version and flow.offset == want.offset:
-                    came = self._take_in(flow, want, data, response, now_ms, node_id) or came
-        if came:
+                if fetch.version == version == fetch.state.version and fetch.offset == want.offset:
+                    received = (
+                        self._take_in(fetch, want, data, response, now_ms, node_id) or received
+                    )
+        if received:
             self._delivered()
 
     def _take_in(
         self,
-        flow: Flow,
+        fetch: PartitionFetch,
         want: Wanted,
         data: PartitionData,
         response: FetchResponse,
         now_ms: float,
         node_id: int,
     ) -> bool:
-        """Take one partition's part of an answer; tell whether the user's side gets something."""
+        """Take one partition's part of an answer; return whether the user's side gets something."""
         code = ErrorCode.of(data.error_code)
         if code is not ErrorCode.NONE:
-            return self._refused(flow, want, code, data, response, now_ms, node_id)
-        state = flow.state
+            return self._refused(fetch, want, code, data, response, now_ms, node_id)
+        state = fetch.state
         state.high_watermark = data.high_watermark
         state.last_stable_offset = data.last_stable_offset
         state.log_start_offset = data.log_start_offset
         state.fetched_ms = self._wall_ms()
         if data.preferred_read_replica >= 0 and data.preferred_read_replica != node_id:
-            flow.prefer(
+            fetch.prefer(
                 data.preferred_read_replica, now_ms + min(_PREFER_MS, self._metadata_age_ms)
             )
         if not data.records:
-            flow.recovered()
+            fetch.recovered()
             return False
-        return self._shelve(flow, want, data)
+        return self._deliver(fetch, want, data)
 
     @property
     def _metadata_age_ms(self) -> float:
         return float(self._options.metadata_max_age_ms)
 
-    def _shelve(self, flow: Flow, want: Wanted, data: PartitionData) -> bool:
+    def _deliver(self, fetch: PartitionFetch, want: Wanted, data: PartitionData) -> bool:
         size = len(data.records or b"")
         aborted = None
         if self._committed:
@@ -375,18 +410,20 @@ class Fetcher:
             next_offset, epoch = cursor.survey()
             cursor.prepare(_UNPACKED_AHEAD)
         except CorruptRecordError as failure:
-            return self._halt(flow, Refused(flow.state, flow.version, _at(want, failure)))
-        flow.received(size, next_offset, epoch, want.leader_epoch)
+            return self._halt(
+                fetch, PartitionFailed(fetch.state, fetch.version, _at(want, failure))
+            )
+        fetch.received(size, next_offset, epoch, want.leader_epoch)
         if next_offset == want.offset:
-            flow.halted = True  # not one whole batch: the shelf tells the user
+            fetch.halted = True  # not one whole batch: the buffer raises it
         self._arrived += size
         self.counts.received(size)
-        self._shelf.deliver(Chunk(flow, flow.state, flow.version, cursor, size))
+        self._buffer.deliver(CompletedFetch(fetch, fetch.state, fetch.version, cursor, size))
         return True
 
     def _refused(
         self,
-        flow: Flow,
+        fetch: PartitionFetch,
         want: Wanted,
         code: ErrorCode,
         data: PartitionData,
@@ -396,38 +433,40 @@ class Fetcher:
     ) -> bool:
         failure = request_error(
             code,
-            f"{flow.partition} at offset {want.offset}{self._place(node_id)}: {code.meaning}",
+            f"{fetch.partition} at offset {want.offset}{self._on_broker(node_id)}: {code.meaning}",
         )
         self.counts.failures += 1
         if code is ErrorCode.OFFSET_OUT_OF_RANGE:
-            if flow.preferred_id >= 0:  # a follower may lag behind: its leader has the last word
-                flow.prefer_leader()
+            if fetch.preferred_id >= 0:  # a follower may lag behind: its leader has the last word
+                fetch.prefer_leader()
                 return False
-            return self._halt(flow, OutOfRange(flow.state, flow.version, want.offset))
+            return self._halt(fetch, OffsetOutOfRange(fetch.state, fetch.version, want.offset))
         if code in _MOVED:
-            flow.prefer_leader()
-            if not self._hear_leader(flow, data, response):
+            fetch.prefer_leader()
+            if not self._learn_leader(fetch, data, response):
                 self._client.request_refresh()
-                self._back_off(flow, failure, now_ms)
+                self._back_off(fetch, failure, now_ms)
             return False
         if code is ErrorCode.UNKNOWN_SERVER_ERROR:
-            self._back_off(flow, failure, now_ms)
+            self._back_off(fetch, failure, now_ms)
             return False
-        return self._halt(flow, Refused(flow.state, flow.version, failure))
+        return self._halt(fetch, PartitionFailed(fetch.state, fetch.version, failure))
 
-    def _place(self, node_id: int) -> str:
+    def _on_broker(self, node_id: int) -> str:
         broker = self._client.cluster.brokers.get(node_id)
         address = f" ({Address(broker.host, broker.port)})" if broker is not None else ""
         return f" on broker {node_id}{address}"
 
-    def _halt(self, flow: Flow, news: News) -> bool:
-        """Fetch no more of a partition until the user has heard the news and moved."""
-        flow.halted = True
-        self._shelf.deliver(news)
+    def _halt(self, fetch: PartitionFetch, event: PositionEvent) -> bool:
+        """Fetch no more of a partition until the user has got the event and moved."""
+        fetch.halted = True
+        self._buffer.deliver(event)
         return True
 
-    def _hear_leader(self, flow: Flow, data: PartitionData, response: FetchResponse) -> bool:
-        """Learn the new leader from the answer itself, if it tells (KIP-951)."""
+    def _learn_leader(
+        self, fetch: PartitionFetch, data: PartitionData, response: FetchResponse
+    ) -> bool:
+        """Learn the new leader from the answer itself, if it has one (KIP-951)."""
         leader = data.current_leader
         if leader is None or leader.leader_id < 0:
             return False
@@ -440,20 +479,8 @@ class Fetcher:
             None,
         )
         return self._client.cluster.update_leader(
-            flow.partition, leader.leader_id, leader.leader_epoch, address
+            fetch.partition, leader.leader_id, leader.leader_epoch, address
         )
-
-
-def _forgotten(wants: list[Wanted]) -> list[ForgottenTopic]:
-    topics: dict[tuple[str, bytes], ForgottenTopic] = {}
-    for want in wants:
-        name, index = want.partition
-        topic = topics.get((name, want.topic_id))
-        if topic is None:
-            topic = ForgottenTopic(topic=name, topic_id=want.topic_id, partitions=[])
-            topics[name, want.topic_id] = topic
-        topic.partitions.append(index)
-    return list(topics.values())
 
 
 def _at(want: Wanted, failure: CorruptRecordError) -> CorruptRecordError:

@@ -1,10 +1,10 @@
-"""What a consumer is doing and why, in words and numbers for whoever wonders."""
+"""What a consumer is doing and why, in words and numbers."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from barnabas.consumer.flow import Flow
+from barnabas.consumer.partition_fetch import PartitionFetch
 
 if TYPE_CHECKING:
     from barnabas.consumer.core import ConsumerCore
@@ -14,8 +14,8 @@ def consumer_health(core: ConsumerCore, now_ms: float) -> dict[str, Any]:
     """Return the state of group, partitions and brokers; `status` is the short of it."""
     core.fetcher.plan.follow(core.subscription.assigned)
     partitions = {
-        str(flow.partition): _partition(core, flow, now_ms)
-        for flow in core.fetcher.plan.flows.values()
+        str(fetch.partition): _partition(core, fetch, now_ms)
+        for fetch in core.fetcher.plan.fetches.values()
     }
     subscription = core.subscription
     return {
@@ -23,7 +23,7 @@ def consumer_health(core: ConsumerCore, now_ms: float) -> dict[str, Any]:
         "reads": subscription.mode.value,
         "topics": list(subscription.topics),
         "pattern": subscription.pattern.pattern if subscription.pattern is not None else None,
-        "group": core.membership.health(),
+        "group": core.member.health(),
         "partitions": partitions,
         "bytes_ahead": core.fetcher.ahead,
         "metadata_failure": _text(core.client.refresh_failure),
@@ -41,33 +41,35 @@ def consumer_health(core: ConsumerCore, now_ms: float) -> dict[str, Any]:
     }
 
 
-def _partition(core: ConsumerCore, flow: Flow, now_ms: float) -> dict[str, Any]:
-    state = flow.state
-    obstacle = core.fetcher.plan.obstacle(flow, now_ms)
-    doing = "fetching" if obstacle is None else obstacle.value
+def _partition(core: ConsumerCore, fetch: PartitionFetch, now_ms: float) -> dict[str, Any]:
+    state = fetch.state
+    blocked_by = core.fetcher.plan.blocked_by(fetch, now_ms)
+    doing = "fetching" if blocked_by is None else blocked_by.value
     if state.reset is not None:
         doing = f"resetting to {state.reset}"
-    since_ms = flow.leaderless_since_ms
+    since_ms = fetch.leaderless_since_ms
     return {
         "doing": doing,
         "position": state.position,
         "end": state.high_watermark,
-        "lag": core.lag(flow.partition),
+        "lag": core.lag(fetch.partition),
         "paused": state.paused,
-        "bytes_ahead": flow.ahead,
-        "leader": core.client.cluster.leader(flow.partition),
-        "fetches_from": flow.preferred_id if flow.preferred_id >= 0 else "leader",
+        "bytes_ahead": fetch.ahead,
+        "leader": core.client.cluster.leader(fetch.partition),
+        "fetches_from": fetch.preferred_id if fetch.preferred_id >= 0 else "leader",
         "leaderless_ms": None if since_ms is None else round(now_ms - since_ms),
-        "last_failure": _text(flow.failure),
+        "last_failure": _text(fetch.failure),
     }
 
 
 def _status(partitions: dict[str, dict[str, Any]]) -> str:
     if not partitions:
         return "nothing assigned"
-    told = [f"{name} {part['doing']}" for name, part in partitions.items() if part["last_failure"]]
-    if told:
-        return f"troubled: {', '.join(told[:3])}"
+    failing = [
+        f"{name} {part['doing']}" for name, part in partitions.items() if part["last_failure"]
+    ]
+    if failing:
+        return f"troubled: {', '.join(failing[:3])}"
     fetching = sum(part["doing"] == "fetching" for part in partitions.values())
     return f"fetching {fetching} of {len(partitions)} partitions"
 

@@ -163,7 +163,7 @@ class Lookups:
         try:
             async with asyncio.timeout_at(deadline_s):
                 while open_ones:
-                    failure = await self._round(open_ones, ask, answers) or failure
+                    failure = await self._ask_leaders(open_ones, ask, answers) or failure
                     open_ones = [each for each in open_ones if each not in answers]
                     if not open_ones:
                         break
@@ -180,7 +180,7 @@ class Lookups:
             ) from failure
         return answers
 
-    async def _round(
+    async def _ask_leaders(
         self,
         partitions: list[TopicPartition],
         ask: Callable[

@@ -1,22 +1,32 @@
-"""Look for positions in the background: resets by policy, and checks against new leaders' logs.
+"""Look for positions in the background: committed, by policy, and checked after elections.
 
-Works on the network side: it reads the subscription, asks the leaders, and brings what it found as
-news. What fails and may pass is tried again; the partition waits meanwhile.
+Works on the network side: it reads the subscription, asks the brokers, and delivers what it found
+as events. What fails and may pass is tried again; the partition waits meanwhile.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping
 
 from barnabas.client.retry import Backoff, Verdict, verdict
-from barnabas.consumer.flow import Flow
-from barnabas.consumer.news import Found, News, Refused, Truncated
 from barnabas.consumer.offsets import EpochEnd, FoundOffset, Lookups
+from barnabas.consumer.partition_fetch import PartitionFetch
+from barnabas.consumer.position_events import (
+    LogTruncated,
+    NoCommittedOffset,
+    PartitionFailed,
+    PositionEvent,
+    PositionFound,
+)
 from barnabas.consumer.reset import LATEST
 from barnabas.consumer.subscription import Assigned, Subscription
 from barnabas.model.errors import BarnabasError
 from barnabas.model.ids import TopicPartition
+from barnabas.structs import OffsetAndMetadata
+
+Committed = Callable[[list[TopicPartition]], Awaitable[Mapping[TopicPartition, OffsetAndMetadata]]]
+"""Asks the group for the committed offsets of partitions."""
 
 
 class Positions:
@@ -27,20 +37,20 @@ class Positions:
         subscription: Subscription,
         lookups: Lookups,
         *,
-        deliver: Callable[[News], None],
-        stir: Callable[[], None],
+        deliver: Callable[[PositionEvent], None],
+        schedule_fetch: Callable[[], None],
         backoff: Backoff,
         wall_ms: Callable[[], float],
     ) -> None:
-        """`stir` is called when a flow can go on; `wall_ms` is the time that records know."""
+        """`schedule_fetch` is called when fetching can go on; `wall_ms` is the time of day."""
         self._subscription = subscription
         self._lookups = lookups
         self._deliver = deliver
-        self._stir = stir
+        self._schedule_fetch = schedule_fetch
         self._backoff = backoff
         self._wall_ms = wall_ms
-        # By version of the state: what is being looked for, or was found and lies on the shelf, and
-        # what the user was told is not to be had.
+        # By version of the state: what is being looked for, or was found and is in the buffer, and
+        # what was reported to the user as failed.
         self._resetting: dict[Assigned, int] = {}
         self._refused: dict[Assigned, int] = {}
         self._failures = 0
@@ -60,11 +70,11 @@ class Positions:
             self._resetting |= due
             self._begin(self._reset(due))
 
-    def check(self, flows: list[Flow]) -> None:
-        """Begin to check the offsets of flows against the logs of their leaders."""
-        for flow in flows:
-            flow.validating = True
-        self._begin(self._validate([(flow, flow.version) for flow in flows]))
+    def check(self, fetches: list[PartitionFetch]) -> None:
+        """Begin to check offsets that were fetched against the logs of new leaders."""
+        for fetch in fetches:
+            fetch.validating = True
+        self._begin(self._validate([(fetch, fetch.version) for fetch in fetches]))
 
     async def close(self) -> None:
         """End what is under way."""
@@ -94,15 +104,15 @@ class Positions:
                     del self._resetting[state]
         else:
             self.failure, self._failures = None, 0
-            for partition, place in found.items():
+            for partition, offset in found.items():
                 state, version = states[partition]
-                self._deliver(Found(state, version, place.offset, place.leader_epoch))
-        self._stir()
+                self._deliver(PositionFound(state, version, offset.offset, offset.leader_epoch))
+        self._schedule_fetch()
 
     async def _list(self, asked: dict[TopicPartition, int]) -> dict[TopicPartition, FoundOffset]:
         found = await self._lookups.list_offsets(asked)
         # Where no record is as young as the policy asks for, reading starts at the end.
-        young = {partition: LATEST for partition, place in found.items() if place.offset < 0}
+        young = {partition: LATEST for partition, each in found.items() if each.offset < 0}
         return found | await self._lookups.list_offsets(young)
 
     async def _reset_failed(
@@ -113,45 +123,102 @@ class Positions:
             for state, version in states.values():
                 if self._refused.get(state) != version:
                     self._refused[state] = version
-                    self._deliver(Refused(state, version, failure))
-        # They are looked for again all the same: somebody may have mended it.
+                    self._deliver(PartitionFailed(state, version, failure))
+        # They are looked for again all the same: somebody may have fixed it.
         self._failures += 1
         await asyncio.sleep(self._backoff.delay_ms(self._failures) / 1000)
 
-    async def _validate(self, due: list[tuple[Flow, int]]) -> None:
-        flows = {flow.partition: (flow, version) for flow, version in due}
+    async def _validate(self, due: list[tuple[PartitionFetch, int]]) -> None:
+        fetches = {fetch.partition: (fetch, version) for fetch, version in due}
         try:
             ends = await self._lookups.epoch_ends(
-                {flow.partition: flow.epoch for flow, version in due if flow.version == version}
+                {fetch.partition: fetch.epoch for fetch, version in due if fetch.version == version}
             )
         except BarnabasError as failure:
-            for flow, version in flows.values():
-                if flow.version == version:
-                    flow.failure = failure
+            for fetch, version in fetches.values():
+                if fetch.version == version:
+                    fetch.failure = failure
                     if verdict(failure) is Verdict.FAIL:
-                        flow.halted = True
-                        self._deliver(Refused(flow.state, version, failure))
+                        fetch.halted = True
+                        self._deliver(PartitionFailed(fetch.state, version, failure))
         else:
             for partition, end in ends.items():
-                flow, version = flows[partition]
-                if flow.version == version:
-                    self._judge(flow, end)
+                fetch, version = fetches[partition]
+                if fetch.version == version:
+                    self._judge(fetch, end)
         finally:
-            for flow, version in due:
-                if flow.version == version:
-                    flow.validating = False
-            self._stir()
+            for fetch, version in due:
+                if fetch.version == version:
+                    fetch.validating = False
+            self._schedule_fetch()
 
-    def _judge(self, flow: Flow, end: EpochEnd | None) -> None:
+    def _judge(self, fetch: PartitionFetch, end: EpochEnd | None) -> None:
         """Compare what was read with the leader's log."""
-        assert flow.offset is not None
-        if end is not None and (end.offset < flow.offset or end.leader_epoch < 0):
-            flow.halted = True
+        assert fetch.offset is not None
+        if end is not None and (end.offset < fetch.offset or end.leader_epoch < 0):
+            fetch.halted = True
             known = end.offset >= 0 and end.leader_epoch >= 0
             offset = end.offset if known else None
-            self._deliver(Truncated(flow.state, flow.version, offset, end.leader_epoch))
+            self._deliver(LogTruncated(fetch.state, fetch.version, offset, end.leader_epoch))
         else:
-            flow.proven()
+            fetch.validated()
+
+
+class CommittedPositions:
+    """Finds where newly assigned partitions start: at committed offsets, else by policy."""
+
+    def __init__(
+        self,
+        subscription: Subscription,
+        committed: Committed | None,
+        *,
+        deliver: Callable[[PositionEvent], None],
+        ended: Callable[[BarnabasError | None], None],
+    ) -> None:
+        """`committed` asks the group, None without one; `ended` gets the failure of each search."""
+        self._subscription = subscription
+        self._committed = committed
+        self._deliver = deliver
+        self._ended = ended
+        self._search: asyncio.Task[None] | None = None
+
+    def search(self) -> asyncio.Task[None] | None:
+        """Begin to look for missing positions; return the search that is under way, if any."""
+        missing = self._subscription.missing_positions()
+        if not missing or self._search is not None:
+            return self._search
+        if self._committed is None:
+            for partition in missing:
+                self._subscription.request_reset(partition)
+            return None
+        self._search = asyncio.get_running_loop().create_task(self._find(self._committed, missing))
+        self._search.add_done_callback(self._end)
+        return self._search
+
+    async def close(self) -> None:
+        """Cancel the search that is under way."""
+        if self._search is not None:
+            self._search.cancel()
+            await asyncio.gather(self._search, return_exceptions=True)
+
+    async def _find(self, ask: Committed, partitions: list[TopicPartition]) -> None:
+        states = [self._subscription.state(partition) for partition in partitions]
+        versions = [state.version for state in states]
+        committed = await ask(partitions)
+        for state, version in zip(states, versions, strict=True):
+            found = committed.get(state.partition)
+            if found is None or found.offset < 0:
+                self._deliver(NoCommittedOffset(state, version))
+            else:
+                state.committed = found
+                self._deliver(PositionFound(state, version, found.offset, found.leader_epoch))
+
+    def _end(self, task: asyncio.Task[None]) -> None:
+        self._search = None
+        failure = None if task.cancelled() else task.exception()
+        if failure is not None and not isinstance(failure, BarnabasError):
+            raise failure
+        self._ended(failure)
 
 
 def _present(versions: dict[Assigned, int]) -> dict[Assigned, int]:

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable, Sequence
 from enum import Enum
 
-from barnabas.consumer.group.contract import ConsumerRebalanceListener
+from barnabas.consumer.group.callbacks import ConsumerRebalanceListener
 from barnabas.consumer.interceptors import Interceptors
 from barnabas.consumer.reset import ResetPolicy
 from barnabas.errors import IllegalStateError, NoOffsetForPartitionError

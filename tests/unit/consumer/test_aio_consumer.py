@@ -12,7 +12,7 @@ import pytest
 from tests.unit.consumer.logs import T0, numbered, write
 
 from barnabas.aio.consumer import AIOKafkaConsumer
-from barnabas.consumer.group.contract import ConsumerRebalanceListener
+from barnabas.consumer.group.callbacks import ConsumerRebalanceListener
 from barnabas.errors import (
     ConsumerStoppedError,
     FencedInstanceIdError,

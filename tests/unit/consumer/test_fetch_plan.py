@@ -66,8 +66,8 @@ def planned() -> tuple[FetchPlan, Subscription]:
 
 def sources(plan: FetchPlan, view: ClientMetadata, now_ms: float = 0) -> dict[int, list[int]]:
     return {
-        node: [flow.partition.partition for flow in flows]
-        for node, flows in plan.hungry(view, now_ms).items()
+        node: [fetch.partition.partition for fetch in fetches]
+        for node, fetches in plan.ready(view, now_ms).items()
     }
 
 
@@ -84,9 +84,9 @@ def test_waiting_for_a_leader() -> None:
     view = cluster(a=-1, b=2)
     assert sources(plan, view, 10) == {2: [1]}
     assert plan.leaderless()
-    assert plan.flows[A].leaderless_since_ms == 10
+    assert plan.fetches[A].leaderless_since_ms == 10
     sources(plan, view, 20)
-    assert plan.flows[A].leaderless_since_ms == 10
+    assert plan.fetches[A].leaderless_since_ms == 10
     tell(view, epoch=1, a=1, b=2)
     assert sources(plan, view, 30) == {1: [0], 2: [1]}
     assert not plan.leaderless()
@@ -96,13 +96,13 @@ def test_the_preferred_replica() -> None:
     """It is used until its time is up, or it is offline or unknown."""
     plan, _ = planned()
     view = cluster(a=1, b=1)
-    plan.flows[A].prefer(2, until_ms=100)
+    plan.fetches[A].prefer(2, until_ms=100)
     assert sources(plan, view, 99) == {2: [0], 1: [1]}
     assert sources(plan, view, 100) == {1: [0, 1]}
-    plan.flows[A].prefer(2, until_ms=500)
+    plan.fetches[A].prefer(2, until_ms=500)
     tell(view, epoch=1, offline=(2,), a=1, b=1)
     assert sources(plan, view, 200) == {1: [0, 1]}
-    plan.flows[A].prefer(9, until_ms=500)
+    plan.fetches[A].prefer(9, until_ms=500)
     assert sources(plan, view, 200) == {1: [0, 1]}
 
 
@@ -140,63 +140,63 @@ def test_brokers_that_are_left() -> None:
     busy = plan.free_channel(2)
     assert busy is not None
     busy.busy_since_ms = 0
-    assert plan.deserted() == []
+    assert plan.remove_unused_channels() == []
     tell(view, epoch=1, a=1, b=-1)
     sources(plan, view)
-    assert plan.deserted() == [], "the leader may come back"
+    assert plan.remove_unused_channels() == [], "the leader may come back"
     tell(view, epoch=2, a=1, b=1)
     sources(plan, view)
-    assert plan.deserted() == [], "a fetch is under way"
+    assert plan.remove_unused_channels() == [], "a fetch is under way"
     busy.busy_since_ms = None
-    assert [(node, channel.name) for node, channel in plan.deserted()] == [
+    assert [(node, channel.name) for node, channel in plan.remove_unused_channels()] == [
         (2, CHANNELS[0]),
         (2, CHANNELS[1]),
     ]
     assert list(plan.channels) == [1]
-    assert plan.deserted() == []
+    assert plan.remove_unused_channels() == []
     subscription.pause(A)
     sources(plan, view)
-    assert plan.deserted() == [], "who pauses comes back"
+    assert plan.remove_unused_channels() == [], "who pauses comes back"
     subscription.unsubscribe()
     plan.follow(subscription.assigned)
     sources(plan, view)
-    assert [node for node, _ in plan.deserted()] == [1, 1]
+    assert [node for node, _ in plan.remove_unused_channels()] == [1, 1]
 
 
 def test_flows_follow_the_assignment() -> None:
-    """Kept partitions keep their flows; one that went and came back begins anew."""
+    """Kept partitions keep their fetches; one that went and came back begins anew."""
     plan, subscription = planned()
-    kept = plan.flows[A]
+    kept = plan.fetches[A]
     subscription.assign([A])
     plan.follow(subscription.assigned)
-    assert list(plan.flows) == [A]
-    assert plan.flows[A] is kept
+    assert list(plan.fetches) == [A]
+    assert plan.fetches[A] is kept
     subscription.assign([B])
     subscription.assign([A, B])
     plan.follow(subscription.assigned)
-    assert plan.flows[A] is not kept
-    assert plan.flows[A].offset is None
+    assert plan.fetches[A] is not kept
+    assert plan.fetches[A].offset is None
 
 
 def test_new_leaders_are_met_once() -> None:
-    """A position whose record has an older epoch is to be checked, until it is proven."""
+    """A position whose record has an older epoch is to be checked, until it is validated."""
     plan, subscription = planned()
     subscription.seek(A, 5, leader_epoch=0)
     plan.follow(subscription.assigned)
     view = cluster(a=1, b=1)
-    assert plan.unproven(view) == []
+    assert plan.unvalidated(view) == []
     tell(view, epoch=3, a=2, b=2)
-    assert [flow.partition for flow in plan.unproven(view)] == [A]
-    plan.flows[A].proven()
-    assert plan.unproven(view) == []
+    assert [fetch.partition for fetch in plan.unvalidated(view)] == [A]
+    plan.fetches[A].validated()
+    assert plan.unvalidated(view) == []
 
 
 def test_the_next_due_time() -> None:
     """It is the earliest end of a pause."""
     plan, _ = planned()
     assert plan.next_ms(0) is None
-    plan.flows[A].failed(RuntimeError(), 70)
-    plan.flows[B].failed(RuntimeError(), 50)
+    plan.fetches[A].failed(RuntimeError(), 70)
+    plan.fetches[B].failed(RuntimeError(), 50)
     assert plan.next_ms(0) == 50
     assert plan.next_ms(60) == 70
     assert sources(plan, cluster(a=1, b=1), 60) == {1: [1]}

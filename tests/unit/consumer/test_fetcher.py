@@ -480,7 +480,7 @@ def test_options_of_a_fetch() -> None:
 
 
 def test_a_position_is_asked_for_once_while_the_user_does_not_poll() -> None:
-    """It lies on the shelf until then; leaders are not asked for it again and again."""
+    """It lies on the buffer until then; leaders are not asked for it again and again."""
 
     async def story(brokers: Scripted, reader: AIOKafkaConsumer) -> None:
         brokers.append(2)

@@ -14,7 +14,7 @@ from tests.unit.consumer.logs import T0, numbered, write
 from tests.unit.metronome import Metronome
 
 from barnabas.blocking.consumer import KafkaConsumer
-from barnabas.consumer.group.contract import ConsumerRebalanceListener, RebalanceListenerError
+from barnabas.consumer.group.callbacks import ConsumerRebalanceListener, RebalanceListenerError
 from barnabas.errors import ClientForkedError
 from barnabas.model.ids import TopicPartition
 from barnabas.records.compression import Codec

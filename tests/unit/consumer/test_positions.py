@@ -8,8 +8,8 @@ from typing import Any
 from tests.unit.consumer.scripted import P, simulate
 
 from barnabas.client.retry import Backoff
-from barnabas.consumer.news import Found, News, Refused
 from barnabas.consumer.offsets import FoundOffset
+from barnabas.consumer.position_events import PartitionFailed, PositionEvent, PositionFound
 from barnabas.consumer.positions import Positions
 from barnabas.consumer.reset import ResetPolicy
 from barnabas.consumer.subscription import Subscription
@@ -38,13 +38,13 @@ def test_a_refusal_is_told_once_for_each_wish_of_the_user() -> None:
     """However often leaders are asked: nobody takes the news while the user does not poll."""
 
     async def story() -> None:
-        subscription, lookups, news = Subscription(), Lookups(), list[News]()
+        subscription, lookups, news = Subscription(), Lookups(), list[PositionEvent]()
         loop = asyncio.get_running_loop()
         positions: Any = Positions(
             subscription,
             lookups,  # type: ignore[arg-type]
             deliver=news.append,
-            stir=lambda: loop.call_soon(positions.look),  # type: ignore[arg-type, return-value]
+            schedule_fetch=lambda: loop.call_soon(positions.look),  # type: ignore[arg-type, return-value]
             backoff=Backoff(lambda: 0.5),
             wall_ms=lambda: 0.0,
         )
@@ -53,14 +53,14 @@ def test_a_refusal_is_told_once_for_each_wish_of_the_user() -> None:
             subscription.request_reset(P, ResetPolicy.EARLIEST)
             positions.look()
             await asyncio.sleep(20)
-            assert [type(each) for each in news] == [Refused] * wish
+            assert [type(each) for each in news] == [PartitionFailed] * wish
         assert lookups.asked > 20
         lookups.denied = False
         await asyncio.sleep(5)
         found = news[-1]
-        assert isinstance(found, Found)
+        assert isinstance(found, PositionFound)
         assert (found.offset, found.leader_epoch) == (7, 3)
-        found.settle(subscription)
+        found.apply(subscription)
         await positions.close()
 
     simulate(story())

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from barnabas.consumer.group.contract import ConsumerRebalanceListener
+from barnabas.consumer.group.callbacks import ConsumerRebalanceListener
 from barnabas.consumer.reset import ResetPolicy
 from barnabas.consumer.subscription import Mode, Subscription
 from barnabas.errors import IllegalStateError, NoOffsetForPartitionError

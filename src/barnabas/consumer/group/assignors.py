@@ -2,14 +2,15 @@
 
 The option names them by name ("range"), by the name of Java's class, or gives a class or an object:
 one of our own contract (`barnabas.assignment.contract.Assignor`), or one written for kafka-python
-or aiokafka (`foreign`). The order is the preference; a group uses one that all members list, so a
-rolling upgrade lists the old and the new one for a while.
+or aiokafka (`third_party_assignor`). The order is the preference; a group uses one that all members
+list, so a rolling upgrade lists the old and the new one for a while.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Protocol
 
 from barnabas.assignment.contract import Assignor, Decision, Member, Share
 from barnabas.assignment.random import RandomAssignor
@@ -17,12 +18,34 @@ from barnabas.assignment.range import RangeAssignor
 from barnabas.assignment.round_robin import RoundRobinAssignor
 from barnabas.assignment.sticky import CooperativeStickyAssignor, StickyAssignor
 from barnabas.client.metadata import ClientMetadata
-from barnabas.consumer.group.foreign import ForeignStrategy
-from barnabas.consumer.group.strategy import Strategy
+from barnabas.consumer.group.third_party_assignor import ThirdPartyStrategy
 from barnabas.model.errors import ConfigError
 from barnabas.model.ids import TopicPartition
 
 OPTION = "partition.assignment.strategy"
+
+
+class Strategy(Protocol):
+    """An assignor as a consumer uses it, whatever it was written for."""
+
+    @property
+    def name(self) -> str:
+        """Return the name under which members agree on it."""
+
+    @property
+    def is_cooperative(self) -> bool:
+        """Tell whether members keep what they own while they rejoin."""
+
+    def user_data(
+        self, topics: Sequence[str], owned: Sequence[TopicPartition], generation: int
+    ) -> bytes | None:
+        """Return what this member adds to its subscription."""
+
+    def assign(self, cluster: ClientMetadata, members: Sequence[Member]) -> dict[str, Share]:
+        """Decide for all members."""
+
+    def on_assignment(self, share: Share, generation: int) -> None:
+        """Take notice of what this member got."""
 
 
 class NativeStrategy:
@@ -117,7 +140,7 @@ def _strategy(given: object, choose: Callable[[int], int]) -> Strategy:
         return NativeStrategy(_by_name(given, choose))
     assignor: object = given() if isinstance(given, type) else given
     if callable(getattr(assignor, "metadata", None)):
-        return ForeignStrategy(assignor)
+        return ThirdPartyStrategy(assignor)
     for needed in ("name", "is_cooperative", "user_data", "assign"):
         if not hasattr(assignor, needed):
             raise ConfigError(f"{OPTION}: {given!r} is no assignor: it has no {needed!r}")

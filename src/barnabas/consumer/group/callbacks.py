@@ -1,7 +1,9 @@
-"""The user's rebalance listener, called where the user expects it.
+"""Code of the user that a consumer calls: rebalance listeners, and callbacks of commits.
 
-A callback that fails does not stop a rebalance: other members wait for it. Its exception is kept
-and raised from the poll when the rebalance is through.
+User code is called through `Invoke`, which the consumer's core gives: on the loop for the asyncio
+consumer, in the thread that polls for the plain one. A listener may therefore call the consumer's
+`commit`. A callback that fails does not stop a rebalance, because other members wait for it: its
+exception is kept, and raised from the poll when the rebalance is through.
 """
 
 from __future__ import annotations
@@ -9,16 +11,73 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import Coroutine
-from typing import Any
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from barnabas.client.errors import WakeupError
-from barnabas.consumer.group.contract import Invoke, RebalanceListenerError
-from barnabas.consumer.subscription import Subscription
 from barnabas.model.errors import BarnabasError
 from barnabas.model.ids import TopicPartition
+from barnabas.structs import OffsetAndMetadata
+
+if TYPE_CHECKING:  # which itself has a listener
+    from barnabas.consumer.subscription import Subscription
 
 _log = logging.getLogger(__name__)
+
+Offsets: TypeAlias = Mapping[TopicPartition, OffsetAndMetadata]
+"""What is committed: the next offset to read, and a string, for each partition."""
+
+CommitCallback: TypeAlias = Callable[[Offsets, Exception | None], object]
+"""Called at the end of a commit with the offsets, and the failure or None."""
+
+Invoke: TypeAlias = Callable[..., Awaitable[object]]
+"""`await invoke(function, *arguments)` runs user code where the user expects it to run, awaits it
+if it is a coroutine, and returns or raises what it does."""
+
+Wake: TypeAlias = Callable[[], None]
+"""Called on the loop when a member's `poll` has something to do: a waiting poll should call it."""
+
+
+class ConsumerRebalanceListener(ABC):
+    """Notified, inside the consumer's poll, of partitions that come and go; to be subclassed.
+
+    The methods may be coroutines for the asyncio consumer. Those about partitions that go are
+    called only when there is something to give up; `on_partitions_assigned` is called
+    after every rebalance, with the partitions that are new to this consumer.
+    """
+
+    @abstractmethod
+    def on_partitions_revoked(self, revoked: set[TopicPartition]) -> Any:
+        """Finish with partitions that go to another consumer; offsets can still be committed."""
+
+    @abstractmethod
+    def on_partitions_assigned(self, assigned: set[TopicPartition]) -> Any:
+        """Begin with partitions, before their first record is read; a `seek` here counts."""
+
+    def on_partitions_lost(self, lost: set[TopicPartition]) -> Any:
+        """Forget partitions that others may have by now; nothing can be committed for them."""
+        return self.on_partitions_revoked(lost)
+
+
+class AsyncConsumerRebalanceListener(ConsumerRebalanceListener):
+    """A listener whose methods are coroutines."""
+
+    @abstractmethod
+    async def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:
+        """Finish with partitions that go to another consumer; offsets can still be committed."""
+
+    @abstractmethod
+    async def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
+        """Begin with partitions, before their first record is read; a `seek` here counts."""
+
+    async def on_partitions_lost(self, lost: set[TopicPartition]) -> None:
+        """Forget partitions that others may have by now; nothing can be committed for them."""
+        await self.on_partitions_revoked(lost)
+
+
+class RebalanceListenerError(BarnabasError):
+    """A listener's callback failed (its exception is the cause); the rebalance went on."""
 
 
 async def call_directly(function: Any, *arguments: Any) -> object:
@@ -30,8 +89,8 @@ async def call_directly(function: Any, *arguments: Any) -> object:
 async def unbroken(work: Coroutine[Any, Any, None]) -> None:
     """Finish a step of a rebalance even if the poll around it is cancelled meanwhile.
 
-    Half of it would leave the group, the subscription and the listener with different beliefs. A
-    second cancellation breaks it off nevertheless, see `break_off`.
+    Half of it would leave group, subscription and listener in disagreement. A second cancellation
+    breaks it off nevertheless, see `break_off`.
     """
     step = asyncio.get_running_loop().create_task(work)
     try:
@@ -47,7 +106,7 @@ def break_off(task: asyncio.Task[Any]) -> None:
     task.get_loop().call_soon(task.cancel)
 
 
-class Callbacks:
+class ListenerCalls:
     """Calls the listener of a subscription."""
 
     def __init__(self, subscription: Subscription, invoke: Invoke) -> None:
@@ -56,18 +115,18 @@ class Callbacks:
         self._failure: BarnabasError | None = None
 
     async def revoked(self, partitions: set[TopicPartition]) -> None:
-        """Tell that partitions go to others."""
+        """Notify the listener that partitions go to others."""
         if partitions:
-            await self._tell("on_partitions_revoked", partitions)
+            await self._notify("on_partitions_revoked", partitions)
 
     async def lost(self, partitions: set[TopicPartition]) -> None:
-        """Tell that partitions have gone to others."""
+        """Notify the listener that partitions have gone to others."""
         if partitions:
-            await self._tell("on_partitions_lost", partitions)
+            await self._notify("on_partitions_lost", partitions)
 
     async def assigned(self, partitions: set[TopicPartition]) -> None:
-        """Tell that partitions came, or that a rebalance brought none."""
-        await self._tell("on_partitions_assigned", partitions)
+        """Notify the listener that partitions came, or that a rebalance brought none."""
+        await self._notify("on_partitions_assigned", partitions)
 
     def raise_failure(self) -> None:
         """Raise what a callback raised, once."""
@@ -75,7 +134,7 @@ class Callbacks:
         if failure is not None:
             raise failure
 
-    async def _tell(self, name: str, partitions: set[TopicPartition]) -> None:
+    async def _notify(self, name: str, partitions: set[TopicPartition]) -> None:
         listener = self._subscription.listener
         if listener is None:
             return
@@ -89,6 +148,7 @@ class Callbacks:
             self._failure = failure
         except Exception as failure:  # noqa: BLE001  # user code may raise anything; it is raised later
             _log.exception("%s of the rebalance listener %r failed", name, listener)
-            told = f"{name} of the rebalance listener {listener!r} failed: {failure!r}"
-            self._failure = RebalanceListenerError(told)
+            self._failure = RebalanceListenerError(
+                f"{name} of the rebalance listener {listener!r} failed: {failure!r}"
+            )
             self._failure.__cause__ = failure

@@ -1,6 +1,6 @@
-"""Membership in a classic group: JoinGroup, SyncGroup, Heartbeat, LeaveGroup.
+"""A member of a classic group: JoinGroup, SyncGroup, Heartbeat, LeaveGroup.
 
-Decisions are in `classic_state`, `pulse` and `leadership`; joining is in `round`. This is what
+Decisions are in `classic_state` and `heartbeat_timer`; joining is in `classic_join`. This is what
 happens in the user's poll: partitions are given up before a join and taken over after it. Eager
 members give up everything, cooperative ones only what others shall have (KIP-429).
 """
@@ -10,24 +10,24 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Coroutine, Iterable, Mapping
+from random import Random
 from typing import Any
 
-from barnabas.consumer.group.assignors import is_cooperative
-from barnabas.consumer.group.callbacks import unbroken
-from barnabas.consumer.group.classic_state import Arrival, ClassicState, Phase
-from barnabas.consumer.group.join_requests import (
+from barnabas.client.cluster_client import ClusterClient
+from barnabas.consumer.group.assignors import Strategy, is_cooperative
+from barnabas.consumer.group.callbacks import Invoke, Wake, unbroken
+from barnabas.consumer.group.classic_join import ClassicJoin
+from barnabas.consumer.group.classic_state import AssignmentChange, ClassicState, Phase
+from barnabas.consumer.group.error_actions import HEARTBEAT, ErrorAction, action_for, refusal
+from barnabas.consumer.group.member import GroupMember, now_ms
+from barnabas.consumer.group.requests import (
     Self,
     heartbeat_request,
     leave_error,
     leave_request,
 )
-from barnabas.consumer.group.member import GroupMember
-from barnabas.consumer.group.refusals import refusal
-from barnabas.consumer.group.remedies import HEARTBEAT, Remedy, remedy
-from barnabas.consumer.group.round import Round
-from barnabas.consumer.group.strategy import Strategy
-from barnabas.consumer.group.surroundings import Surroundings, now_ms
-from barnabas.consumer.subscription import Mode
+from barnabas.consumer.group.settings import GroupSettings
+from barnabas.consumer.subscription import Mode, Subscription
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError
 from barnabas.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
@@ -36,23 +36,49 @@ from barnabas.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResp
 _log = logging.getLogger(__name__)
 
 
-class ClassicMembership(GroupMember):
+class ClassicMember(GroupMember):
     """One consumer's part in a classic group."""
 
-    def __init__(self, surroundings: Surroundings, strategies: Mapping[str, Strategy]) -> None:
+    def __init__(
+        self,
+        cluster_client: ClusterClient,
+        subscription: Subscription,
+        settings: GroupSettings,
+        strategies: Mapping[str, Strategy],
+        *,
+        invoke: Invoke,
+        wake: Wake,
+        random: Random,
+    ) -> None:
         self._state = ClassicState(is_cooperative(strategies))
-        super().__init__(surroundings, self._state)
+        super().__init__(
+            cluster_client,
+            subscription,
+            settings,
+            self._state,
+            invoke=invoke,
+            wake=wake,
+            random=random,
+        )
         self._strategies = strategies
-        self._round = Round(surroundings, self._coordinator, self._state, strategies)
+        self._join = ClassicJoin(
+            cluster_client,
+            subscription,
+            settings,
+            self._coordinator,
+            self._state,
+            strategies,
+            self._backoff,
+        )
         self._joining: asyncio.Task[None] | None = None
 
     # -- what is asked of it
 
     @property
-    def needs_attention(self) -> bool:
-        """Tell whether `ensure_active` would do something."""
-        if self._has_news or self._is_idle:
-            return self._has_news
+    def needs_poll(self) -> bool:
+        """Return whether `poll` would do something."""
+        if self._has_report or self._is_idle:
+            return self._has_report
         if self._joining is not None and not self._joining.done():
             return not self._reads_on
         return (
@@ -66,7 +92,7 @@ class ClassicMembership(GroupMember):
         """Return the topics of all members, if this one leads; all topics for a pattern."""
         if self._subscription.mode is Mode.PATTERN:
             return None
-        return () if self._round.leadership is None else sorted(self._round.leadership.topics)
+        return () if self._join.assigned_by is None else sorted(self._join.assigned_by.topics)
 
     def health(self) -> dict[str, Any]:
         """Return what an operator wants to know."""
@@ -74,7 +100,7 @@ class ClassicMembership(GroupMember):
             **super().health(),
             "protocol": "classic",
             "phase": self._state.phase.value,
-            "is_leader": self._round.leadership is not None,
+            "is_leader": self._join.assigned_by is not None,
             "is_cooperative": self._state.is_cooperative,
         }
 
@@ -109,24 +135,24 @@ class ClassicMembership(GroupMember):
 
     @property
     def _reads_on(self) -> bool:
-        """Tell whether partitions may be read while others are still being dealt out."""
+        """Return whether partitions may be read while the group is rebalancing."""
         return self._state.is_cooperative and bool(self._subscription.assigned)
 
     async def _look_at_topics(self, deadline: float) -> bool:
-        """See whether topics or partitions changed; False if there was no time to see."""
+        """Rejoin if topics or partitions changed; False if there was no time to look."""
         if not await self._match_topics(deadline):
             return False
         self._metadata_is_new = False
         if self._state.joined_topics != frozenset(self._subscription.topics):
             self._state.request_rejoin("the subscription changed")
-        if self._round.leadership is not None:
-            change = self._round.leadership.change(self._around.cluster_client.cluster)
+        if self._join.assigned_by is not None:
+            change = self._join.assigned_by.change(self._client.cluster)
             if change is not None:
                 self._state.request_rejoin(f"the topics changed: {change}")
         return True
 
     async def _begin_join(self) -> None:
-        """Give up what must be given up, then let the round run."""
+        """Give up what must be given up, then join in the background."""
         state, subscription = self._state, self._subscription
         reason = state.reason
         assert reason is not None
@@ -137,39 +163,41 @@ class ClassicMembership(GroupMember):
     async def _give_up_and_join(self, reason: str) -> None:
         state, subscription = self._state, self._subscription
         owned = subscription.assigned_partitions()
-        departure = state.departure(owned, subscription.topics)
+        revocation = state.revocation(owned, subscription.topics)
         _log.info(
             "group %r: joining, because %s; gives up %d of %d partitions",
             self._settings.group_id,
             reason,
-            len(departure.partitions),
+            len(revocation.partitions),
             len(owned),
         )
-        if departure.is_lost:
-            await self._callbacks.lost(departure.partitions)
-            state.told_lost()
+        if revocation.is_lost:
+            await self._listener.lost(revocation.partitions)
+            state.reported_lost()
         else:
-            await self._callbacks.revoked(departure.partitions)
-        subscription.revoke(departure.partitions)
-        if state.is_lost:  # while the callback ran; the next step tells of the rest
+            await self._listener.revoked(revocation.partitions)
+        subscription.revoke(revocation.partitions)
+        if state.is_lost:  # while the callback ran; the next step reports the rest
             return
         self._last_reason = reason
         state.begin_join(subscription.topics)
-        self._joining = asyncio.get_running_loop().create_task(self._join(reason), name="joining")
-        self._joining.add_done_callback(lambda _: self._around.wake())
+        self._joining = asyncio.get_running_loop().create_task(
+            self._run_join(reason), name="joining"
+        )
+        self._joining.add_done_callback(lambda _: self._wake())
 
-    async def _join(self, reason: str) -> None:
-        """Run a round; the heart beats from its end on, whether or not the user polls."""
-        await self._round.run(reason)
+    async def _run_join(self, reason: str) -> None:
+        """Join; heartbeats go from then on, whether or not the user polls."""
+        await self._join.run(reason)
         if self._state.is_in:
-            self._pulse.begin(now_ms())
-            self._heart_woken.set()
+            self._heartbeat_timer.begin(now_ms())
+            self._heartbeat_woken.set()
 
     async def _end_join(self) -> None:
         task, self._joining = self._joining, None
         assert task is not None
         if task.cancelled():
-            self._state.fail_join("the last attempt was broken off")
+            self._state.fail_join("the last attempt was cancelled")
             return
         failure = task.exception()
         if failure is not None:
@@ -180,33 +208,33 @@ class ClassicMembership(GroupMember):
     async def _take_over(self) -> None:
         """Make the assignment true for the user."""
         state, subscription = self._state, self._subscription
-        foreign = [
+        unwanted = [
             each
             for each in state.assigned
             if each.topic not in subscription.topics and not self._matches(each.topic)
         ]
-        if foreign:
+        if unwanted:
             state.taken_over()
-            state.request_rejoin(f"{foreign[0]} was assigned, which is not subscribed to")
+            state.request_rejoin(f"{unwanted[0]} was assigned, which is not subscribed to")
             return
-        arrival = state.arrival(subscription.assigned_partitions())
-        if arrival.revoked:
+        change = state.change(subscription.assigned_partitions())
+        if change.revoked:
             await self._commit_before("before partitions were given up")
-        await unbroken(self._take_share(arrival))
+        await unbroken(self._take_share(change))
 
-    async def _take_share(self, arrival: Arrival) -> None:
+    async def _take_share(self, change: AssignmentChange) -> None:
         state, subscription = self._state, self._subscription
-        if arrival.revoked:
-            await self._callbacks.revoked(arrival.revoked)
-        if not state.is_in:  # lost while the callback ran; the next step tells of the rest
-            subscription.revoke(arrival.revoked)
+        if change.revoked:
+            await self._listener.revoked(change.revoked)
+        if not state.is_in:  # lost while the callback ran; the next step reports the rest
+            subscription.revoke(change.revoked)
             return
         subscription.assign_from_group(state.assigned)
         state.taken_over()
         self._rebalances += 1
         self._metadata_is_new = True  # topics may have changed since the leader looked
-        if arrival.revoked:
-            state.request_rejoin(f"it gave up {len(arrival.revoked)} partitions for others")
+        if change.revoked:
+            state.request_rejoin(f"it gave up {len(change.revoked)} partitions for others")
         self._commits.restart_interval(now_ms())
         _log.info(
             "group %r: generation %d gives %d partitions to %s, %d of them new",
@@ -214,16 +242,16 @@ class ClassicMembership(GroupMember):
             state.generation,
             len(state.assigned),
             state.member_id,
-            len(arrival.added),
+            len(change.added),
         )
-        await self._callbacks.assigned(arrival.added)
-        self._callbacks.raise_failure()
+        await self._listener.assigned(change.added)
+        self._listener.raise_failure()
 
     def _matches(self, topic: str) -> bool:
         pattern = self._subscription.pattern
         return pattern is not None and pattern.match(topic) is not None
 
-    # -- the heart
+    # -- heartbeats
 
     async def _heartbeat(self) -> None:
         state = self._state
@@ -245,41 +273,41 @@ class ClassicMembership(GroupMember):
         code = ErrorCode.of(response.error_code)
         if not state.concerns(me.generation):
             return
-        self._heard(code)
+        self._act_on(code)
 
-    def _heard(self, code: ErrorCode) -> None:
-        """Take notice of an answer to a heartbeat of this generation."""
-        cure = remedy(HEARTBEAT, code)
-        if cure in (Remedy.NONE, Remedy.REJOIN):
-            self._pulse.answer(now_ms())
-        if cure is Remedy.NONE:
+    def _act_on(self, code: ErrorCode) -> None:
+        """Act on the answer to a heartbeat of this generation."""
+        action = action_for(HEARTBEAT, code)
+        if action in (ErrorAction.NONE, ErrorAction.REJOIN):
+            self._heartbeat_timer.answer(now_ms())
+        if action is ErrorAction.NONE:
             return
-        if cure in (Remedy.RETRY, Remedy.FIND):
-            if cure is Remedy.FIND:
+        if action in (ErrorAction.RETRY, ErrorAction.FIND):
+            if action is ErrorAction.FIND:
                 self._coordinator.lost(f"it answered {code.name}")
-            self._heartbeat_failed(f"it was answered {code.name}")
+            self._heartbeat_failed(f"the answer was {code.name}")
             return
-        if cure is Remedy.FAIL:
+        if action is ErrorAction.FAIL:
             self._fatal = refusal(code, self._settings, strategies=self._strategies)
             self._state.lose(str(self._fatal), forget=True)
-        elif self._state.reason is None or cure is not Remedy.REJOIN:
-            self._state.apply(cure, code, "a heartbeat")
-        self._around.wake()
+        elif self._state.reason is None or action is not ErrorAction.REJOIN:
+            self._state.apply(action, code, "a heartbeat")
+        self._wake()
 
     # -- the end
 
     def _forget_group(self, reason: str) -> Coroutine[Any, Any, None]:
-        """Be no member any more, at once; the coroutine tells the group."""
+        """Stop being a member, at once; the coroutine notifies the group."""
         if self._joining is not None:
             self._joining.cancel()
             self._joining = None
         member_id = "" if self._state.is_out else self._state.member_id
         self._state.leave()
-        self._round.leadership = None
-        return self._say_farewell(member_id, reason)
+        self._join.assigned_by = None
+        return self._send_leave(member_id, reason)
 
-    async def _say_farewell(self, member_id: str, reason: str) -> None:
-        """Tell the group, so that it need not wait; static members stay for their session."""
+    async def _send_leave(self, member_id: str, reason: str) -> None:
+        """Notify the group, so that it need not wait; static members stay for their session."""
         if not member_id or self._settings.instance_id is not None:
             return
         connection = await self._coordinator.connection()
@@ -288,4 +316,6 @@ class ClassicMembership(GroupMember):
         response: LeaveGroupResponse = await connection.send(request, version=version)
         code = ErrorCode.of(leave_error(response))
         if code is not ErrorCode.NONE:
-            _log.info("group %r: leaving was answered %s", self._settings.group_id, code.name)
+            _log.info(
+                "group %r: LeaveGroup was answered with %s", self._settings.group_id, code.name
+            )

@@ -6,7 +6,7 @@
      └──────────────────────lost, left, refused─────────────────────────────┘
 
 `reason` says why the member has to join (again), None if it need not. Partitions are lost when the
-group has gone on without the member: `is_lost` stays until the user was told.
+group has gone on without the member: `is_lost` stays until the listener was notified.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import NamedTuple
 
-from barnabas.consumer.group.contract import MemberState
-from barnabas.consumer.group.remedies import Remedy
+from barnabas.consumer.group.error_actions import ErrorAction
 from barnabas.model.error_codes import ErrorCode
+from barnabas.model.group_metadata import MemberState
 from barnabas.model.ids import TopicPartition
 
 NO_GENERATION = -1
@@ -28,18 +28,18 @@ class Phase(Enum):
 
     OUT = "not in the group"
     JOINING = "waiting for the others"
-    ARRIVED = "has an assignment that the user was not told of yet"
+    ARRIVED = "has an assignment that the listener does not know yet"
     STABLE = "in the group"
 
 
-class Departure(NamedTuple):
+class Revocation(NamedTuple):
     """What a member gives up before it joins."""
 
     partitions: set[TopicPartition]
     is_lost: bool
 
 
-class Arrival(NamedTuple):
+class AssignmentChange(NamedTuple):
     """What an assignment changes."""
 
     revoked: set[TopicPartition]
@@ -58,7 +58,7 @@ class ClassicState:
         self.is_lost = False
         self.joined_topics: frozenset[str] = frozenset()
         self.assigned: Sequence[TopicPartition] = ()
-        """What the last assignment gave; sticky assignors hear of it in the next round."""
+        """What the last assignment gave; sticky assignors get it in the next rebalance."""
         self.assigned_in = NO_GENERATION
 
     @property
@@ -78,7 +78,7 @@ class ClassicState:
 
     @property
     def state(self) -> str:
-        """Return the state in the words of users."""
+        """Return the state as `MemberState` has it."""
         if self.phase is Phase.OUT:
             return MemberState.UNJOINED
         is_settled = self.phase is Phase.STABLE and self.reason is None
@@ -87,7 +87,7 @@ class ClassicState:
     # -- what happens
 
     def request_rejoin(self, reason: str) -> None:
-        """Join again; the first reason is the one that is told."""
+        """Join again; the first reason is the one that is reported."""
         if self.reason is None:
             self.reason = reason
 
@@ -113,7 +113,7 @@ class ClassicState:
         self.assigned_in = self.generation
 
     def taken_over(self) -> None:
-        """The user has been told of the assignment."""
+        """The listener was notified of the assignment."""
         self.phase = Phase.STABLE
 
     def lose(self, reason: str, *, forget: bool) -> None:
@@ -137,18 +137,18 @@ class ClassicState:
         self.phase = Phase.OUT
         self.reason = reason
 
-    def told_lost(self) -> None:
-        """The user knows what was lost."""
+    def reported_lost(self) -> None:
+        """The listener was notified of what was lost."""
         self.is_lost = False
 
-    def apply(self, remedy: Remedy, code: ErrorCode, request: str) -> None:
+    def apply(self, action: ErrorAction, code: ErrorCode, request: str) -> None:
         """Do to this member what an answer calls for."""
         reason = f"{request} was answered with {code.name} ({code.meaning})"
-        if remedy is Remedy.REJOIN:
+        if action is ErrorAction.REJOIN:
             self.request_rejoin(reason)
-        elif remedy is Remedy.RESET:
+        elif action is ErrorAction.RESET:
             self.lose(reason, forget=False)
-        elif remedy is Remedy.FORGET:
+        elif action is ErrorAction.FORGET:
             self.lose(reason, forget=True)
 
     def concerns(self, generation: int) -> bool:
@@ -157,16 +157,16 @@ class ClassicState:
 
     # -- what to do
 
-    def departure(self, owned: set[TopicPartition], topics: Iterable[str]) -> Departure:
-        """Say what is given up before joining: all, or what is no longer subscribed to."""
+    def revocation(self, owned: set[TopicPartition], topics: Iterable[str]) -> Revocation:
+        """Return what is given up before joining: all, or what is no longer subscribed to."""
         if self.is_lost:
-            return Departure(owned, is_lost=True)
+            return Revocation(owned, is_lost=True)
         if not self.is_cooperative:
-            return Departure(owned, is_lost=False)
+            return Revocation(owned, is_lost=False)
         subscribed = set(topics)
-        return Departure({each for each in owned if each.topic not in subscribed}, is_lost=False)
+        return Revocation({each for each in owned if each.topic not in subscribed}, is_lost=False)
 
-    def arrival(self, owned: set[TopicPartition]) -> Arrival:
-        """Say what the assignment changes; what is revoked now is given out in another round."""
+    def change(self, owned: set[TopicPartition]) -> AssignmentChange:
+        """Return what the assignment changes; what is revoked is assigned in the next rebalance."""
         assigned = set(self.assigned)
-        return Arrival(revoked=owned - assigned, added=assigned - owned)
+        return AssignmentChange(revoked=owned - assigned, added=assigned - owned)

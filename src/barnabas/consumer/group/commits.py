@@ -1,4 +1,4 @@
-"""Committing offsets and reading committed ones, through whoever coordinates the group.
+"""Committing offsets and reading committed ones, through the group's coordinator.
 
 All commits of a consumer, awaited or not, go one after the other in the order of the calls: an
 offset committed later is never overwritten by one from before, retries included. Commits that
@@ -12,15 +12,23 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from barnabas.client.connection import Connection
 from barnabas.client.errors import CommitFailedError, KafkaTimeoutError, NetworkError
 from barnabas.client.retry import Backoff
-from barnabas.consumer.group.callbacks import unbroken
-from barnabas.consumer.group.contract import CommitCallback, Invoke, Offsets, Wake
+from barnabas.consumer.group.callbacks import CommitCallback, Invoke, Offsets, Wake, unbroken
 from barnabas.consumer.group.coordinator import Coordinator
-from barnabas.consumer.group.offset_requests import (
+from barnabas.consumer.group.error_actions import (
+    COMMIT,
+    FETCH,
+    ErrorAction,
+    Table,
+    action_for,
+    commit_failure,
+    refusal,
+)
+from barnabas.consumer.group.requests import (
     EPOCH_VERSION,
     VERSION_MAX,
     VERSION_MIN,
@@ -30,8 +38,6 @@ from barnabas.consumer.group.offset_requests import (
     fetch_request,
     fetched,
 )
-from barnabas.consumer.group.refusals import commit_failure, refusal
-from barnabas.consumer.group.remedies import COMMIT, FETCH, Remedy, Table, remedy
 from barnabas.consumer.group.settings import GroupSettings
 from barnabas.consumer.subscription import Subscription
 from barnabas.model.error_codes import ErrorCode
@@ -43,22 +49,12 @@ from barnabas.wire.messages.offset_commit import OffsetCommitRequest
 from barnabas.wire.messages.offset_fetch import OffsetFetchRequest
 from barnabas.wire.schema import Message
 
+if TYPE_CHECKING:  # which has a `Commits`
+    from barnabas.consumer.group.member import GroupMember
+
 _log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
-
-
-class Committer(Protocol):
-    """The member in whose name offsets are committed."""
-
-    def identity(self) -> Identity:
-        """Return who commits now; raise CommitFailedError if the group would refuse."""
-
-    def reader(self) -> Identity:
-        """Return who reads committed offsets now; anybody may."""
-
-    def refused(self, code: ErrorCode, sent: Identity) -> None:
-        """Take notice that the group does not know whoever sent a request."""
 
 
 @dataclass(slots=True, eq=False)
@@ -69,7 +65,7 @@ class _Commit:
     deadline: float
     done: asyncio.Future[None]
     sender: Identity | None
-    """In whose name; None: of whoever the member is when it is sent."""
+    """Who commits; None: who the member is when it is sent."""
 
 
 class Commits:
@@ -80,7 +76,7 @@ class Commits:
         coordinator: Coordinator,
         settings: GroupSettings,
         subscription: Subscription,
-        committer: Committer,
+        member: GroupMember,
         backoff: Backoff,
         *,
         invoke: Invoke,
@@ -91,7 +87,7 @@ class Commits:
         self._coordinator = coordinator
         self._settings = settings
         self._subscription = subscription
-        self._committer = committer
+        self._member = member
         self._backoff = backoff
         self._invoke = invoke
         self._wake = wake
@@ -134,7 +130,7 @@ class Commits:
 
     @property
     def has_callbacks(self) -> bool:
-        """Tell whether callbacks wait to be run."""
+        """Return whether callbacks wait to be run."""
         return bool(self._callbacks)
 
     @property
@@ -143,7 +139,7 @@ class Commits:
         return len(self._queue) + (self._worker is not None)
 
     async def run_callbacks(self) -> None:
-        """Tell the user of commits that have ended."""
+        """Run the callbacks of commits that have ended."""
         while self._callbacks:
             await unbroken(self._run_callback(*self._callbacks.popleft()))
 
@@ -156,7 +152,7 @@ class Commits:
             await self._invoke(callback, offsets, failure)
 
     async def settle(self) -> None:
-        """Wait until no commit is under way any more."""
+        """Wait until no commit is under way."""
         if self._worker is not None:
             await asyncio.shield(self._worker)
 
@@ -168,10 +164,10 @@ class Commits:
         while self._queue:
             self._end(self._queue.popleft(), CommitFailedError("the consumer was closed"))
 
-    # -- by themselves
+    # -- auto-commit
 
     def maybe_auto_commit(self, now_ms: float) -> None:
-        """Commit what was consumed, if the user left that to us and the interval has passed."""
+        """Commit what was consumed, with auto-commit and once its interval has passed."""
         interval_ms = self._settings.auto_commit_interval_ms
         if interval_ms is None or self._auto_under_way:
             return
@@ -191,7 +187,7 @@ class Commits:
         failure = None if done.cancelled() else done.exception()
         if failure is not None:
             _log.warning(
-                "auto-commit of %s failed; it is tried again: %s", _shown(offsets), failure
+                "auto-commit of %s failed and is tried again: %s", _shown(offsets), failure
             )
         callback = self._settings.commit_callback
         if callback is not None or (failure is None and self._subscription.interceptors):
@@ -200,12 +196,12 @@ class Commits:
             self._wake()
 
     def restart_interval(self, now_ms: float) -> None:
-        """Begin the interval anew: a rebalance has just brought positions."""
+        """Restart the interval: a rebalance has just brought positions."""
         if self._settings.auto_commit_interval_ms is not None:
             self._auto_due_ms = now_ms + self._settings.auto_commit_interval_ms
 
     async def auto_commit_now(self, occasion: str, timeout_ms: float) -> None:
-        """Commit what was consumed before partitions go, if that was left to us."""
+        """Commit what was consumed before partitions are given up, with auto-commit."""
         if self._settings.auto_commit_interval_ms is None:
             return
         try:
@@ -232,7 +228,7 @@ class Commits:
         async def ask(
             connection: Connection,
         ) -> dict[TopicPartition, OffsetAndMetadata] | ErrorCode:
-            reader = self._committer.reader()
+            reader = self._member.reader()
             version = _version(connection, OffsetFetchRequest, reader)
             request = fetch_request(reader, wanted, self._settings.require_stable, version)
             answer = fetched(await connection.send(request, version=version), version)
@@ -266,18 +262,20 @@ class Commits:
                 await self._send(batch)
         except BaseException as failure:
             closed = not isinstance(failure, Exception)
-            told = CommitFailedError("the consumer was closed") if closed else failure
+            reason = CommitFailedError("the consumer was closed") if closed else failure
             for commit in batch:
-                self._end(commit, told)  # those that ended before are not told again
+                self._end(commit, reason)  # those that ended before stay as they are
             raise
         finally:
             self._worker = None
 
     async def _send(self, batch: list[_Commit]) -> None:
-        """Send commits as one; if that fails, each by itself, so that none hears of another's."""
+        """Send commits as one; if that fails, each by itself, so that none fails for another."""
         sender = batch[0].sender
         if len(batch) > 1 and all(commit.sender == sender for commit in batch):
-            together = {place: wanted for each in batch for place, wanted in each.offsets.items()}
+            together = {
+                partition: wanted for each in batch for partition, wanted in each.offsets.items()
+            }
             try:
                 await self._send_one(together, min(commit.deadline for commit in batch), sender)
             except BarnabasError:
@@ -308,16 +306,16 @@ class Commits:
         left = dict(offsets)
 
         async def ask(connection: Connection) -> bool | ErrorCode:
-            sender = given or self._committer.identity()
+            sender = given or self._member.identity()
             version = _version(connection, OffsetCommitRequest, sender)
             request = commit_request(sender, left, version)
             errors = commit_errors(await connection.send(request, version=version))
-            for place in [place for place in left if place not in errors]:
-                del left[place]
+            for partition in [each for each in left if each not in errors]:
+                del left[partition]
             return self._passing(COMMIT, errors.values(), sender, errors) or True
 
         if given is None:
-            self._committer.identity()  # refuses before the coordinator is looked for
+            self._member.identity()  # refuses before the coordinator is looked for
         await self._persist(ask, deadline, f"committing offsets {_shown(offsets)}")
 
     def _passing(
@@ -325,30 +323,30 @@ class Commits:
         table: Table,
         errors: Iterable[ErrorCode],
         sender: Identity,
-        places: dict[TopicPartition, ErrorCode] | None = None,
+        failed: dict[TopicPartition, ErrorCode] | None = None,
     ) -> ErrorCode | None:
         """Return why the same is to be asked again, if so; raise what no retry mends."""
         passing = None
         for code in dict.fromkeys(errors):
-            cure = remedy(table, code)
-            if cure is Remedy.NONE:
+            action = action_for(table, code)
+            if action is ErrorAction.NONE:
                 continue
             passing = code
-            if cure is Remedy.FIND:
+            if action is ErrorAction.FIND:
                 self._coordinator.lost(f"it answered {code.name}")
-            elif cure in (Remedy.REJOIN, Remedy.RESET, Remedy.FORGET):
-                self._committer.refused(code, sender)
-                if places is not None:
+            elif action in (ErrorAction.REJOIN, ErrorAction.RESET, ErrorAction.FORGET):
+                self._member.refused(code, sender)
+                if failed is not None:
                     raise CommitFailedError(commit_failure(code, self._settings))
-            elif cure is Remedy.FAIL:
-                self._committer.refused(code, sender)
-                raise self._failure(code, places or {})
+            elif action is ErrorAction.FAIL:
+                self._member.refused(code, sender)
+                raise self._failure(code, failed or {})
         return passing
 
-    def _failure(self, code: ErrorCode, places: dict[TopicPartition, ErrorCode]) -> RequestError:
-        concerned = sorted(str(place) for place, each in places.items() if each is code)
+    def _failure(self, code: ErrorCode, failed: dict[TopicPartition, ErrorCode]) -> RequestError:
+        concerned = sorted(str(partition) for partition, each in failed.items() if each is code)
         if code is ErrorCode.TOPIC_AUTHORIZATION_FAILED:
-            topics = sorted({place.topic for place, each in places.items() if each is code})
+            topics = sorted({partition.topic for partition, each in failed.items() if each is code})
             return TopicAuthorizationFailedError(f"not authorized for topics {', '.join(topics)}")
         if code in (ErrorCode.FENCED_INSTANCE_ID, ErrorCode.GROUP_AUTHORIZATION_FAILED):
             return refusal(code, self._settings)

@@ -1,7 +1,9 @@
-"""What members of classic and of KIP-848 groups have in common: a heart, commits, a poll, an end.
+"""What members of classic and of KIP-848 groups have in common: heartbeats, commits, poll, close.
 
-The heart beats on the loop. What the user sees happens in `ensure_active`, one caller at a time.
-A protocol adds its own step of the poll, its heartbeat and its farewell.
+A member stays in its group by itself: heartbeats go on the loop, whether or not the user polls.
+What the user can see of a rebalance (callbacks, partitions that come and go) happens only inside
+`poll`, one caller at a time, which the consumer's core awaits inside the user's poll. A protocol
+adds its own step of the poll, its heartbeat, and how it leaves.
 """
 
 from __future__ import annotations
@@ -10,21 +12,24 @@ import asyncio
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Coroutine, Iterable
-from typing import Any, Final, Protocol
+from random import Random
+from typing import Any, Final
 
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.errors import CommitFailedError, NetworkError
-from barnabas.consumer.group.callbacks import Callbacks
+from barnabas.consumer.group.callbacks import CommitCallback, Invoke, ListenerCalls, Offsets, Wake
+from barnabas.consumer.group.classic_state import ClassicState
 from barnabas.consumer.group.commits import Commits
-from barnabas.consumer.group.contract import CommitCallback, ConsumerGroupMetadata, Offsets
 from barnabas.consumer.group.coordinator import Coordinator
-from barnabas.consumer.group.offset_requests import Identity
-from barnabas.consumer.group.pulse import Pulse
-from barnabas.consumer.group.refusals import commit_failure, refusal
-from barnabas.consumer.group.remedies import COMMIT, Remedy, remedy
-from barnabas.consumer.group.surroundings import Surroundings, now_ms
-from barnabas.consumer.subscription import Mode
+from barnabas.consumer.group.error_actions import COMMIT, action_for, commit_failure, refusal
+from barnabas.consumer.group.heartbeat_timer import HeartbeatTimer
+from barnabas.consumer.group.kip848_state import Kip848State
+from barnabas.consumer.group.requests import Identity
+from barnabas.consumer.group.settings import GroupSettings
+from barnabas.consumer.subscription import Mode, Subscription
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError
+from barnabas.model.group_metadata import ConsumerGroupMetadata
 from barnabas.model.ids import TopicPartition
 from barnabas.structs import OffsetAndMetadata
 
@@ -34,77 +39,52 @@ REVOKE_COMMIT_MS: Final = 5_000
 """How long a rebalance waits for the commit of what is given up."""
 
 LEAVE_MS: Final = 5_000
-"""How long leaving may take when the caller sets no limit: the group also notices by itself."""
+"""How long leaving may take when the caller sets no limit; the group also notices by itself."""
 
 
-class State(Protocol):
-    """What both protocols know of a member."""
-
-    member_id: str
-    generation: int
-    reason: str | None
-    is_lost: bool
-
-    @property
-    def is_in(self) -> bool:
-        """Tell whether the group counts on this member's heartbeats."""
-
-    @property
-    def is_out(self) -> bool:
-        """Tell whether the group knows nothing of this member."""
-
-    @property
-    def may_commit(self) -> bool:
-        """Tell whether the group would take this member's commits."""
-
-    @property
-    def state(self) -> str:
-        """Return the state in the words of users."""
-
-    def concerns(self, generation: int) -> bool:
-        """Tell whether an answer to a request of that generation is still about this member."""
-
-    def apply(self, remedy: Remedy, code: ErrorCode, request: str) -> None:
-        """Do to this member what an answer calls for."""
-
-    def lose(self, reason: str, *, forget: bool) -> None:
-        """The group goes on without this member."""
+def now_ms() -> float:
+    """Return the running loop's time."""
+    return asyncio.get_running_loop().time() * 1000
 
 
 class GroupMember(ABC):
-    """One consumer's part in a group, whatever the group's protocol."""
+    """One consumer's part in a group, whatever the group's protocol; called on the loop."""
 
-    def __init__(self, surroundings: Surroundings, state: State) -> None:
-        settings = surroundings.settings
-        self._around = surroundings
+    def __init__(
+        self,
+        cluster_client: ClusterClient,
+        subscription: Subscription,
+        settings: GroupSettings,
+        state: ClassicState | Kip848State,
+        *,
+        invoke: Invoke,
+        wake: Wake,
+        random: Random,
+    ) -> None:
+        self._client = cluster_client
         self._settings = settings
-        self._subscription = surroundings.subscription
+        self._subscription = subscription
+        self._wake = wake
         self._member = state
-        self._coordinator = Coordinator(surroundings.cluster_client, settings.group_id)
-        self._pulse = Pulse(
+        self._coordinator = Coordinator(cluster_client, settings.group_id)
+        self._heartbeat_timer = HeartbeatTimer(
             settings.session_timeout_ms,
             settings.heartbeat_interval_ms,
             settings.max_poll_interval_ms,
         )
-        self._callbacks = Callbacks(self._subscription, surroundings.invoke)
-        self._backoff = surroundings.backoff()
+        self._listener = ListenerCalls(subscription, invoke)
+        self._backoff = settings.backoff(random.random)
         self._commits = Commits(
-            self._coordinator,
-            settings,
-            self._subscription,
-            self,
-            surroundings.backoff(),
-            invoke=surroundings.invoke,
-            wake=surroundings.wake,
+            self._coordinator, settings, subscription, self, self._backoff, invoke=invoke, wake=wake
         )
-        self._heart: asyncio.Task[None] | None = None
-        self._heart_woken = asyncio.Event()
-        self._farewell: asyncio.Task[None] | None = None
+        self._heartbeats: asyncio.Task[None] | None = None
+        self._heartbeat_woken = asyncio.Event()
+        self._leaving: asyncio.Task[None] | None = None
         self._active = asyncio.Lock()
         self._fatal: Exception | None = None
         self._metadata_is_new = True
         self._in_poll = False
-        self._is_silent = False
+        self._is_unpolled = False
         """The member left because its user does not poll; it comes back with the next poll."""
         self._rebalances = 0
         self._last_reason = ""
@@ -112,23 +92,32 @@ class GroupMember(ABC):
 
     # -- what a protocol adds
 
+    @property
+    @abstractmethod
+    def needs_poll(self) -> bool:
+        """Return whether `poll` would do something: cheap, for the fast path of the user's poll."""
+
+    @abstractmethod
+    def topics_followed(self) -> Iterable[str] | None:
+        """Return the topics whose metadata the member needs, beside the user's; None: all."""
+
     @abstractmethod
     async def _step(self, deadline: float) -> bool:
         """Do what the group waits for, inside the user's poll."""
 
     @abstractmethod
     async def _heartbeat(self) -> None:
-        """Send one heartbeat and take notice of the answer."""
+        """Send one heartbeat and act on the answer."""
 
     @abstractmethod
     def _forget_group(self, reason: str) -> Coroutine[Any, Any, None]:
-        """Be no member any more, at once; the coroutine tells the group."""
+        """Stop being a member, at once; the coroutine notifies the group."""
 
     # -- what is asked of it
 
     @property
     def generation(self) -> int:
-        """Return the generation or epoch, -1 outside the group."""
+        """Return the generation (KIP-848: the member epoch), -1 outside the group."""
         return self._member.generation
 
     @property
@@ -138,11 +127,11 @@ class GroupMember(ABC):
 
     @property
     def state(self) -> str:
-        """Return how far the member is."""
+        """Return a string of `MemberState`."""
         return self._member.state
 
     def group_metadata(self) -> ConsumerGroupMetadata:
-        """Return what a transactional producer shows."""
+        """Return what a transactional producer needs to commit for this consumer."""
         member = self._member
         return ConsumerGroupMetadata(
             self._settings.group_id,
@@ -153,7 +142,7 @@ class GroupMember(ABC):
         )
 
     def health(self) -> dict[str, Any]:
-        """Return what an operator wants to know."""
+        """Return what an operator wants to know: coordinator, state, ages of the last calls."""
         now = now_ms()
 
         def age(then_ms: float | None) -> float | None:
@@ -172,45 +161,56 @@ class GroupMember(ABC):
             "rejoin_because": member.reason,
             "rebalances": self._rebalances,
             "last_rebalance_because": self._last_reason,
-            "heartbeat_answered_ms_ago": age(self._pulse.answered_ms),
-            "heartbeats_failed": self._pulse.failures,
-            "polled_ms_ago": age(self._pulse.polled_ms),
+            "heartbeat_answered_ms_ago": age(self._heartbeat_timer.answered_ms),
+            "heartbeats_failed": self._heartbeat_timer.failures,
+            "polled_ms_ago": age(self._heartbeat_timer.polled_ms),
             "commits": self._commits.committed_count,
             "commits_failed": self._commits.failed_count,
             "commits_pending": self._commits.pending,
         }
 
-    # -- what it is told
+    # -- what it is notified of
 
     async def start(self) -> None:
-        """Begin to work."""
-        self._heart = asyncio.get_running_loop().create_task(self._beat(), name="heartbeats")
-        self._heart.add_done_callback(self._heart_stopped)
+        """Begin to work; joins nothing yet."""
+        self._heartbeats = asyncio.get_running_loop().create_task(
+            self._send_heartbeats(), name="heartbeats"
+        )
+        self._heartbeats.add_done_callback(self._heartbeats_stopped)
 
-    def note_poll(self, now_ms: float) -> None:
-        """The user polls; what `ensure_active` does next is done for that poll."""
-        self._pulse.poll(now_ms)
+    def user_polled(self, now_ms: float) -> None:
+        """Restart max.poll.interval.ms; what `poll` does next is done for that poll."""
+        self._heartbeat_timer.poll(now_ms)
         self._in_poll = True
-        self._is_silent = False
+        self._is_unpolled = False
 
     def subscription_changed(self) -> None:
         """Look at the subscription in the next poll; without one, leave in the background."""
         self._metadata_is_new = True
         if not self._subscription.by_group and not self._member.is_out:
-            farewell = self._depart(self._forget_group("the consumer unsubscribed"))
-            self._farewell = asyncio.get_running_loop().create_task(farewell, name="leaving")
-        self._around.wake()
+            leaving = self._depart(self._forget_group("the consumer unsubscribed"))
+            self._leaving = asyncio.get_running_loop().create_task(leaving, name="leaving")
+        self._wake()
 
     def metadata_changed(self) -> None:
         """Look at the topics in the next poll."""
         self._metadata_is_new = True
         if self._subscription.by_group:
-            self._around.wake()
+            self._wake()
 
     # -- in the user's poll
 
-    async def ensure_active(self, timeout_ms: float) -> bool:
-        """Do what the group waits for; see the contract."""
+    async def poll(self, timeout_ms: float) -> bool:
+        """Do what the group waits for: run callbacks, (re)join, take the assignment.
+
+        Returns True when the assigned partitions may be read: the member has joined, or goes on
+        with what it keeps while a cooperative rebalance runs. False: the time ran out; the join
+        goes on without the caller, and the next call takes it up. Callbacks are not bounded by
+        the time.
+
+        Raises what no retry mends (authorization, a fenced instance id, a group of another kind),
+        and RebalanceListenerError when user code failed.
+        """
         deadline = asyncio.get_running_loop().time() + timeout_ms / 1000
         try:
             async with asyncio.timeout_at(deadline) as limit:
@@ -226,19 +226,19 @@ class GroupMember(ABC):
             self._active.release()
 
     @property
-    def _has_news(self) -> bool:
-        """Tell whether the user has to hear something, whatever the group does."""
+    def _has_report(self) -> bool:
+        """Return whether the user must learn something, whatever the group does."""
         return self._fatal is not None or self._commits.has_callbacks
 
     @property
     def _is_idle(self) -> bool:
-        """Tell whether there is no group to be in, or no user to be in it for."""
-        return self._is_silent or not self._subscription.by_group
+        """Return whether there is no group to be in, or no user to be in it for."""
+        return self._is_unpolled or not self._subscription.by_group
 
     def _waited(self) -> None:
-        """Note that a poll still goes on after it has waited: its user is not away."""
+        """Note that a poll still goes on after it has waited: its user is not stuck."""
         if self._in_poll:
-            self._pulse.poll(now_ms())
+            self._heartbeat_timer.poll(now_ms())
 
     def _raise_fatal(self) -> None:
         fatal = self._fatal
@@ -250,7 +250,7 @@ class GroupMember(ABC):
 
     async def _match_topics(self, deadline: float) -> bool:
         """Match a pattern with the topics that there are; False if there was no time to look."""
-        subscription, client = self._subscription, self._around.cluster_client
+        subscription, client = self._subscription, self._client
         if subscription.mode is not Mode.PATTERN:
             return True
         if not client.cluster.topics:
@@ -271,39 +271,39 @@ class GroupMember(ABC):
         limit_ms = min(REVOKE_COMMIT_MS, self._settings.max_poll_interval_ms)
         await self._commits.auto_commit_now(occasion, limit_ms)
 
-    # -- the heart
+    # -- heartbeats
 
-    async def _beat(self) -> None:
+    async def _send_heartbeats(self) -> None:
         while True:
             if not self._member.is_in:
-                self._heart_woken.clear()
-                await self._heart_woken.wait()
+                self._heartbeat_woken.clear()
+                await self._heartbeat_woken.wait()
                 continue
             now = now_ms()
-            if self._pulse.is_user_away(now):
-                await self._go_for_silence()
-            elif self._pulse.is_due(now):
-                self._pulse.send(now)
+            if self._heartbeat_timer.is_poll_overdue(now):
+                await self._leave_unpolled()
+            elif self._heartbeat_timer.is_due(now):
+                self._heartbeat_timer.send(now)
                 await self._heartbeat()
             else:
-                await self._pause(self._pulse.wait_ms(now) / 1000)
+                await self._pause(self._heartbeat_timer.wait_ms(now) / 1000)
 
     async def _pause(self, seconds: float) -> None:
-        """Wait, but not when something is to be told at once."""
-        self._heart_woken.clear()
+        """Wait until then, or until a heartbeat is due at once."""
+        self._heartbeat_woken.clear()
         try:
             async with asyncio.timeout(seconds):
-                await self._heart_woken.wait()
+                await self._heartbeat_woken.wait()
         except TimeoutError:
             pass
 
-    def _heart_stopped(self, task: asyncio.Task[None]) -> None:
+    def _heartbeats_stopped(self, task: asyncio.Task[None]) -> None:
         failure = None if task.cancelled() else task.exception()
-        if isinstance(failure, Exception):  # a bug of ours: the user hears of it in poll
+        if isinstance(failure, Exception):  # a bug of ours: raised from the next poll
             self._fatal = failure
-            self._around.wake()
+            self._wake()
 
-    async def _go_for_silence(self) -> None:
+    async def _leave_unpolled(self) -> None:
         limit_ms = self._settings.max_poll_interval_ms
         reason = f"poll() was not called for max.poll.interval.ms={limit_ms}"
         _log.warning(
@@ -313,51 +313,51 @@ class GroupMember(ABC):
             self._settings.group_id,
             reason,
         )
-        farewell = self._forget_group(reason)
+        leaving = self._forget_group(reason)
         self._member.lose(reason, forget=False)
-        self._is_silent = True
-        self._around.wake()
-        await self._bounded(farewell, LEAVE_MS)
+        self._is_unpolled = True
+        self._wake()
+        await self._bounded(leaving, LEAVE_MS)
 
     def _heartbeat_failed(self, why: str) -> None:
         now = now_ms()
-        self._pulse.fail(now, self._backoff.delay_ms(self._pulse.failures + 1))
-        if self._pulse.ends_session(now):
+        self._heartbeat_timer.fail(now, self._backoff.delay_ms(self._heartbeat_timer.failures + 1))
+        if self._heartbeat_timer.ends_session(now):
             _log.warning(
                 "group %r: no heartbeat was answered for session.timeout.ms=%d: %s",
                 self._settings.group_id,
-                self._pulse.session_timeout_ms,
+                self._heartbeat_timer.session_timeout_ms,
                 why,
             )
 
     # -- commits
 
     async def commit(self, offsets: Offsets, timeout_ms: float | None = None) -> None:
-        """Commit, and wait for it."""
+        """Commit, again while that can help; CommitFailedError if others have the partitions."""
         await self._commits.commit(offsets, timeout_ms)
 
     def commit_soon(self, offsets: Offsets, callback: CommitCallback | None = None) -> None:
-        """Commit in the background."""
+        """Commit without waiting, in the order of calls; `callback` is run in a later poll."""
         self._commits.commit_soon(offsets, callback)
 
     def commit_parting(self, offsets: Offsets) -> None:
-        """Commit in the background, in the name that this member still has."""
+        """Commit without waiting, as the member that is about to give all partitions up."""
         if self._member.may_commit or not self._subscription.by_group:
             self._commits.commit_soon(offsets, sender=self.identity())
 
     async def committed(
         self, partitions: Iterable[TopicPartition], timeout_ms: float | None = None
     ) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Return committed offsets."""
+        """Return the group's committed offsets; partitions without one are left out."""
         return await self._commits.committed(partitions, timeout_ms)
 
     def maybe_auto_commit(self, now_ms: float) -> None:
-        """Commit what was consumed, if it is time."""
+        """Commit what was consumed if enable.auto.commit is on and its interval has passed."""
         if not self._subscription.by_group or self._member.is_in:
             self._commits.maybe_auto_commit(now_ms)
 
     def identity(self) -> Identity:
-        """Return who commits: this member, or nobody in particular for partitions by hand."""
+        """Return who commits: this member, or nobody in particular for manual assignments."""
         if not self._subscription.by_group:
             return Identity(self._settings.group_id)
         if not self._member.may_commit:
@@ -377,19 +377,22 @@ class GroupMember(ABC):
         return Identity(self._settings.group_id)
 
     def refused(self, code: ErrorCode, sent: Identity) -> None:
-        """A commit was refused: if it was in the name of what we still are, that is over."""
+        """Act on a refused commit, if it was sent as the member that this still is."""
         if code is ErrorCode.FENCED_INSTANCE_ID:
             self._fatal = refusal(code, self._settings)
         if self._member.concerns(sent.generation):
-            self._member.apply(remedy(COMMIT, code), code, "a commit")
-        self._around.wake()
+            self._member.apply(action_for(COMMIT, code), code, "a commit")
+        self._wake()
 
     # -- the end
 
     async def close(
         self, *, commit: bool = True, leave: bool = True, timeout_ms: float | None = None
     ) -> None:
-        """End; see the contract."""
+        """Commit what was consumed (with auto-commit), notify the listener, leave the group.
+
+        `commit=False` leaves out the commit; with `leave=False` the group finds out by itself.
+        """
         if self._closed:
             return
         self._closed = True
@@ -404,46 +407,46 @@ class GroupMember(ABC):
         try:
             await self._give_back(commit=commit, limit_ms=left_ms())
             await self._commits.run_callbacks()
-            farewell = self._forget_group("the consumer was closed")
+            leaving = self._forget_group("the consumer was closed")
             if leave:
-                await self._bounded(farewell, left_ms())
+                await self._bounded(leaving, left_ms())
             else:
-                farewell.close()
-            self._callbacks.raise_failure()
+                leaving.close()
+            self._listener.raise_failure()
         finally:
-            tasks = [task for task in (self._heart, self._farewell) if task is not None]
+            tasks = [task for task in (self._heartbeats, self._leaving) if task is not None]
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             await self._commits.close()
 
-    async def _depart(self, farewell: Coroutine[Any, Any, None]) -> None:
-        """Leave when what was committed on parting is through: a group takes it from members."""
+    async def _depart(self, leaving: Coroutine[Any, Any, None]) -> None:
+        """Leave once the last commits are through: a group takes them from members alone."""
         try:
             await self._bounded(self._commits.settle(), LEAVE_MS)
         except BaseException:
-            farewell.close()
+            leaving.close()
             raise
-        await self._bounded(farewell, LEAVE_MS)
+        await self._bounded(leaving, LEAVE_MS)
 
     async def _bounded(self, work: Coroutine[Any, Any, None], limit_ms: float) -> None:
-        """Do something on the way out, for a while; what fails is logged, the group notices."""
+        """Wait for a step of leaving, for a while; a failure is logged, the group notices."""
         try:
             async with asyncio.timeout(limit_ms / 1000):
                 await work
         except (TimeoutError, BarnabasError) as failure:
-            _log.info("group %r: on the way out: %r", self._settings.group_id, failure)
+            _log.info("group %r: leaving goes on after %r", self._settings.group_id, failure)
 
     async def _give_back(self, *, commit: bool, limit_ms: float) -> None:
-        """Commit and tell the listener, as long as the group still counts this member."""
+        """Commit and notify the listener, as long as the group still counts this member."""
         subscription, member = self._subscription, self._member
         if commit and subscription.assigned and (member.may_commit or not subscription.by_group):
-            await self._commits.auto_commit_now("before the consumer went", limit_ms)
+            await self._commits.auto_commit_now("before the consumer was closed", limit_ms)
         if not subscription.by_group:
             return
         owned = subscription.assigned_partitions()
         if member.is_lost:
-            await self._callbacks.lost(owned)
+            await self._listener.lost(owned)
         else:
-            await self._callbacks.revoked(owned)
+            await self._listener.revoked(owned)
         subscription.revoke(owned)

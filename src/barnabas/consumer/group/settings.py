@@ -1,15 +1,17 @@
-"""What a membership is told once: names, times, and how it commits.
+"""The settings of a group member: names, times, and how it commits.
 
-A plain value, so that the parts of a membership need not know the consumer's options. Times are in
+A plain value, so that the parts of a member need not know the consumer's options. Times are in
 milliseconds.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
+from barnabas.client.retry import Backoff
 from barnabas.config.clients.consumer import READ_COMMITTED, ConsumerOptions
-from barnabas.consumer.group.contract import CommitCallback
+from barnabas.consumer.group.callbacks import CommitCallback
 from barnabas.metadata.topic_names import illegal_name
 from barnabas.model.errors import ConfigError
 
@@ -28,7 +30,7 @@ class GroupSettings:
     auto_commit_interval_ms: int | None = 5_000
     """None: the user commits."""
     commit_callback: CommitCallback | None = None
-    """Told of the commits that nobody else is told of."""
+    """Called for the commits that have no callback of their own."""
     require_stable: bool = False
     """Read offsets only when no transaction can still change them (read_committed)."""
     exclude_internal_topics: bool = True
@@ -69,6 +71,10 @@ class GroupSettings:
     def rebalance_ms_max(self) -> int:
         """How long a rebalance waits for this member."""
         return self.rebalance_timeout_ms or self.max_poll_interval_ms
+
+    def backoff(self, random: Callable[[], float]) -> Backoff:
+        """Return the pauses between attempts."""
+        return Backoff(random, initial_ms=self.retry_backoff_ms, max_ms=self.retry_backoff_ms_max)
 
     def __post_init__(self) -> None:
         if not self.group_id:

@@ -17,8 +17,8 @@ from barnabas.client.addresses import Address
 from barnabas.client.cluster_client import ClusterClient
 from barnabas.config.clients.consumer import ConsumerOptions
 from barnabas.config.clients.options import parse_client_options
-from barnabas.consumer.group.contract import ConsumerRebalanceListener, Membership
-from barnabas.consumer.group.membership import membership
+from barnabas.consumer.core import group_member
+from barnabas.consumer.group.callbacks import ConsumerRebalanceListener
 from barnabas.consumer.subscription import Subscription
 from barnabas.model.ids import TopicPartition
 from barnabas.simulation.world import World
@@ -244,7 +244,7 @@ def play(
 
     async def run(world: World) -> None:
         client = ClusterClient([ADDRESS], random=world.random)
-        member: Membership = membership(
+        member = group_member(
             client,
             group.subscription,
             parse_client_options(ConsumerOptions, given),

@@ -9,7 +9,7 @@ import pytest
 from tests.unit.consumer.group.scripted_group import MEMBER, ScriptedGroup, play
 
 from barnabas.assignment.embedded import decode_subscription, encode_assignment
-from barnabas.consumer.group.contract import MemberState, RebalanceListenerError
+from barnabas.consumer.group.callbacks import RebalanceListenerError
 from barnabas.errors import (
     FencedInstanceIdError,
     GroupAuthorizationFailedError,
@@ -18,6 +18,7 @@ from barnabas.errors import (
     UnsupportedVersionError,
 )
 from barnabas.model.error_codes import ErrorCode
+from barnabas.model.group_metadata import MemberState
 from barnabas.model.ids import TopicPartition
 from barnabas.testing.scripted_broker import CLOSE
 from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
@@ -63,7 +64,7 @@ async def until(member: Any, condition: Any) -> None:
     for _ in range(1000):
         if condition():
             return
-        await member.ensure_active(50)
+        await member.poll(50)
         await asyncio.sleep(0.01)
     raise AssertionError("it never came true")
 
@@ -72,8 +73,8 @@ def test_a_member_leads_joins_and_is_told_what_it_got() -> None:
     """JoinGroup, SyncGroup with the assignment for all, and one callback in the poll."""
 
     async def scenario(group: ScriptedGroup, member: Any) -> None:
-        assert member.needs_attention
-        assert await member.ensure_active(5000)
+        assert member.needs_poll
+        assert await member.poll(5000)
         assert group.listener.calls == [("assigned", {T0, T1})]
         assert set(group.subscription.assigned) == {T0, T1}
         assert (member.state, member.generation, member.member_id) == (
@@ -82,7 +83,7 @@ def test_a_member_leads_joins_and_is_told_what_it_got() -> None:
             MEMBER,
         )
         assert member.group_metadata()[:4] == ("g", 1, MEMBER, None)
-        assert not member.needs_attention
+        assert not member.needs_poll
         health = member.health()
         assert (health["coordinator"], health["is_leader"], health["assigned"]) == (1, True, 2)
 
@@ -94,7 +95,7 @@ def test_the_group_gives_a_new_member_its_id_first() -> None:
 
     async def scenario(group: ScriptedGroup, member: Any) -> None:
         group.answers[JoinGroupRequest] = [refused(ErrorCode.MEMBER_ID_REQUIRED, "given")]
-        assert await member.ensure_active(5000)
+        assert await member.poll(5000)
         assert [each.member_id for each in group.sent(JoinGroupRequest)] == ["", "given"]
         assert member.member_id == "given"
 
@@ -106,7 +107,7 @@ def test_the_coordinator_is_found_in_all_versions(last: int) -> None:
     """Before version 4 by one key, then by a list."""
 
     async def scenario(group: ScriptedGroup, member: Any) -> None:
-        assert await member.ensure_active(5000)
+        assert await member.poll(5000)
         asked = group.asked(FindCoordinatorRequest)[0]
         assert asked.version == last
         keys = [asked.message.key] if last < 4 else asked.message.coordinator_keys  # type: ignore[attr-defined]
@@ -129,7 +130,7 @@ def test_a_broker_of_the_0_10_era_is_enough() -> None:
     )
 
     async def scenario(group: ScriptedGroup, member: Any) -> None:
-        assert await member.ensure_active(5000)
+        assert await member.poll(5000)
         assert set(group.subscription.assigned) == {T0, T1}
         await asyncio.sleep(0.35)
         assert len(group.sent(HeartbeatRequest)) == 3
@@ -161,8 +162,8 @@ def test_what_no_retry_mends_is_raised_and_the_next_poll_tries_again(
     async def scenario(group: ScriptedGroup, member: Any) -> None:
         group.answers[JoinGroupRequest] = [refused(code)]
         with pytest.raises(kind, match=told):
-            await member.ensure_active(5000)
-        assert await member.ensure_active(5000)
+            await member.poll(5000)
+        assert await member.poll(5000)
 
     play(scenario)
 
@@ -184,7 +185,7 @@ def test_a_join_that_was_refused_for_now_is_repeated(
 
     async def scenario(group: ScriptedGroup, member: Any) -> None:
         group.answers[JoinGroupRequest] = [refused(code)]
-        assert await member.ensure_active(5000)
+        assert await member.poll(5000)
         assert len(group.sent(FindCoordinatorRequest)) == finds
         assert [each.member_id for each in group.sent(JoinGroupRequest)] == member_ids
 
@@ -206,7 +207,7 @@ def test_a_sync_that_was_refused_means_to_join_again(code: ErrorCode, rejoins_as
 
     async def scenario(group: ScriptedGroup, member: Any) -> None:
         group.answers[SyncGroupRequest] = [SyncGroupResponse(error_code=code, assignment=b"")]
-        assert await member.ensure_active(5000)
+        assert await member.poll(5000)
         assert [each.member_id for each in group.sent(JoinGroupRequest)] == ["", rejoins_as]
         assert group.listener.calls == [("assigned", {T0, T1})]
 
@@ -218,7 +219,7 @@ def test_a_lost_connection_does_not_lose_the_place() -> None:
 
     async def scenario(group: ScriptedGroup, member: Any) -> None:
         group.answers[SyncGroupRequest] = [CLOSE]
-        assert await member.ensure_active(5000)
+        assert await member.poll(5000)
         assert [each.member_id for each in group.sent(JoinGroupRequest)] == ["", MEMBER]
 
     play(scenario)
@@ -229,14 +230,14 @@ def test_a_join_goes_on_while_the_user_is_elsewhere() -> None:
 
     async def scenario(group: ScriptedGroup, member: Any) -> None:
         group.answers[JoinGroupRequest] = [refused(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)] * 4
-        assert not await member.ensure_active(20)
+        assert not await member.poll(20)
         assert member.state == MemberState.REBALANCING
         await asyncio.sleep(1.5)
         assert group.listener.calls == []
         assert group.sent(HeartbeatRequest)
         woken = group.woken
         assert woken
-        assert await member.ensure_active(0)
+        assert await member.poll(0)
         assert group.listener.calls == [("assigned", {T0, T1})]
 
     play(scenario)
@@ -246,7 +247,7 @@ def test_heartbeats_go_without_polls() -> None:
     """One per interval, in the joined generation."""
 
     async def scenario(group: ScriptedGroup, member: Any) -> None:
-        await member.ensure_active(5000)
+        await member.poll(5000)
         await asyncio.sleep(1.05)
         beats = group.sent(HeartbeatRequest)
         assert 9 <= len(beats) <= 11
@@ -261,10 +262,10 @@ def test_the_heart_beats_also_when_a_poll_comes_at_the_moment_of_joining() -> No
 
     async def scenario(group: ScriptedGroup, member: Any) -> None:
         def poll(partitions: object, generation: int) -> None:
-            polls.append(asyncio.get_running_loop().create_task(member.ensure_active(0)))
+            polls.append(asyncio.get_running_loop().create_task(member.poll(0)))
 
         member._strategies["range"]._assignor.on_assignment = poll
-        assert not await member.ensure_active(0)
+        assert not await member.poll(0)
         await asyncio.sleep(1)
         assert [await task for task in polls] == [True]
         assert member.state == MemberState.STABLE
@@ -296,7 +297,7 @@ def test_a_follower_s_assignor_is_told_what_the_leader_s_added() -> None:
                 (partitions, generation, user_data)
             )
         )
-        assert await member.ensure_active(5000)
+        assert await member.poll(5000)
         assert told == [([T1], 5, b"from the leader")]
 
     play(scenario)
@@ -316,12 +317,12 @@ def test_a_heartbeat_tells_that_the_group_goes_on(
     """Partitions are revoked in a rebalance, and lost when it went on without the member."""
 
     async def scenario(group: ScriptedGroup, member: Any) -> None:
-        await member.ensure_active(5000)
+        await member.poll(5000)
         group.answers[HeartbeatRequest] = [HeartbeatResponse(error_code=code)]
         await asyncio.sleep(0.2)
-        assert member.needs_attention
+        assert member.needs_poll
         assert group.listener.calls == [("assigned", {T0, T1})]
-        assert await member.ensure_active(5000)
+        assert await member.poll(5000)
         assert group.listener.calls[1:] == [(went, {T0, T1}), ("assigned", {T0, T1})]
         assert [each.member_id for each in group.sent(JoinGroupRequest)] == ["", rejoins_as]
 
@@ -332,14 +333,14 @@ def test_a_heartbeat_that_fails_is_repeated_until_the_coordinator_is_back() -> N
     """Nothing is lost by it."""
 
     async def scenario(group: ScriptedGroup, member: Any) -> None:
-        await member.ensure_active(5000)
+        await member.poll(5000)
         group.answers[HeartbeatRequest] = [
             CLOSE,
             HeartbeatResponse(error_code=ErrorCode.NOT_COORDINATOR),
             HeartbeatResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS),
         ]
         await asyncio.sleep(2)
-        assert not member.needs_attention
+        assert not member.needs_poll
         assert len(group.sent(FindCoordinatorRequest)) == 3
         assert member.health()["heartbeats_failed"] == 0
 
@@ -350,8 +351,8 @@ def test_a_user_that_does_not_poll_makes_room_for_others() -> None:
     """The member leaves and says why; the next poll tells what was lost and joins again."""
 
     async def scenario(group: ScriptedGroup, member: Any) -> None:
-        member.note_poll(0)
-        await member.ensure_active(5000)
+        member.user_polled(0)
+        await member.poll(5000)
         await asyncio.sleep(3.5)
         farewell = group.sent(LeaveGroupRequest)[0].members[0]
         assert farewell.member_id == MEMBER
@@ -360,8 +361,8 @@ def test_a_user_that_does_not_poll_makes_room_for_others() -> None:
         await asyncio.sleep(1)
         assert len(group.sent(HeartbeatRequest)) == beats
         assert member.state == MemberState.UNJOINED
-        member.note_poll(asyncio.get_running_loop().time() * 1000)
-        assert await member.ensure_active(5000)
+        member.user_polled(asyncio.get_running_loop().time() * 1000)
+        assert await member.poll(5000)
         assert group.listener.calls[1:] == [("lost", {T0, T1}), ("assigned", {T0, T1})]
         assert [each.member_id for each in group.sent(JoinGroupRequest)] == ["", ""]
 
@@ -372,14 +373,14 @@ def test_a_member_whose_user_is_away_does_not_come_back_by_itself() -> None:
     """Rebalances that are attended to without a poll would bring it in and out for ever."""
 
     async def scenario(group: ScriptedGroup, member: Any) -> None:
-        member.note_poll(0)
-        await member.ensure_active(5000)
+        member.user_polled(0)
+        await member.poll(5000)
         await asyncio.sleep(3.5)
-        assert not member.needs_attention
-        assert await member.ensure_active(100)
+        assert not member.needs_poll
+        assert await member.poll(100)
         assert len(group.sent(JoinGroupRequest)) == 1
-        member.note_poll(asyncio.get_running_loop().time() * 1000)
-        assert member.needs_attention
+        member.user_polled(asyncio.get_running_loop().time() * 1000)
+        assert member.needs_poll
 
     play(scenario)
 
@@ -388,11 +389,11 @@ def test_a_user_that_polls_stays() -> None:
     """However long."""
 
     async def scenario(group: ScriptedGroup, member: Any) -> None:
-        member.note_poll(0)
-        await member.ensure_active(5000)
+        member.user_polled(0)
+        await member.poll(5000)
         for _ in range(10):
             await asyncio.sleep(1)
-            member.note_poll(asyncio.get_running_loop().time() * 1000)
+            member.user_polled(asyncio.get_running_loop().time() * 1000)
         assert group.sent(LeaveGroupRequest) == []
 
     play(scenario)
@@ -402,13 +403,13 @@ def test_static_members_never_say_farewell() -> None:
     """Neither when they are closed nor when their user is away: they come back to their place."""
 
     async def scenario(group: ScriptedGroup, member: Any) -> None:
-        member.note_poll(0)
-        await member.ensure_active(5000)
+        member.user_polled(0)
+        await member.poll(5000)
         assert group.sent(JoinGroupRequest)[0].group_instance_id == "one"
         await asyncio.sleep(4)
         assert member.state == MemberState.UNJOINED
-        member.note_poll(asyncio.get_running_loop().time() * 1000)
-        await member.ensure_active(5000)
+        member.user_polled(asyncio.get_running_loop().time() * 1000)
+        await member.poll(5000)
         await member.close()
         assert group.sent(LeaveGroupRequest) == []
         assert group.listener.calls[-1] == ("revoked", {T0, T1})
@@ -421,7 +422,7 @@ def test_a_static_member_needs_a_broker_that_knows_such() -> None:
 
     async def scenario(group: ScriptedGroup, member: Any) -> None:
         with pytest.raises(UnsupportedVersionError, match=r"group\.instance\.id=one"):
-            await member.ensure_active(5000)
+            await member.poll(5000)
 
     play(scenario, {"group.instance.id": "one"}, {JoinGroupRequest: (0, 4)})
 
@@ -430,14 +431,14 @@ def test_a_fenced_member_is_told_so_at_every_poll() -> None:
     """Another consumer has its place; to join again would fence that one."""
 
     async def scenario(group: ScriptedGroup, member: Any) -> None:
-        await member.ensure_active(5000)
+        await member.poll(5000)
         group.answers[HeartbeatRequest] = [
             HeartbeatResponse(error_code=ErrorCode.FENCED_INSTANCE_ID)
         ]
         await asyncio.sleep(0.3)
         for _ in range(3):
             with pytest.raises(FencedInstanceIdError, match=r"group\.instance\.id=one"):
-                await member.ensure_active(1000)
+                await member.poll(1000)
         assert len(group.sent(JoinGroupRequest)) == 1
 
     play(scenario, {"group.instance.id": "one"})
@@ -449,11 +450,11 @@ def test_a_listener_that_fails_does_not_stop_the_rebalance() -> None:
     async def scenario(group: ScriptedGroup, member: Any) -> None:
         group.listener.failing = "assigned"
         with pytest.raises(RebalanceListenerError, match="went wrong") as failure:
-            await member.ensure_active(5000)
+            await member.poll(5000)
         assert isinstance(failure.value.__cause__, LookupError)
         assert member.state == MemberState.STABLE
         assert set(group.subscription.assigned) == {T0, T1}
-        assert await member.ensure_active(0)
+        assert await member.poll(0)
 
     play(scenario)
 
@@ -463,7 +464,7 @@ def test_a_cooperative_member_reads_on_and_gives_up_what_others_shall_have() -> 
 
     async def scenario(group: ScriptedGroup, member: Any) -> None:
         follow(group, T0, T1)
-        await member.ensure_active(5000)
+        await member.poll(5000)
         group.answers[HeartbeatRequest] = [
             HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS)
         ]
@@ -471,9 +472,9 @@ def test_a_cooperative_member_reads_on_and_gives_up_what_others_shall_have() -> 
         group.answers[JoinGroupRequest] = [refused(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)]
         follow(group, T1)
         follow(group, T1, T2)
-        assert await member.ensure_active(0)
+        assert await member.poll(0)
         assert set(group.subscription.assigned) == {T0, T1}
-        assert not member.needs_attention
+        assert not member.needs_poll
         await until(member, lambda: T2 in group.subscription.assigned)
         assert group.listener.calls == [
             ("assigned", {T0, T1}),
@@ -496,7 +497,7 @@ def test_a_cooperative_member_that_is_forgotten_while_it_joins_loses_all() -> No
 
     async def scenario(group: ScriptedGroup, member: Any) -> None:
         follow(group, T0)
-        await member.ensure_active(5000)
+        await member.poll(5000)
         group.answers[HeartbeatRequest] = [
             HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS)
         ]
@@ -519,7 +520,7 @@ def test_several_strategies_are_offered_in_order() -> None:
     """The group takes one that all its members know."""
 
     async def scenario(group: ScriptedGroup, member: Any) -> None:
-        await member.ensure_active(5000)
+        await member.poll(5000)
         offered = [each.name for each in group.sent(JoinGroupRequest)[0].protocols]
         assert offered == ["sticky", "range", "cooperative-sticky"]
 
@@ -530,12 +531,12 @@ def test_a_sticky_member_tells_what_it_had_and_since_when() -> None:
     """KIP-792: the generation decides between two that claim a partition."""
 
     async def scenario(group: ScriptedGroup, member: Any) -> None:
-        await member.ensure_active(5000)
+        await member.poll(5000)
         group.answers[HeartbeatRequest] = [
             HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS)
         ]
         await asyncio.sleep(0.2)
-        await member.ensure_active(5000)
+        await member.poll(5000)
         first, second = (
             decode_subscription("m", None, each.protocols[0].metadata)
             for each in group.sent(JoinGroupRequest)
@@ -550,12 +551,12 @@ def test_a_leader_that_sees_more_partitions_calls_the_group_together() -> None:
     """So that somebody reads them."""
 
     async def scenario(group: ScriptedGroup, member: Any) -> None:
-        await member.ensure_active(5000)
+        await member.poll(5000)
         group.topics["t"] = 3
-        await member._around.cluster_client.refresh(["t"])
+        await member._client.refresh(["t"])
         member.metadata_changed()
-        assert member.needs_attention
-        assert await member.ensure_active(5000)
+        assert member.needs_poll
+        assert await member.poll(5000)
         assert set(group.subscription.assigned) == {T0, T1, T2}
         assert "t has 3 partitions, not 2" in group.sent(JoinGroupRequest)[1].reason
 
@@ -566,11 +567,11 @@ def test_metadata_that_changes_nothing_leaves_the_group_alone() -> None:
     """Brokers that come and go are no reason to meet."""
 
     async def scenario(group: ScriptedGroup, member: Any) -> None:
-        await member.ensure_active(5000)
+        await member.poll(5000)
         group.topics["other"] = 1
-        await member._around.cluster_client.refresh(["t", "other"])
+        await member._client.refresh(["t", "other"])
         member.metadata_changed()
-        assert await member.ensure_active(5000)
+        assert await member.poll(5000)
         assert len(group.sent(JoinGroupRequest)) == 1
 
     play(scenario)
@@ -581,12 +582,12 @@ def test_a_pattern_follows_the_topics() -> None:
 
     async def scenario(group: ScriptedGroup, member: Any) -> None:
         assert member.topics_followed() is None
-        await member.ensure_active(5000)
+        await member.poll(5000)
         assert set(group.subscription.assigned) == {T0, T1}
         group.topics |= {"t2": 1, "other": 1}
-        await member._around.cluster_client.refresh(None)
+        await member._client.refresh(None)
         member.metadata_changed()
-        await member.ensure_active(5000)
+        await member.poll(5000)
         assert set(group.subscription.assigned) == {T0, T1, TopicPartition("t2", 0)}
         assert group.subscription.topics == ("t", "t2")
 
@@ -598,10 +599,10 @@ def test_a_new_subscription_is_joined_for_and_none_is_left_for() -> None:
 
     async def scenario(group: ScriptedGroup, member: Any) -> None:
         group.topics["u"] = 1
-        await member.ensure_active(5000)
+        await member.poll(5000)
         group.subscription.subscribe(["u"], listener=group.listener)
         member.subscription_changed()
-        await member.ensure_active(5000)
+        await member.poll(5000)
         assert group.listener.calls[1:] == [
             ("revoked", {T0, T1}),
             ("assigned", {TopicPartition("u", 0)}),
@@ -610,7 +611,7 @@ def test_a_new_subscription_is_joined_for_and_none_is_left_for() -> None:
         member.subscription_changed()
         await asyncio.sleep(0.5)
         assert len(group.sent(LeaveGroupRequest)) == 1
-        assert await member.ensure_active(100)
+        assert await member.poll(100)
         assert len(group.sent(JoinGroupRequest)) == 2
 
     play(scenario)
@@ -621,7 +622,7 @@ def test_partitions_of_topics_that_are_not_subscribed_to_are_not_taken() -> None
 
     async def scenario(group: ScriptedGroup, member: Any) -> None:
         follow(group, TopicPartition("u", 0))
-        assert await member.ensure_active(5000)
+        assert await member.poll(5000)
         assert group.listener.calls == [("assigned", {T0, T1})]
         assert len(group.sent(JoinGroupRequest)) == 2
 
@@ -632,12 +633,12 @@ def test_a_closed_consumer_gives_back_and_leaves() -> None:
     """The listener hears of it before the group does."""
 
     async def scenario(group: ScriptedGroup, member: Any) -> None:
-        await member.ensure_active(5000)
+        await member.poll(5000)
         await member.close()
         await member.close()
         assert group.listener.calls[-1] == ("revoked", {T0, T1})
         assert len(group.sent(LeaveGroupRequest)) == 1
         assert group.subscription.assigned == {}
-        assert not await member.ensure_active(100)
+        assert not await member.poll(100)
 
     play(scenario)

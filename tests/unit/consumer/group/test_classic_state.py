@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from barnabas.consumer.group.classic_state import ClassicState, Phase
-from barnabas.consumer.group.contract import MemberState
-from barnabas.consumer.group.remedies import Remedy
+from barnabas.consumer.group.error_actions import ErrorAction
 from barnabas.model.error_codes import ErrorCode
+from barnabas.model.group_metadata import MemberState
 from barnabas.model.ids import TopicPartition
 
 A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0)
@@ -46,29 +46,29 @@ def test_a_join_goes_from_out_to_stable() -> None:
 
 def test_eager_members_give_up_all_before_they_join() -> None:
     """Cooperative ones only what they no longer subscribe to."""
-    assert joined(A0, B0).departure({A0, B0}, ["a", "b"]).partitions == {A0, B0}
+    assert joined(A0, B0).revocation({A0, B0}, ["a", "b"]).partitions == {A0, B0}
     kept = joined(A0, B0, is_cooperative=True)
-    assert kept.departure({A0, B0}, ["a", "b"]).partitions == set()
-    assert kept.departure({A0, B0}, ["a"]).partitions == {B0}
+    assert kept.revocation({A0, B0}, ["a", "b"]).partitions == set()
+    assert kept.revocation({A0, B0}, ["a"]).partitions == {B0}
 
 
 @pytest.mark.parametrize("is_cooperative", [True, False])
 def test_what_is_lost_is_lost_as_a_whole(is_cooperative: bool) -> None:
     """Whatever the protocol, and until the user was told."""
     state = joined(A0, B0, is_cooperative=is_cooperative)
-    state.apply(Remedy.FORGET, ErrorCode.UNKNOWN_MEMBER_ID, "a heartbeat")
-    departure = state.departure({A0, B0}, ["a", "b"])
-    assert departure.is_lost
-    assert departure.partitions == {A0, B0}
-    state.told_lost()
-    assert not state.departure(set(), ["a", "b"]).is_lost
+    state.apply(ErrorAction.FORGET, ErrorCode.UNKNOWN_MEMBER_ID, "a heartbeat")
+    revocation = state.revocation({A0, B0}, ["a", "b"])
+    assert revocation.is_lost
+    assert revocation.partitions == {A0, B0}
+    state.reported_lost()
+    assert not state.revocation(set(), ["a", "b"]).is_lost
 
 
 def test_an_old_generation_keeps_its_id_and_a_stranger_does_not() -> None:
     """RESET and FORGET."""
     reset, forgotten = joined(A0), joined(A0)
-    reset.apply(Remedy.RESET, ErrorCode.ILLEGAL_GENERATION, "a heartbeat")
-    forgotten.apply(Remedy.FORGET, ErrorCode.UNKNOWN_MEMBER_ID, "a heartbeat")
+    reset.apply(ErrorAction.RESET, ErrorCode.ILLEGAL_GENERATION, "a heartbeat")
+    forgotten.apply(ErrorAction.FORGET, ErrorCode.UNKNOWN_MEMBER_ID, "a heartbeat")
     assert (reset.member_id, forgotten.member_id) == ("m-1", "")
     for state in (reset, forgotten):
         assert state.phase is Phase.OUT
@@ -108,7 +108,7 @@ def test_an_arrival_makes_exactly_the_assignment_true(
     owned: set[TopicPartition], assigned: set[TopicPartition]
 ) -> None:
     """What is revoked was owned, what is added was not, and the rest stays."""
-    arrival = joined(*sorted(assigned), is_cooperative=True).arrival(owned)
-    assert arrival.revoked <= owned
-    assert not arrival.added & owned
-    assert (owned - arrival.revoked) | arrival.added == assigned
+    change = joined(*sorted(assigned), is_cooperative=True).change(owned)
+    assert change.revoked <= owned
+    assert not change.added & owned
+    assert (owned - change.revoked) | change.added == assigned

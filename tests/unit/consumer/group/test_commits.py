@@ -62,7 +62,7 @@ def test_a_commit_is_in_the_name_of_the_member() -> None:
     """With its generation, so that others cannot commit for it."""
 
     async def scenario(group: ScriptedGroup, member: Any) -> None:
-        await member.ensure_active(5000)
+        await member.poll(5000)
         await member.commit({T0: OffsetAndMetadata(5, "here", 2)})
         request = group.sent(OffsetCommitRequest)[0]
         assert (request.generation_id_or_member_epoch, request.member_id) == (1, MEMBER)
@@ -80,7 +80,7 @@ def test_partitions_by_hand_are_committed_for_by_nobody() -> None:
         group.subscription.unsubscribe()
         group.subscription.assign([T0])
         member.subscription_changed()
-        assert await member.ensure_active(100)
+        assert await member.poll(100)
         await member.commit({T0: at(5)})
         request = group.sent(OffsetCommitRequest)[0]
         assert (request.generation_id_or_member_epoch, request.member_id) == (-1, "")
@@ -103,7 +103,7 @@ def test_a_commit_follows_the_coordinator(code: ErrorCode) -> None:
     """It is repeated where the coordinator is by now."""
 
     async def scenario(group: ScriptedGroup, member: Any) -> None:
-        await member.ensure_active(5000)
+        await member.poll(5000)
         group.answers[OffsetCommitRequest] = [group.refuse_commit(code), CLOSE]
         await member.commit({T0: at(5)})
         assert committed(group) == [{0: 5}] * 3
@@ -122,7 +122,7 @@ def test_only_what_failed_is_committed_again() -> None:
         return OffsetCommitResponse(topics=[OffsetCommitResponseTopic(name="t", partitions=parts)])
 
     async def scenario(group: ScriptedGroup, member: Any) -> None:
-        await member.ensure_active(5000)
+        await member.poll(5000)
         group.answers[OffsetCommitRequest] = [partly]
         await member.commit({T0: at(5), T1: at(6)})
         assert committed(group) == [{0: 5, 1: 6}, {1: 6}]
@@ -132,7 +132,7 @@ def test_only_what_failed_is_committed_again() -> None:
 
 def test_a_commit_that_is_refused_until_its_time_is_up_says_why() -> None:
     async def scenario(group: ScriptedGroup, member: Any) -> None:
-        await member.ensure_active(5000)
+        await member.poll(5000)
         refused = group.refuse_commit(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         group.answers[OffsetCommitRequest] = [refused] * 100
         with pytest.raises(KafkaTimeoutError, match=r"t-0: 5: not .* UNKNOWN_TOPIC_OR_PARTITION"):
@@ -145,7 +145,7 @@ def test_a_commit_that_finds_no_coordinator_ends_in_time() -> None:
     """The error says what was waited for."""
 
     async def scenario(group: ScriptedGroup, member: Any) -> None:
-        await member.ensure_active(5000)
+        await member.poll(5000)
         group.answers[OffsetCommitRequest] = [
             group.refuse_commit(ErrorCode.NOT_COORDINATOR) for _ in range(100)
         ]
@@ -162,7 +162,7 @@ def test_a_commit_after_the_group_went_on_says_what_to_change(code: ErrorCode) -
     """And the next poll tells what was lost, and joins again."""
 
     async def scenario(group: ScriptedGroup, member: Any) -> None:
-        await member.ensure_active(5000)
+        await member.poll(5000)
         group.answers[OffsetCommitRequest] = [group.refuse_commit(code)]
         with pytest.raises(CommitFailedError, match=r"max\.poll\.interval\.ms=3000") as failure:
             await member.commit({T0: at(5)})
@@ -170,7 +170,7 @@ def test_a_commit_after_the_group_went_on_says_what_to_change(code: ErrorCode) -
         with pytest.raises(CommitFailedError):
             await member.commit({T0: at(5)})
         assert len(group.sent(OffsetCommitRequest)) == 1
-        assert await member.ensure_active(5000)
+        assert await member.poll(5000)
         assert group.listener.calls[1:] == [("lost", {T0, T1}), ("assigned", {T0, T1})]
         await member.commit({T0: at(5)})
 
@@ -181,11 +181,11 @@ def test_a_commit_during_a_rebalance_asks_to_poll() -> None:
     """Nothing is lost: the member joins again as itself."""
 
     async def scenario(group: ScriptedGroup, member: Any) -> None:
-        await member.ensure_active(5000)
+        await member.poll(5000)
         group.answers[OffsetCommitRequest] = [group.refuse_commit(ErrorCode.REBALANCE_IN_PROGRESS)]
         with pytest.raises(CommitFailedError, match=r"poll\(\)"):
             await member.commit({T0: at(5)})
-        await member.ensure_active(5000)
+        await member.poll(5000)
         assert group.listener.calls[1:] == [("revoked", {T0, T1}), ("assigned", {T0, T1})]
 
     play(scenario)
@@ -202,11 +202,11 @@ def test_what_is_wrong_with_a_commit_is_told(code: ErrorCode, kind: type[Excepti
     """By the class of its code; the member stays in the group."""
 
     async def scenario(group: ScriptedGroup, member: Any) -> None:
-        await member.ensure_active(5000)
+        await member.poll(5000)
         group.answers[OffsetCommitRequest] = [group.refuse_commit(code)]
         with pytest.raises(kind, match="t"):
             await member.commit({T0: at(5)})
-        assert not member.needs_attention
+        assert not member.needs_poll
 
     play(scenario)
 
@@ -215,12 +215,12 @@ def test_a_fenced_commit_ends_the_member() -> None:
     """Another consumer has its instance id."""
 
     async def scenario(group: ScriptedGroup, member: Any) -> None:
-        await member.ensure_active(5000)
+        await member.poll(5000)
         group.answers[OffsetCommitRequest] = [group.refuse_commit(ErrorCode.FENCED_INSTANCE_ID)]
         with pytest.raises(FencedInstanceIdError):
             await member.commit({T0: at(5)})
         with pytest.raises(FencedInstanceIdError):
-            await member.ensure_active(100)
+            await member.poll(100)
 
     play(scenario, {"group.instance.id": "one"})
 
@@ -229,7 +229,7 @@ def test_commits_keep_their_order_whoever_waits_for_them() -> None:
     """Also when the first has to be repeated; what waits meanwhile goes together."""
 
     async def scenario(group: ScriptedGroup, member: Any) -> None:
-        await member.ensure_active(5000)
+        await member.poll(5000)
         group.answers[OffsetCommitRequest] = [
             group.refuse_commit(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
         ]
@@ -245,8 +245,8 @@ def test_commits_keep_their_order_whoever_waits_for_them() -> None:
         await member.commit({T0: at(4)})
         assert committed(group) == [{0: 1}, {0: 1}, {0: 4, 1: 1}]
         assert ended == []
-        assert member.needs_attention
-        await member.ensure_active(0)
+        assert member.needs_poll
+        await member.poll(0)
         assert ended == [(1, None), (2, None), (3, None)]
 
     play(scenario)
@@ -256,7 +256,7 @@ def test_a_commit_that_is_wrong_does_not_spoil_others_that_went_with_it() -> Non
     """Each is told of its own failure."""
 
     async def scenario(group: ScriptedGroup, member: Any) -> None:
-        await member.ensure_active(5000)
+        await member.poll(5000)
         too_large = group.refuse_commit(ErrorCode.OFFSET_METADATA_TOO_LARGE)
         group.answers[OffsetCommitRequest] = [group.commit, too_large, group.commit, too_large]
         failures: list[object] = []
@@ -265,7 +265,7 @@ def test_a_commit_that_is_wrong_does_not_spoil_others_that_went_with_it() -> Non
         member.commit_soon({T0: at(2)}, lambda _, failure: failures.append(failure))
         member.commit_soon({T1: at(3)}, lambda _, failure: failures.append(failure))
         await asyncio.sleep(1)
-        await member.ensure_active(0)
+        await member.poll(0)
         assert failures[0] is None
         assert isinstance(failures[1], OffsetMetadataTooLargeError)
 
@@ -276,7 +276,7 @@ def test_a_commit_on_parting_is_in_the_name_of_the_member_that_goes() -> None:
     """It reaches the group before the member leaves, also when it has to be repeated."""
 
     async def scenario(group: ScriptedGroup, member: Any) -> None:
-        await member.ensure_active(5000)
+        await member.poll(5000)
         group.answers[OffsetCommitRequest] = [
             group.refuse_commit(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
         ]
@@ -300,7 +300,7 @@ def test_what_is_no_offset_is_refused() -> None:
     """Before anything is sent."""
 
     async def scenario(group: ScriptedGroup, member: Any) -> None:
-        await member.ensure_active(5000)
+        await member.poll(5000)
         with pytest.raises(TypeError, match="OffsetAndMetadata"):
             await member.commit({T0: 5})
         with pytest.raises(ValueError, match="-1 of t-0"):
@@ -318,7 +318,7 @@ def test_what_was_consumed_is_committed_every_interval() -> None:
     """In polls, without waiting; nothing before there is something."""
 
     async def scenario(group: ScriptedGroup, member: Any) -> None:
-        await member.ensure_active(5000)
+        await member.poll(5000)
         for position in range(1, 16):
             await asyncio.sleep(0.11)
             group.subscription.seek(T0, position)
@@ -333,14 +333,14 @@ def test_what_was_consumed_is_committed_before_it_goes() -> None:
     """To a rebalance and to the end, so that the next owner goes on behind it."""
 
     async def scenario(group: ScriptedGroup, member: Any) -> None:
-        await member.ensure_active(5000)
+        await member.poll(5000)
         group.subscription.seek(T0, 7)
         group.answers[HeartbeatRequest] = [
             HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS)
         ]
         await asyncio.sleep(0.2)
         assert committed(group) == []
-        await member.ensure_active(5000)
+        await member.poll(5000)
         assert committed(group) == [{0: 7}]
         assert group.sent(OffsetCommitRequest)[0].generation_id_or_member_epoch == 1
         group.subscription.seek(T1, 9)
@@ -354,7 +354,7 @@ def test_a_close_without_commit_commits_nothing() -> None:
     """The user asked for it."""
 
     async def scenario(group: ScriptedGroup, member: Any) -> None:
-        await member.ensure_active(5000)
+        await member.poll(5000)
         group.subscription.seek(T0, 7)
         await member.close(commit=False)
         assert committed(group) == []
@@ -366,13 +366,13 @@ def test_lost_partitions_are_not_committed() -> None:
     """Somebody else may have gone on with them."""
 
     async def scenario(group: ScriptedGroup, member: Any) -> None:
-        await member.ensure_active(5000)
+        await member.poll(5000)
         group.subscription.seek(T0, 7)
         group.answers[HeartbeatRequest] = [
             HeartbeatResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID)
         ]
         await asyncio.sleep(0.2)
-        await member.ensure_active(5000)
+        await member.poll(5000)
         assert committed(group) == []
         assert group.listener.calls[1] == ("lost", {T0, T1})
 
@@ -384,13 +384,13 @@ def test_the_default_callback_hears_of_commits_that_nobody_waits_for() -> None:
     heard: list[tuple[Any, object]] = []
 
     async def scenario(group: ScriptedGroup, member: Any) -> None:
-        await member.ensure_active(5000)
+        await member.poll(5000)
         member.commit_soon({T0: at(1)})
         group.subscription.seek(T0, 7)
         await asyncio.sleep(0.6)
         member.maybe_auto_commit(now())
         await asyncio.sleep(0.1)
-        await member.ensure_active(0)
+        await member.poll(0)
         assert [(offsets[T0].offset, failure) for offsets, failure in heard] == [
             (1, None),
             (7, None),

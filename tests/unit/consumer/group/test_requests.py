@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from barnabas.consumer.group.join_requests import (
+from barnabas.consumer.group.requests import (
+    Identity,
     Self,
+    commit_errors,
+    commit_request,
+    fetch_request,
+    fetched,
     heartbeat_request,
     join_request,
     leave_error,
     leave_request,
     sync_request,
-)
-from barnabas.consumer.group.offset_requests import (
-    Identity,
-    commit_errors,
-    commit_request,
-    fetch_request,
-    fetched,
 )
 from barnabas.consumer.group.settings import GroupSettings
 from barnabas.model.error_codes import ErrorCode

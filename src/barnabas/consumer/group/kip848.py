@@ -1,8 +1,9 @@
-"""Membership in a group of KIP-848: one heartbeat does everything, and the broker assigns.
+"""A member of a KIP-848 group: one heartbeat does everything, and the broker assigns.
 
-Decisions are in `epoch_state`. The heart tells the broker what changed and hears of a target; the
-user's poll makes the target true, callbacks included, and the next heartbeat acknowledges it. A
-partition reaches its next owner only after its last one has acknowledged that it is gone.
+Decisions are in `kip848_state`. Heartbeats carry what changed to the broker and bring back a target
+assignment; the user's poll makes the target true, callbacks included, and the next heartbeat
+acknowledges it. A partition reaches its next owner only after its last one has acknowledged that it
+is revoked.
 """
 
 from __future__ import annotations
@@ -11,23 +12,29 @@ import asyncio
 import logging
 import re
 from collections.abc import Coroutine, Iterable
+from random import Random
 from typing import Any, Final
 
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.errors import NetworkError, UnsupportedApiError
-from barnabas.consumer.group.callbacks import unbroken
-from barnabas.consumer.group.epoch_state import (
+from barnabas.consumer.group.callbacks import Invoke, Wake, unbroken
+from barnabas.consumer.group.error_actions import (
+    CONSUMER_HEARTBEAT,
+    ErrorAction,
+    action_for,
+    refusal,
+)
+from barnabas.consumer.group.kip848_state import (
     REGEX_VERSION,
     Change,
-    EpochState,
+    Kip848State,
     Subscribed,
     leave_epoch,
 )
-from barnabas.consumer.group.member import GroupMember
-from barnabas.consumer.group.offset_requests import Identity
-from barnabas.consumer.group.refusals import refusal
-from barnabas.consumer.group.remedies import CONSUMER_HEARTBEAT, Remedy, remedy
-from barnabas.consumer.group.surroundings import Surroundings, now_ms
-from barnabas.consumer.subscription import Mode
+from barnabas.consumer.group.member import GroupMember, now_ms
+from barnabas.consumer.group.requests import Identity
+from barnabas.consumer.group.settings import GroupSettings
+from barnabas.consumer.subscription import Mode, Subscription
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError
 from barnabas.model.ids import ZERO_UUID, Uuid, new_uuid, uuid_text
@@ -41,24 +48,41 @@ _log = logging.getLogger(__name__)
 INTERNAL_TOPICS: Final = ("__consumer_offsets", "__transaction_state", "__share_group_state")
 
 
-class ConsumerProtocolMembership(GroupMember):
-    """One consumer's part in a group of KIP-848."""
+class Kip848Member(GroupMember):
+    """One consumer's part in a KIP-848 group."""
 
-    def __init__(self, surroundings: Surroundings) -> None:
-        self._state = EpochState(uuid_text(new_uuid(surroundings.random.randbytes)))
-        super().__init__(surroundings, self._state)
-        self._heard = asyncio.Event()
+    def __init__(
+        self,
+        cluster_client: ClusterClient,
+        subscription: Subscription,
+        settings: GroupSettings,
+        *,
+        invoke: Invoke,
+        wake: Wake,
+        random: Random,
+    ) -> None:
+        self._state = Kip848State(uuid_text(new_uuid(random.randbytes)))
+        super().__init__(
+            cluster_client,
+            subscription,
+            settings,
+            self._state,
+            invoke=invoke,
+            wake=wake,
+            random=random,
+        )
+        self._changed = asyncio.Event()
         self._target_is_new = False
         self._broker_matches = True
-        """Whether patterns go to the broker; else they are matched with the topics seen here."""
+        """Whether patterns go to the broker; else the client matches them with its topics."""
 
     # -- what is asked of it
 
     @property
-    def needs_attention(self) -> bool:
-        """Tell whether `ensure_active` would do something."""
-        if self._has_news or self._is_idle:
-            return self._has_news
+    def needs_poll(self) -> bool:
+        """Return whether `poll` would do something."""
+        if self._has_report or self._is_idle:
+            return self._has_report
         state = self._state
         if state.is_lost or self._metadata_is_new or self._target_is_new:
             return True
@@ -77,7 +101,7 @@ class ConsumerProtocolMembership(GroupMember):
             **super().health(),
             "protocol": "consumer",
             "target": None if target is None else len(target),
-            "heartbeat_interval_ms": self._pulse.interval_ms,
+            "heartbeat_interval_ms": self._heartbeat_timer.interval_ms,
         }
 
     # -- in the user's poll
@@ -89,7 +113,7 @@ class ConsumerProtocolMembership(GroupMember):
                 return True
             self._waited()
             if self._state.is_lost:
-                await unbroken(self._tell_lost())
+                await unbroken(self._report_lost())
             if self._metadata_is_new and not await self._look_at_topics(deadline):
                 return False
             if self._state.is_out:
@@ -100,21 +124,21 @@ class ConsumerProtocolMembership(GroupMember):
                 continue
             if self._state.is_joined or self._subscription.assigned:
                 return True
-            if not await self._hear(deadline):
+            if not await self._wait_for_change(deadline):
                 return False
         return False
 
-    async def _hear(self, deadline: float) -> bool:
-        """Wait until the heart has something new; False if there was no time."""
-        self._heard.clear()
+    async def _wait_for_change(self, deadline: float) -> bool:
+        """Wait until a heartbeat brings something new; False if there was no time."""
+        self._changed.clear()
         try:
             async with asyncio.timeout_at(deadline):
-                await self._heard.wait()
+                await self._changed.wait()
         except TimeoutError:
             return False
         return True
 
-    async def _tell_lost(self) -> None:
+    async def _report_lost(self) -> None:
         lost = self._subscription.assigned_partitions()
         _log.info(
             "group %r: lost %d partitions, because %s",
@@ -122,13 +146,13 @@ class ConsumerProtocolMembership(GroupMember):
             len(lost),
             self._state.reason,
         )
-        await self._callbacks.lost(lost)
+        await self._listener.lost(lost)
         self._subscription.revoke(lost)
         self._state.gave_back_all()
-        self._callbacks.raise_failure()
+        self._listener.raise_failure()
 
     async def _look_at_topics(self, deadline: float) -> bool:
-        """Follow a subscription or a pattern; False if there was no time to see the topics."""
+        """Follow a subscription or a pattern; False if there was no time to look."""
         if not await self._match_topics(deadline):
             return False
         self._metadata_is_new = False
@@ -136,7 +160,7 @@ class ConsumerProtocolMembership(GroupMember):
         subscribed = self._subscribed()
         if self._state.is_in and subscribed and subscribed != self._state.subscribed:
             self._state.subscribed = subscribed
-            self._beat_now()
+            self._heartbeat_now()
         return True
 
     def _subscribed(self) -> Subscribed:
@@ -154,22 +178,22 @@ class ConsumerProtocolMembership(GroupMember):
         _log.info("group %r: joining, because %s", self._settings.group_id, reason)
         self._last_reason = reason
         self._state.join(self._subscribed())
-        self._pulse.begin(now_ms())
-        self._beat_now()
+        self._heartbeat_timer.begin(now_ms())
+        self._heartbeat_now()
 
     async def _reconcile(self, deadline: float) -> bool:
-        """Take the next step to the target; tell whether anything changed."""
+        """Take the next step to the target; return whether anything changed."""
         change = self._change()
         if change.unknown:
             topics = None if self._subscription.mode is Mode.PATTERN else self._subscription.topics
             try:
                 async with asyncio.timeout_at(deadline):
-                    await self._around.cluster_client.refresh(topics)
+                    await self._client.refresh(topics)
             except (TimeoutError, NetworkError):
                 return False
             change = self._change()
         if change.unknown:
-            self._around.cluster_client.request_refresh()
+            self._client.request_refresh()
         self._target_is_new = False  # topics without a name come with new metadata
         if not change:
             return False
@@ -179,7 +203,7 @@ class ConsumerProtocolMembership(GroupMember):
     def _change(self) -> Change:
         names: dict[Uuid, str] = {
             topic.topic_id: name
-            for name, topic in self._around.cluster_client.cluster.topics.items()
+            for name, topic in self._client.cluster.topics.items()
             if topic.topic_id != ZERO_UUID
         }
         return self._state.change(names)
@@ -198,10 +222,10 @@ class ConsumerProtocolMembership(GroupMember):
     async def _take_share(self, change: Change) -> None:
         state, subscription = self._state, self._subscription
         if change.revoked:
-            await self._callbacks.revoked(set(change.revoked))
+            await self._listener.revoked(set(change.revoked))
             subscription.revoke(change.revoked)
         state.took_over(change)
-        if state.is_lost:  # while the callback ran; the next step tells of the rest
+        if state.is_lost:  # while the callback ran; the next step reports the rest
             for name in change.added:
                 del state.owned[name]
             return
@@ -209,22 +233,22 @@ class ConsumerProtocolMembership(GroupMember):
         self._rebalances += 1
         self._commits.restart_interval(now_ms())
         _log.info(
-            "group %r: epoch %d, %d partitions, %d came and %d went",
+            "group %r: epoch %d, %d partitions, %d added and %d revoked",
             self._settings.group_id,
             state.generation,
             len(state.owned),
             len(change.added),
             len(change.revoked),
         )
-        await self._callbacks.assigned(set(change.added))
-        self._beat_now()
-        self._callbacks.raise_failure()
+        await self._listener.assigned(set(change.added))
+        self._heartbeat_now()
+        self._listener.raise_failure()
 
-    # -- the heart
+    # -- heartbeats
 
-    def _beat_now(self) -> None:
-        self._pulse.beat_now(now_ms())
-        self._heart_woken.set()
+    def _heartbeat_now(self) -> None:
+        self._heartbeat_timer.send_now(now_ms())
+        self._heartbeat_woken.set()
 
     async def _heartbeat(self) -> None:
         state, settings = self._state, self._settings
@@ -233,7 +257,7 @@ class ConsumerProtocolMembership(GroupMember):
             connection = await self._coordinator.connection()
             version = connection.version_of(ConsumerGroupHeartbeatRequest)
             if version < REGEX_VERSION and state.subscribed.regex is not None:
-                self._match_here(f"the broker knows ConsumerGroupHeartbeat up to {version}")
+                self._match_in_client(f"the broker knows ConsumerGroupHeartbeat up to {version}")
                 return
             response: ConsumerGroupHeartbeatResponse = await connection.send(
                 state.request(settings, version),
@@ -241,71 +265,77 @@ class ConsumerProtocolMembership(GroupMember):
                 timeout_ms=settings.request_timeout_ms,
             )
         except UnsupportedApiError as failure:
-            told = f"group.protocol=consumer: {failure}; use group.protocol=classic"
-            self._fail(refusal(ErrorCode.UNSUPPORTED_VERSION, settings, told=told))
+            detail = f"group.protocol=consumer: {failure}; use group.protocol=classic"
+            self._fail(refusal(ErrorCode.UNSUPPORTED_VERSION, settings, detail=detail))
             return
         except BarnabasError as failure:
             self._coordinator.lost(str(failure))
-            state.forget_told()
+            state.resend_all()
             self._heartbeat_failed(str(failure))
             return
         if state.concerns(epoch):
-            self._hear_answer(response)
+            self._act_on(response)
 
-    def _hear_answer(self, response: ConsumerGroupHeartbeatResponse) -> None:
-        """Take notice of an answer to a heartbeat of this epoch."""
+    def _act_on(self, response: ConsumerGroupHeartbeatResponse) -> None:
+        """Act on the answer to a heartbeat of this epoch."""
         state = self._state
         code = ErrorCode.of(response.error_code)
-        cure = remedy(CONSUMER_HEARTBEAT, code)
-        if cure is Remedy.NONE:
+        action = action_for(CONSUMER_HEARTBEAT, code)
+        if action is ErrorAction.NONE:
             state.answered(response)
-            self._pulse.interval_ms = response.heartbeat_interval_ms
-            self._pulse.answer(now_ms())
-            self._pulse.begin(now_ms())
-            if state.has_news:
-                self._pulse.beat_now(now_ms())
+            self._heartbeat_timer.interval_ms = response.heartbeat_interval_ms
+            self._heartbeat_timer.answer(now_ms())
+            self._heartbeat_timer.begin(now_ms())
+            if state.has_changes:
+                self._heartbeat_timer.send_now(now_ms())
             if response.assignment is not None:
                 self._target_is_new = True
-                self._tell_poll()
+                self._wake_poll()
             return
-        if cure in (Remedy.RETRY, Remedy.FIND):
-            if cure is Remedy.FIND:
+        if action in (ErrorAction.RETRY, ErrorAction.FIND):
+            if action is ErrorAction.FIND:
                 self._coordinator.lost(f"it answered {code.name}")
-            state.forget_told()
-            self._heartbeat_failed(f"it was answered {code.name}")
+            state.resend_all()
+            self._heartbeat_failed(f"the answer was {code.name}")
         elif code is ErrorCode.INVALID_REGULAR_EXPRESSION and state.subscribed.regex is not None:
-            self._match_here(response.error_message or code.meaning)
-        elif cure is Remedy.FAIL:
-            self._fail(refusal(code, self._settings, told=response.error_message))
+            self._match_in_client(response.error_message or code.meaning)
+        elif action is ErrorAction.FAIL:
+            self._fail(refusal(code, self._settings, detail=response.error_message))
         else:
-            _log.info("group %r: a heartbeat was answered %s", self._settings.group_id, code.name)
-            state.apply(cure, code, "a heartbeat")
-            self._tell_poll()
+            _log.info(
+                "group %r: a heartbeat was answered with %s", self._settings.group_id, code.name
+            )
+            state.apply(action, code, "a heartbeat")
+            self._wake_poll()
 
-    def _match_here(self, why: str) -> None:
-        """Match the pattern with the topics seen here, since the broker cannot."""
-        _log.info("group %r: the pattern is matched here: %s", self._settings.group_id, why)
+    def _match_in_client(self, why: str) -> None:
+        """Match the pattern with the topics that the client sees, since the broker cannot."""
+        _log.info(
+            "group %r: the client matches the pattern, not the broker: %s",
+            self._settings.group_id,
+            why,
+        )
         self._broker_matches = False
         self._metadata_is_new = True
         if self._state.may_commit:
             self._state.subscribed = self._subscribed()
-            self._state.forget_told()
+            self._state.resend_all()
         else:
             self._state.leave()  # the poll joins again, with topics
-        self._tell_poll()
+        self._wake_poll()
 
     def _fail(self, failure: Exception) -> None:
         self._fatal = failure
         self._state.lose(str(failure), forget=False)
-        self._tell_poll()
+        self._wake_poll()
 
-    def _tell_poll(self) -> None:
-        self._heard.set()
-        self._around.wake()
+    def _wake_poll(self) -> None:
+        self._changed.set()
+        self._wake()
 
-    def _heart_stopped(self, task: asyncio.Task[None]) -> None:
-        super()._heart_stopped(task)
-        self._heard.set()
+    def _heartbeats_stopped(self, task: asyncio.Task[None]) -> None:
+        super()._heartbeats_stopped(task)
+        self._changed.set()
 
     # -- offsets
 
@@ -319,15 +349,15 @@ class ConsumerProtocolMembership(GroupMember):
     # -- the end
 
     def _forget_group(self, reason: str) -> Coroutine[Any, Any, None]:
-        """Be no member any more, at once; the coroutine tells the group."""
+        """Stop being a member, at once; the coroutine notifies the group."""
         was_in = self._state.may_commit
         self._state.leave()
         if not self._subscription.assigned:
             self._state.gave_back_all()
-        self._heard.set()
-        return self._say_farewell(was_in)
+        self._changed.set()
+        return self._send_leave(was_in)
 
-    async def _say_farewell(self, was_in: bool) -> None:
+    async def _send_leave(self, was_in: bool) -> None:
         if not was_in:
             return
         request = ConsumerGroupHeartbeatRequest(
@@ -340,7 +370,7 @@ class ConsumerProtocolMembership(GroupMember):
         response: ConsumerGroupHeartbeatResponse = await connection.send(request)
         code = ErrorCode.of(response.error_code)
         if code is not ErrorCode.NONE:
-            _log.info("group %r: leaving was answered %s", self._settings.group_id, code.name)
+            _log.info("group %r: leaving was answered with %s", self._settings.group_id, code.name)
 
 
 def broker_regex(pattern: re.Pattern[str]) -> str:

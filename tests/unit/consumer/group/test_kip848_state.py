@@ -5,11 +5,16 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.consumer.group.contract import MemberState
-from barnabas.consumer.group.epoch_state import EpochState, Subscribed, by_topic, leave_epoch
-from barnabas.consumer.group.remedies import Remedy
+from barnabas.consumer.group.error_actions import ErrorAction
+from barnabas.consumer.group.kip848_state import (
+    Kip848State,
+    Subscribed,
+    leave_epoch,
+    topic_partitions,
+)
 from barnabas.consumer.group.settings import GroupSettings
 from barnabas.model.error_codes import ErrorCode
+from barnabas.model.group_metadata import MemberState
 from barnabas.model.ids import TopicPartition
 from barnabas.wire.messages.consumer_group_heartbeat import (
     Assignment,
@@ -27,7 +32,7 @@ def answer(epoch: int, *partitions: tuple[bytes, int]) -> ConsumerGroupHeartbeat
         member_id="m",
         member_epoch=epoch,
         heartbeat_interval_ms=100,
-        assignment=Assignment(topic_partitions=by_topic(partitions)),
+        assignment=Assignment(topic_partitions=topic_partitions(partitions)),
     )
 
 
@@ -35,8 +40,8 @@ def quiet(epoch: int) -> ConsumerGroupHeartbeatResponse:
     return ConsumerGroupHeartbeatResponse(member_epoch=epoch, heartbeat_interval_ms=100)
 
 
-def joined(*partitions: tuple[bytes, int]) -> EpochState:
-    state = EpochState("m")
+def joined(*partitions: tuple[bytes, int]) -> Kip848State:
+    state = Kip848State("m")
     state.join(Subscribed(("a", "b")))
     state.request(SETTINGS, 1)
     state.answered(answer(3, *partitions))
@@ -46,7 +51,7 @@ def joined(*partitions: tuple[bytes, int]) -> EpochState:
 
 def test_the_first_heartbeat_tells_everything() -> None:
     """And the next ones only what changed."""
-    state = EpochState("m")
+    state = Kip848State("m")
     state.join(Subscribed(("b", "a")))
     first = state.request(SETTINGS, 1)
     assert (first.member_id, first.member_epoch, first.rack_id) == ("m", 0, "r")
@@ -64,14 +69,14 @@ def test_the_first_heartbeat_tells_everything() -> None:
 def test_what_was_taken_over_is_acknowledged_once() -> None:
     """The broker waits for it before it gives partitions to others."""
     state = joined((A, 0), (B, 1))
-    assert state.has_news
+    assert state.has_changes
     request = state.request(SETTINGS, 1)
     assert request.topic_partitions == [
         TopicPartitions(topic_id=A, partitions=[0]),
         TopicPartitions(topic_id=B, partitions=[1]),
     ]
     state.answered(quiet(3))
-    assert not state.has_news
+    assert not state.has_changes
     assert state.request(SETTINGS, 1).topic_partitions is None
     assert state.state == MemberState.STABLE
 
@@ -80,7 +85,7 @@ def test_after_a_lost_answer_everything_is_told_again() -> None:
     """Nobody knows what the broker heard."""
     state = joined((A, 0))
     state.request(SETTINGS, 1)
-    state.forget_told()
+    state.resend_all()
     again = state.request(SETTINGS, 1)
     assert again.member_epoch == 3
     assert again.subscribed_topic_names == ["a", "b"]
@@ -93,13 +98,13 @@ def test_a_change_while_a_heartbeat_is_under_way_is_told_by_the_next() -> None:
     state.request(SETTINGS, 1)
     state.subscribed = Subscribed(("c",))
     state.answered(quiet(3))
-    assert state.has_news
+    assert state.has_changes
     assert state.request(SETTINGS, 1).subscribed_topic_names == ["c"]
 
 
 def test_an_expression_is_told_and_taken_back() -> None:
     """An empty one takes it back; brokers of version 0 never hear of it."""
-    state = EpochState("m")
+    state = Kip848State("m")
     state.join(Subscribed(regex="a.*"))
     assert state.request(SETTINGS, 1).subscribed_topic_regex == "a.*"
     state.answered(answer(1))
@@ -111,7 +116,7 @@ def test_an_expression_is_told_and_taken_back() -> None:
 
 def test_brokers_of_version_0_name_the_member() -> None:
     """Its own id counts from version 1 on."""
-    state = EpochState("mine")
+    state = Kip848State("mine")
     state.join(Subscribed(("a",)))
     assert state.request(SETTINGS, 0).member_id == ""
     assert state.request(SETTINGS, 1).member_id == "mine"
@@ -121,7 +126,7 @@ def test_brokers_of_version_0_name_the_member() -> None:
 
 def test_topics_without_a_name_wait() -> None:
     """The rest of the target need not."""
-    state = EpochState("m")
+    state = Kip848State("m")
     state.join(Subscribed(("a", "b")))
     state.request(SETTINGS, 1)
     state.answered(answer(1, (A, 0), (B, 0)))
@@ -148,7 +153,7 @@ def test_a_topic_that_was_made_again_is_another_one() -> None:
 def test_a_fenced_member_loses_all_and_joins_from_nothing() -> None:
     """With the id that it had."""
     state = joined((A, 0))
-    state.apply(Remedy.RESET, ErrorCode.FENCED_MEMBER_EPOCH, "a heartbeat")
+    state.apply(ErrorAction.RESET, ErrorCode.FENCED_MEMBER_EPOCH, "a heartbeat")
     assert state.is_lost
     assert state.is_out
     assert not state.may_commit
@@ -175,14 +180,14 @@ def test_the_broker_knows_what_the_member_has_whatever_is_lost(
     steps: list[tuple[frozenset[tuple[bytes, int]], bool, bool, set[bytes]]],
 ) -> None:
     """After each answered heartbeat the broker's table is what the member had when it was sent."""
-    state = EpochState("m")
+    state = Kip848State("m")
     state.join(Subscribed(("a", "b")))
     known: frozenset[tuple[bytes, int]] = frozenset()
     for epoch, (target, request_lost, answer_lost, named) in enumerate(steps, 1):
         request = state.request(SETTINGS, 1)
         had = frozenset(state.owned.values())
         if request_lost:
-            state.forget_told()
+            state.resend_all()
             continue
         if request.topic_partitions is not None:
             known = frozenset(
@@ -192,7 +197,7 @@ def test_the_broker_knows_what_the_member_has_whatever_is_lost(
             )
         assert known == had
         if answer_lost:
-            state.forget_told()
+            state.resend_all()
             continue
         state.answered(answer(epoch, *target))
         change = state.change({each: NAMES[each] for each in named})

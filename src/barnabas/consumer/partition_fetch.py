@@ -1,8 +1,8 @@
-"""What the network side knows of one assigned partition: where it fetches next, and what hinders.
+"""The fetching of one assigned partition: where it goes on, and what it is blocked by.
 
 A plain object, told what happened and the time. Fetching runs ahead of the user: `offset` is after
 everything that was fetched, the user's position somewhere before it. When the user moves elsewhere
-(the state's version changes), the flow begins anew at the new position.
+(the state's version changes), fetching restarts at the new position.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from barnabas.consumer.subscription import Assigned
 from barnabas.model.ids import TopicPartition
 
 
-class Obstacle(Enum):
+class BlockedBy(Enum):
     """Why a partition is not fetched at the moment."""
 
-    GIVEN_UP = "no longer assigned"
+    REVOKED = "no longer assigned"
     PAUSED = "paused by the user"
     NO_POSITION = "its position is being looked for"
     HALTED = "an error waits for the user"
     NO_LEADER = "waiting for a leader"
-    UNPROVEN = "its position is being checked against the new leader's log"
+    UNVALIDATED = "its position is being checked against the new leader's log"
     BACKING_OFF = "pausing after an error"
     FULL = "enough is read ahead"
     FETCHING = "fetching"
 
 
-class Flow:
-    """The fetching of one partition."""
+class PartitionFetch:
+    """The fetching of one partition, as the network side sees it."""
 
     __slots__ = (
         "arrived",
@@ -56,13 +56,13 @@ class Flow:
         self.preferred_until_ms = 0.0
         self.leaderless_since_ms: float | None = None
         self.failure: Exception | None = None
-        # Bytes that came, and bytes that the user's side is done with: each side counts its own.
+        # Bytes received, and bytes that the user's side is done with: each side counts its own.
         self.arrived = 0
         self.released = 0
-        self._begin()
+        self._restart()
 
-    def _begin(self) -> None:
-        # The version is read first: if the user moves meanwhile, the next look begins anew.
+    def _restart(self) -> None:
+        # The version is read first: if the user moves meanwhile, the next look restarts again.
         self.version = self.state.version
         self.offset = self.state.position
         self.epoch = self.state.leader_epoch
@@ -75,7 +75,7 @@ class Flow:
         self.fetching: int | None = None  # the offset that a fetch under way asks for
 
     def __repr__(self) -> str:
-        return f"<Flow {self.partition} at {self.offset}, {self.ahead} bytes ahead>"
+        return f"<PartitionFetch {self.partition} at {self.offset}, {self.ahead} bytes ahead>"
 
     @property
     def partition(self) -> TopicPartition:
@@ -86,13 +86,13 @@ class Flow:
         """How many bytes were fetched that the user has not taken."""
         return self.arrived - self.released
 
-    def follow_user(self) -> None:
-        """Begin anew if the user has moved."""
+    def follow_position(self) -> None:
+        """Restart if the user has moved."""
         if self.version != self.state.version:
-            self._begin()
+            self._restart()
 
-    def meet_leader(self, leader_epoch: int) -> bool:
-        """Hear of the leader's epoch; tell whether the position must be checked against its log.
+    def must_validate(self, leader_epoch: int) -> bool:
+        """Take the leader's epoch; return whether the position must be checked against its log.
 
         A leader elected uncleanly may lack what was read. Only with the epoch of the last record
         can that be noticed; without one there is nothing to check.
@@ -105,35 +105,35 @@ class Flow:
         self.checking_epoch = leader_epoch
         return True
 
-    def proven(self) -> None:
-        """The leader's log has what was read."""
+    def validated(self) -> None:
+        """The leader's log contains what was read."""
         self.leader_epoch = self.checking_epoch
 
-    def obstacle(self, now_ms: float, ahead_max: int) -> Obstacle | None:
-        """Say why the partition is not to be fetched now, if so."""
+    def blocked_by(self, now_ms: float, ahead_max: int) -> BlockedBy | None:
+        """Return why the partition is not to be fetched now, None if it is."""
         state = self.state
         if not state.owned:
-            return Obstacle.GIVEN_UP
+            return BlockedBy.REVOKED
         if self.offset is None:
-            return Obstacle.NO_POSITION
+            return BlockedBy.NO_POSITION
         if self.halted:
-            return Obstacle.HALTED
+            return BlockedBy.HALTED
         if state.paused:
-            return Obstacle.PAUSED
+            return BlockedBy.PAUSED
         if self.leaderless_since_ms is not None:
-            return Obstacle.NO_LEADER
+            return BlockedBy.NO_LEADER
         if self.validating:
-            return Obstacle.UNPROVEN
+            return BlockedBy.UNVALIDATED
         if now_ms < self.retry_ms:
-            return Obstacle.BACKING_OFF
+            return BlockedBy.BACKING_OFF
         if self.fetching == self.offset:
-            return Obstacle.FETCHING
+            return BlockedBy.FETCHING
         if self.ahead >= ahead_max:
-            return Obstacle.FULL
+            return BlockedBy.FULL
         return None
 
     def received(self, size: int, next_offset: int, epoch: int, leader_epoch: int) -> None:
-        """Go on after what came."""
+        """Go on after what was received."""
         self.arrived += size
         self.offset = next_offset
         if epoch >= 0:

@@ -1,6 +1,6 @@
-"""When a member's heart beats, when its session is over, and when its user has been away too long.
+"""When heartbeats are due, when a member's session is over, and when its user polls too rarely.
 
-A plain object that is told the time. Heartbeats go every interval; no answer for the session's
+A plain object that is given the time. Heartbeats go every interval; no answer for the session's
 length means that the coordinator must be looked for again; no poll for max.poll.interval.ms means
 that the user is stuck and others should have its partitions.
 """
@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 
 
-class Pulse:
-    """The clocks of one member, in milliseconds."""
+class HeartbeatTimer:
+    """The deadlines of one member, in milliseconds."""
 
     def __init__(
         self, session_timeout_ms: float, interval_ms: float, max_poll_interval_ms: float
@@ -23,7 +23,7 @@ class Pulse:
         self.sent_ms: float | None = None
         self.answered_ms: float | None = None
         self.failures = 0
-        """How many heartbeats in a row came to nothing."""
+        """How many heartbeats in a row failed."""
         self._next_ms = 0.0
         self._session_from_ms = 0.0
         self._session_ended = False
@@ -37,12 +37,12 @@ class Pulse:
         """The user polled."""
         self.polled_ms = now_ms
 
-    def beat_now(self, now_ms: float) -> None:
-        """Let the next heartbeat go at once: there is something to tell."""
+    def send_now(self, now_ms: float) -> None:
+        """Make the next heartbeat due at once: the group must learn something."""
         self._next_ms = min(self._next_ms, now_ms)
 
     def send(self, now_ms: float) -> None:
-        """A heartbeat goes."""
+        """A heartbeat is sent."""
         self.sent_ms = now_ms
         self._next_ms = now_ms + self.interval_ms
 
@@ -52,12 +52,12 @@ class Pulse:
         self._renew(now_ms)
 
     def fail(self, now_ms: float, pause_ms: float) -> None:
-        """The last heartbeat came to nothing; the next goes after a pause."""
+        """The last heartbeat failed; the next goes after a pause."""
         self.failures += 1
         self._next_ms = now_ms + min(pause_ms, self.interval_ms)
 
     def wait_ms(self, now_ms: float) -> float:
-        """Return how long nothing has to be done."""
+        """Return how long there is nothing to do."""
         return max(0.0, min(self._next_ms, self.poll_deadline_ms) - now_ms)
 
     @property
@@ -66,19 +66,19 @@ class Pulse:
         return self.polled_ms + self.max_poll_interval_ms
 
     def is_due(self, now_ms: float) -> bool:
-        """Tell whether a heartbeat should go."""
+        """Return whether a heartbeat should be sent."""
         return now_ms >= self._next_ms
 
-    def is_user_away(self, now_ms: float) -> bool:
-        """Tell whether the user has not polled for too long."""
+    def is_poll_overdue(self, now_ms: float) -> bool:
+        """Return whether the user has not polled for too long."""
         return now_ms >= self.poll_deadline_ms
 
     def ends_session(self, now_ms: float) -> bool:
-        """Tell, once, that no heartbeat was answered for a whole session."""
+        """Return whether no heartbeat was answered for a whole session; True only once for each."""
         is_over = now_ms - self._session_from_ms >= self.session_timeout_ms
-        news = is_over and not self._session_ended
+        is_new = is_over and not self._session_ended
         self._session_ended = is_over
-        return news
+        return is_new
 
     def _renew(self, now_ms: float) -> None:
         self._session_from_ms = now_ms

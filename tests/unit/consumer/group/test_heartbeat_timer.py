@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from barnabas.consumer.group.pulse import Pulse
+from barnabas.consumer.group.heartbeat_timer import HeartbeatTimer
 
 
-def pulse() -> Pulse:
-    made = Pulse(session_timeout_ms=1000, interval_ms=100, max_poll_interval_ms=5000)
+def pulse() -> HeartbeatTimer:
+    made = HeartbeatTimer(session_timeout_ms=1000, interval_ms=100, max_poll_interval_ms=5000)
     made.poll(0)
     made.begin(0)
     return made
@@ -53,23 +53,23 @@ def test_the_end_of_a_session_is_told_once_until_there_is_a_new_one() -> None:
 def test_the_user_is_away_when_it_does_not_poll() -> None:
     """max.poll.interval.ms counts from the last poll, and bounds how long the heart sleeps."""
     beating = pulse()
-    assert not beating.is_user_away(4999)
-    assert beating.is_user_away(5000)
+    assert not beating.is_poll_overdue(4999)
+    assert beating.is_poll_overdue(5000)
     beating.poll(4000)
-    assert not beating.is_user_away(8999)
+    assert not beating.is_poll_overdue(8999)
     beating.send(8995)
     assert beating.wait_ms(8995) == 5
 
 
 def test_nobody_is_away_before_the_first_poll() -> None:
     """A consumer that was just made has all the time."""
-    assert not Pulse(1000, 100, 5000).is_user_away(10**9)
+    assert not HeartbeatTimer(1000, 100, 5000).is_poll_overdue(10**9)
 
 
 def test_news_make_the_next_heartbeat_due_at_once() -> None:
     """And never later than it was."""
     beating = pulse()
-    beating.beat_now(30)
+    beating.send_now(30)
     assert beating.is_due(30)
-    beating.beat_now(10)
+    beating.send_now(10)
     assert beating.is_due(10)

@@ -1,8 +1,8 @@
-"""What the network side tells the user's side about one partition, beside records.
+"""What the network side reports to the user's side about one partition, beside records.
 
-News is for one version of the partition's state; once the user has moved, it is worth nothing.
-`settle` is called on the user's side: it changes the state, or raises what the user must know. One
-that raised stays and raises again until the user moves (a seek, another assignment).
+An event is for one version of the partition's state; once the user has moved, it is void. `apply`
+is called on the user's side: it changes the state, or raises what the user must know. An event that
+raised stays and raises again until the user moves (a seek, another assignment).
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from barnabas.errors import LogTruncationError, OffsetOutOfRangeError
 from barnabas.structs import OffsetAndMetadata
 
 
-class News:
-    """Something that happened to a partition; the base of the others."""
+class PositionEvent:
+    """Something that happened to the position in a partition; the base of the others."""
 
     __slots__ = ("state", "version")
 
@@ -21,12 +21,12 @@ class News:
         self.state = state
         self.version = version
 
-    def settle(self, subscription: Subscription) -> None:
-        """Act on the news."""
+    def apply(self, subscription: Subscription) -> None:
+        """Change the state, or raise."""
 
 
-class Found(News):
-    """The position that was looked for."""
+class PositionFound(PositionEvent):
+    """The position that was looked for was found."""
 
     __slots__ = ("leader_epoch", "offset")
 
@@ -35,21 +35,21 @@ class Found(News):
         self.offset = offset
         self.leader_epoch = leader_epoch
 
-    def settle(self, subscription: Subscription) -> None:
+    def apply(self, subscription: Subscription) -> None:
         self.state.seek(self.offset, self.leader_epoch)
 
 
-class Missing(News):
-    """Nothing was committed: the policy decides."""
+class NoCommittedOffset(PositionEvent):
+    """Nothing was committed: auto.offset.reset decides."""
 
     __slots__ = ()
 
-    def settle(self, subscription: Subscription) -> None:
+    def apply(self, subscription: Subscription) -> None:
         subscription.request_reset(self.state.partition)
 
 
-class OutOfRange(News):
-    """The log does not reach to the offset that was to be fetched, or no longer begins there."""
+class OffsetOutOfRange(PositionEvent):
+    """The log ends before the offset that was to be fetched, or begins after it."""
 
     __slots__ = ("offset",)
 
@@ -57,15 +57,15 @@ class OutOfRange(News):
         super().__init__(state, version)
         self.offset = offset
 
-    def settle(self, subscription: Subscription) -> None:
+    def apply(self, subscription: Subscription) -> None:
         if subscription.policy.gives_up:
             # Programs written for aiokafka look for the partitions in the first argument.
             raise OffsetOutOfRangeError({self.state.partition: self.offset})  # type: ignore[arg-type]
         self.state.request_reset(subscription.policy)
 
 
-class Truncated(News):
-    """The log was cut: up to `offset` it is what the user has read (None: nobody can tell)."""
+class LogTruncated(PositionEvent):
+    """The log was truncated: up to `offset` it is what the user has read (None: unknown)."""
 
     __slots__ = ("leader_epoch", "offset")
 
@@ -76,7 +76,7 @@ class Truncated(News):
         self.offset = offset
         self.leader_epoch = leader_epoch
 
-    def settle(self, subscription: Subscription) -> None:
+    def apply(self, subscription: Subscription) -> None:
         state = self.state
         assert state.position is not None
         if self.offset is not None and state.position <= self.offset:
@@ -93,8 +93,8 @@ class Truncated(News):
             state.seek(self.offset, self.leader_epoch)
 
 
-class Refused(News):
-    """A failure that no further attempt mends."""
+class PartitionFailed(PositionEvent):
+    """A failure that no retry mends."""
 
     __slots__ = ("failure",)
 
@@ -102,5 +102,5 @@ class Refused(News):
         super().__init__(state, version)
         self.failure = failure
 
-    def settle(self, subscription: Subscription) -> None:
+    def apply(self, subscription: Subscription) -> None:
         raise self.failure

@@ -12,21 +12,21 @@ from typing import Any, NoReturn
 
 from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.errors import IllegalStateError, NetworkError
-from barnabas.consumer.group.callbacks import Callbacks, unbroken
-from barnabas.consumer.group.contract import (
+from barnabas.consumer.group.callbacks import (
     CommitCallback,
-    ConsumerGroupMetadata,
     Invoke,
-    MemberState,
+    ListenerCalls,
     Offsets,
+    unbroken,
 )
 from barnabas.consumer.subscription import Mode, Subscription
+from barnabas.model.group_metadata import ConsumerGroupMetadata, MemberState
 from barnabas.model.ids import TopicPartition
 from barnabas.structs import OffsetAndMetadata
 
 
-class NoMembership:
-    """Stands where a membership would stand."""
+class NoGroup:
+    """Stands in for a `GroupMember`."""
 
     generation = -1
     member_id = ""
@@ -42,13 +42,13 @@ class NoMembership:
     ) -> None:
         self._client = cluster_client
         self._subscription = subscription
-        self._callbacks = Callbacks(subscription, invoke)
+        self._listener = ListenerCalls(subscription, invoke)
         self._exclude_internal_topics = exclude_internal_topics
         self._is_new = True
 
     @property
-    def needs_attention(self) -> bool:
-        """Tell whether subscription or topics changed."""
+    def needs_poll(self) -> bool:
+        """Return whether subscription or topics changed."""
         return self._is_new and self._subscription.by_group
 
     def group_metadata(self) -> ConsumerGroupMetadata:
@@ -63,8 +63,8 @@ class NoMembership:
     ) -> None:
         """Nothing has to end."""
 
-    def note_poll(self, now_ms: float) -> None:
-        """Nobody waits for polls."""
+    def user_polled(self, now_ms: float) -> None:
+        """No group waits for polls."""
 
     def subscription_changed(self) -> None:
         """Look at the topics in the next poll."""
@@ -78,9 +78,9 @@ class NoMembership:
         """Return nothing beside the user's topics; all topics for a pattern."""
         return None if self._subscription.mode is Mode.PATTERN else ()
 
-    async def ensure_active(self, timeout_ms: float) -> bool:
+    async def poll(self, timeout_ms: float) -> bool:
         """Have all partitions of the topics; False as long as none of the topics is known."""
-        if not self.needs_attention:
+        if not self.needs_poll:
             return True
         deadline = asyncio.get_running_loop().time() + timeout_ms / 1000
         subscription, client = self._subscription, self._client
@@ -113,10 +113,10 @@ class NoMembership:
         owned = subscription.assigned_partitions()
         if owned == set(everything):
             return
-        await self._callbacks.revoked(owned - set(everything))
+        await self._listener.revoked(owned - set(everything))
         added = subscription.assign_from_group(everything)
-        await self._callbacks.assigned(set(added))
-        self._callbacks.raise_failure()
+        await self._listener.assigned(set(added))
+        self._listener.raise_failure()
 
     async def commit(self, offsets: Offsets, timeout_ms: float | None = None) -> None:
         """Refuse: there is no group to commit for."""

@@ -1,10 +1,10 @@
-"""A member of a KIP-848 group, as decisions without waiting: who it is, what it tells, what it has.
+"""A member of a KIP-848 group, as decisions without waiting: who it is, what it sends, what it has.
 
-The broker names a target; the member makes it true in the user's poll and tells the broker what it
-has from then on. Heartbeats mention only what changed since the last one that was answered; after
-one that came to nothing everything is told again, because nobody knows what was heard.
+The broker names a target; the member makes it true in the user's poll and reports what it has from
+then on. Heartbeats mention only what changed since the last one that was answered; after one that
+failed everything is sent again, because nobody knows what arrived.
 
-Partitions go by topic ids here: a topic that was deleted and made again is another one.
+Partitions go by topic ids here: a topic that was deleted and created again is another one.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple, TypeAlias
 
-from barnabas.consumer.group.contract import MemberState
-from barnabas.consumer.group.remedies import Remedy
+from barnabas.consumer.group.error_actions import ErrorAction
 from barnabas.consumer.group.settings import GroupSettings
 from barnabas.model.error_codes import ErrorCode
+from barnabas.model.group_metadata import MemberState
 from barnabas.model.ids import TopicPartition, Uuid
 from barnabas.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
@@ -26,7 +26,7 @@ from barnabas.wire.messages.consumer_group_heartbeat import (
 JOINING: Final = 0
 LEAVING: Final = -1
 LEAVING_FOR_A_WHILE: Final = -2
-"""Epochs by which a member says that it comes, goes, or goes and comes back as the same one."""
+"""Epochs by which a member joins, leaves, or leaves and will be back as the same one."""
 
 REGEX_VERSION: Final = 1
 OWN_ID_VERSION: Final = 1
@@ -47,8 +47,8 @@ class Subscribed(NamedTuple):
         return bool(self.topics or self.regex)
 
 
-class Told(NamedTuple):
-    """What the broker was told last."""
+class Report(NamedTuple):
+    """What a heartbeat says of the member."""
 
     subscribed: Subscribed
     owned: IdPartitions
@@ -66,7 +66,7 @@ class Change(NamedTuple):
         return bool(self.revoked or self.added)
 
 
-class EpochState:
+class Kip848State:
     """One member; `generation` is its epoch, -1 outside the group."""
 
     def __init__(self, member_id: str) -> None:
@@ -79,14 +79,14 @@ class EpochState:
         self.owned: dict[TopicPartition, tuple[Uuid, int]] = {}
         self.subscribed = Subscribed()
         self._is_named = False  # whether the broker has answered under this id
-        self._told: Told | None = None
-        self._telling: Told | None = None
+        self._acknowledged: Report | None = None
+        self._sent: Report | None = None
 
     # -- what is asked of it
 
     @property
     def is_in(self) -> bool:
-        """Tell whether the group counts on heartbeats, or shall hear the first one."""
+        """Return whether the group counts on heartbeats, or waits for the first one."""
         return self.generation >= JOINING
 
     @property
@@ -101,29 +101,29 @@ class EpochState:
 
     @property
     def is_joined(self) -> bool:
-        """Tell whether the broker has said what this member shall have."""
+        """Return whether the broker has sent a target."""
         return self.may_commit and self.target is not None
 
     @property
     def state(self) -> str:
-        """Return the state in the words of users."""
+        """Return the state as `MemberState` has it."""
         if self.is_out:
             return MemberState.UNJOINED
         is_settled = self.target is not None and self.target == frozenset(self.owned.values())
         return MemberState.STABLE if is_settled else MemberState.REBALANCING
 
     @property
-    def has_news(self) -> bool:
-        """Tell whether the broker should hear something before its next heartbeat is due."""
-        now = Told(self.subscribed, frozenset(self.owned.values()))
-        return self.is_in and (self._told or now) != now
+    def has_changes(self) -> bool:
+        """Return whether the broker must learn something before the next heartbeat is due."""
+        now = self._report()
+        return self.is_in and (self._acknowledged or now) != now
 
     def concerns(self, generation: int) -> bool:
         """Tell whether an answer to a request of that epoch is still about this member."""
         return self.is_in and generation == self.generation
 
     def change(self, names: Mapping[Uuid, str]) -> Change:
-        """Say what the target changes; topics without a name have to wait."""
+        """Return what the target changes; topics without a name have to wait."""
         target = self.target if self.target is not None else frozenset(self.owned.values())
         named = {
             TopicPartition(names[topic_id], number): (topic_id, number)
@@ -136,6 +136,9 @@ class EpochState:
             unknown=len(named) < len(target),
         )
 
+    def _report(self) -> Report:
+        return Report(self.subscribed, frozenset(self.owned.values()))
+
     # -- what happens
 
     def join(self, subscribed: Subscribed) -> None:
@@ -144,36 +147,36 @@ class EpochState:
         self.reason = None
         self.target = None
         self.subscribed = subscribed
-        self.forget_told()
+        self.resend_all()
 
     def request(self, settings: GroupSettings, version: int) -> ConsumerGroupHeartbeatRequest:
         """Return the next heartbeat: all of it, or what changed."""
-        now = Told(self.subscribed, frozenset(self.owned.values()))
-        told, self._telling = self._told, now
+        now = self._report()
+        known, self._sent = self._acknowledged, now
         request = ConsumerGroupHeartbeatRequest(
             group_id=settings.group_id,
             member_id=self.member_id if self._is_named or version >= OWN_ID_VERSION else "",
             member_epoch=self.generation,
             instance_id=settings.instance_id,
         )
-        if told is None:
+        if known is None:
             request.rack_id = settings.rack_id
             request.rebalance_timeout_ms = settings.rebalance_ms_max
             request.server_assignor = settings.remote_assignor
-        if told is None or told.subscribed != now.subscribed:
+        if known is None or known.subscribed != now.subscribed:
             request.subscribed_topic_names = sorted(now.subscribed.topics)
             if version >= REGEX_VERSION:
-                # Empty takes back an expression that was told before.
+                # Empty takes back an expression that was sent before.
                 request.subscribed_topic_regex = now.subscribed.regex or (
-                    None if told is None else ""
+                    None if known is None else ""
                 )
-        if told is None or told.owned != now.owned:
-            request.topic_partitions = by_topic(now.owned)
+        if known is None or known.owned != now.owned:
+            request.topic_partitions = topic_partitions(now.owned)
         return request
 
     def answered(self, response: ConsumerGroupHeartbeatResponse) -> None:
-        """The broker heard the last heartbeat."""
-        self._told = self._telling
+        """The broker answered the last heartbeat."""
+        self._acknowledged = self._sent
         self.generation = response.member_epoch
         if response.member_id:
             self.member_id, self._is_named = response.member_id, True
@@ -184,18 +187,18 @@ class EpochState:
                 for number in topic.partitions
             )
 
-    def forget_told(self) -> None:
-        """Nobody knows what the broker heard: tell everything again."""
-        self._told = None
+    def resend_all(self) -> None:
+        """Send everything again: nobody knows what the broker received."""
+        self._acknowledged = None
 
     def took_over(self, change: Change) -> None:
-        """The user has been told of a change."""
+        """The listener was notified of a change."""
         for name in change.revoked:
             del self.owned[name]
         self.owned.update(change.added)
 
     def gave_back_all(self) -> None:
-        """Nothing is owned any more, and the user knows."""
+        """Nothing is owned now, and the listener was notified."""
         self.owned = {}
         self.is_lost = False
 
@@ -212,18 +215,18 @@ class EpochState:
         self.target = None
         self.reason = "it has left"
 
-    def apply(self, remedy: Remedy, code: ErrorCode, request: str) -> None:
+    def apply(self, action: ErrorAction, code: ErrorCode, request: str) -> None:
         """Do to this member what an answer calls for."""
-        if remedy in (Remedy.RESET, Remedy.FORGET):
+        if action in (ErrorAction.RESET, ErrorAction.FORGET):
             self.lose(f"{request} was answered with {code.name} ({code.meaning})", forget=False)
 
 
 def leave_epoch(settings: GroupSettings) -> int:
-    """Return the epoch by which a member leaves: static ones keep their place for a while."""
+    """Return the epoch by which a member leaves: static ones stay members for a while."""
     return LEAVING if settings.instance_id is None else LEAVING_FOR_A_WHILE
 
 
-def by_topic(partitions: Iterable[tuple[Uuid, int]]) -> list[TopicPartitions]:
+def topic_partitions(partitions: Iterable[tuple[Uuid, int]]) -> list[TopicPartitions]:
     """Return partitions as the wire has them."""
     topics: dict[Uuid, list[int]] = {}
     for topic_id, number in sorted(partitions):

@@ -6,10 +6,16 @@ from typing import Any
 
 import pytest
 
-from barnabas.consumer.flow import Flow
-from barnabas.consumer.news import Found, Missing, OutOfRange, Refused, Truncated
+from barnabas.consumer.fetch_buffer import CompletedFetch, FetchBuffer
+from barnabas.consumer.partition_fetch import PartitionFetch
+from barnabas.consumer.position_events import (
+    LogTruncated,
+    NoCommittedOffset,
+    OffsetOutOfRange,
+    PartitionFailed,
+    PositionFound,
+)
 from barnabas.consumer.reset import ResetPolicy
-from barnabas.consumer.shelf import Chunk, Shelf
 from barnabas.consumer.subscription import Assigned, Subscription
 from barnabas.errors import (
     LogTruncationError,
@@ -26,19 +32,19 @@ A, B = TopicPartition("t", 0), TopicPartition("t", 1)
 
 
 class Desk:
-    """A shelf with two assigned partitions, A at 0 and B at 0."""
+    """A buffer with two assigned partitions, A at 0 and B at 0."""
 
     def __init__(self, policy: ResetPolicy = ResetPolicy.LATEST) -> None:
         self.subscription = Subscription(policy)
         self.subscription.assign([A, B])
         self.subscription.seek(A, 0)
         self.subscription.seek(B, 0)
-        self.stirred = 0
-        self.shelf = Shelf(self.subscription, ahead_max=100, stir=self._stir)
-        self.flows = {each: Flow(self.state(each)) for each in (A, B)}
+        self.scheduled = 0
+        self.buffer = FetchBuffer(self.subscription, ahead_max=100, schedule_fetch=self._schedule)
+        self.fetches = {each: PartitionFetch(self.state(each)) for each in (A, B)}
 
-    def _stir(self) -> None:
-        self.stirred += 1
+    def _schedule(self) -> None:
+        self.scheduled += 1
 
     def state(self, partition: TopicPartition) -> Assigned:
         return self.subscription.state(partition)
@@ -47,13 +53,13 @@ class Desk:
         rows = [(0, None, b"%d" % n) for n in range(offset, offset + count)]
         data = bytes(build_batch(rows, base_offset=offset, leader_epoch=3))
         data = data[: len(data) - cut]
-        state, flow = self.state(partition), self.flows[partition]
+        state, fetch = self.state(partition), self.fetches[partition]
         cursor = RecordCursor(data, *partition, offset, unpack=lambda codec, packed, count: packed)
-        flow.arrived += len(data)
-        self.shelf.deliver(Chunk(flow, state, state.version, cursor, len(data)))
+        fetch.arrived += len(data)
+        self.buffer.deliver(CompletedFetch(fetch, state, state.version, cursor, len(data)))
 
     def take(self, count: int = 100, only: Any = None) -> tuple[TopicPartition, list[int]] | None:
-        run = self.shelf.take(count, only)
+        run = self.buffer.take(count, only)
         if run is None:
             return None
         run.finish()
@@ -73,8 +79,8 @@ def test_in_the_order_of_arrival() -> None:
     assert desk.take() == (A, [5, 6])
     assert desk.take() is None
     assert (desk.state(A).position, desk.state(A).leader_epoch) == (7, 3)
-    assert desk.shelf.records == 9
-    assert desk.shelf.is_empty
+    assert desk.buffer.records == 9
+    assert desk.buffer.is_empty
 
 
 def test_bytes_are_released_when_a_chunk_is_used_up() -> None:
@@ -82,14 +88,14 @@ def test_bytes_are_released_when_a_chunk_is_used_up() -> None:
     desk = Desk()
     desk.deliver(A, 0, 1)
     desk.take()
-    assert desk.flows[A].ahead == 0
-    assert desk.stirred == 0
+    assert desk.fetches[A].ahead == 0
+    assert desk.scheduled == 0
     desk.deliver(A, 1, 50)
     desk.take(49)
-    assert desk.flows[A].ahead > 100
+    assert desk.fetches[A].ahead > 100
     desk.take(1)
-    assert desk.flows[A].ahead == 0
-    assert desk.stirred == 1
+    assert desk.fetches[A].ahead == 0
+    assert desk.scheduled == 1
 
 
 def test_what_is_worthless_is_dropped() -> None:
@@ -98,7 +104,7 @@ def test_what_is_worthless_is_dropped() -> None:
     desk.deliver(A, 0, 5)
     desk.subscription.seek(A, 9)
     assert desk.take() is None
-    assert desk.flows[A].ahead == 0
+    assert desk.fetches[A].ahead == 0
     assert desk.state(A).position == 9
 
 
@@ -122,22 +128,22 @@ def test_positions_that_were_found() -> None:
     desk = Desk()
     desk.subscription.request_reset(A)
     state = desk.state(A)
-    desk.shelf.deliver(Found(state, state.version, 42, 7))
-    desk.shelf.deliver(Found(desk.state(B), desk.state(B).version - 1, 99))
-    desk.shelf.settle()
+    desk.buffer.deliver(PositionFound(state, state.version, 42, 7))
+    desk.buffer.deliver(PositionFound(desk.state(B), desk.state(B).version - 1, 99))
+    desk.buffer.apply_positions()
     assert (state.position, state.leader_epoch, state.reset) == (42, 7, None)
     assert desk.state(B).position == 0
-    assert desk.stirred == 1
+    assert desk.scheduled == 1
 
 
 def test_nothing_committed() -> None:
     """The policy decides; without one the user is told until it decides."""
     desk = Desk()
-    desk.shelf.deliver(Missing(desk.state(A), desk.state(A).version))
-    desk.shelf.settle()
+    desk.buffer.deliver(NoCommittedOffset(desk.state(A), desk.state(A).version))
+    desk.buffer.apply_positions()
     assert desk.subscription.needs_reset() == {A: ResetPolicy.LATEST}
     desk = Desk(ResetPolicy.NONE)
-    desk.shelf.deliver(Missing(desk.state(A), desk.state(A).version))
+    desk.buffer.deliver(NoCommittedOffset(desk.state(A), desk.state(A).version))
     for _ in range(2):
         with pytest.raises(NoOffsetForPartitionError):
             desk.take()
@@ -151,7 +157,7 @@ def test_out_of_range_comes_after_what_was_fetched() -> None:
         desk = Desk(policy)
         desk.deliver(A, 0, 2)
         state = desk.state(A)
-        desk.shelf.deliver(OutOfRange(state, state.version, 2))
+        desk.buffer.deliver(OffsetOutOfRange(state, state.version, 2))
         assert desk.take() == (A, [0, 1])
         if policy is ResetPolicy.EARLIEST:
             assert desk.take() is None
@@ -169,15 +175,15 @@ def test_truncation_comes_first() -> None:
     desk.deliver(A, 0, 5)
     desk.take(2)
     state = desk.state(A)
-    desk.shelf.deliver(Truncated(state, state.version, 3, 1))
+    desk.buffer.deliver(LogTruncated(state, state.version, 3, 1))
     assert desk.take() is None
     assert state.position == 2, "the user has not read what was cut: it is fetched again"
     desk.deliver(A, 2, 4)
     desk.take(3)
-    desk.shelf.deliver(Truncated(state, state.version, 3, 1))
+    desk.buffer.deliver(LogTruncated(state, state.version, 3, 1))
     assert desk.take() is None
     assert (state.position, state.leader_epoch) == (3, 1)
-    desk.shelf.deliver(Truncated(state, state.version, None, -1))
+    desk.buffer.deliver(LogTruncated(state, state.version, None, -1))
     assert desk.take() is None
     assert desk.subscription.needs_reset() == {A: ResetPolicy.LATEST}
 
@@ -188,7 +194,7 @@ def test_truncation_without_a_policy() -> None:
         desk = Desk(ResetPolicy.NONE)
         state = desk.state(A)
         desk.subscription.seek(A, 2)
-        desk.shelf.deliver(Truncated(state, state.version, offset, 4))
+        desk.buffer.deliver(LogTruncated(state, state.version, offset, 4))
         with pytest.raises(LogTruncationError) as caught:
             desk.take()
         assert caught.value.divergent_offsets == {A: agreed}
@@ -198,7 +204,7 @@ def test_refusals_stay() -> None:
     """A failure is raised each time, until the partition is given up."""
     desk = Desk()
     state = desk.state(A)
-    desk.shelf.deliver(Refused(state, state.version, RuntimeError("denied")))
+    desk.buffer.deliver(PartitionFailed(state, state.version, RuntimeError("denied")))
     for _ in range(2):
         with pytest.raises(RuntimeError, match="denied"):
             desk.take()
@@ -213,27 +219,27 @@ def test_a_cut_batch() -> None:
     for _ in range(3):
         with pytest.raises(RecordTooLargeError, match="t-0: the record at offset 0"):
             desk.take()
-    flow = desk.flows[A]
-    assert flow.ahead > 0, "the bytes are still held"
+    fetch = desk.fetches[A]
+    assert fetch.ahead > 0, "the bytes are still held"
     desk.subscription.seek(A, 9)
     assert desk.take() is None
-    assert (flow.ahead, desk.shelf.released) == (0, flow.arrived)
+    assert (fetch.ahead, desk.buffer.released) == (0, fetch.arrived)
 
 
 def test_giving_back() -> None:
     """Records that were not given to the user come again, before everything else."""
     desk = Desk()
     desk.deliver(A, 0, 6)
-    run = desk.shelf.take(4)
+    run = desk.buffer.take(4)
     assert run is not None
-    desk.shelf.give_back(run, 1)
-    assert desk.shelf.records == 1
+    desk.buffer.give_back(run, 1)
+    assert desk.buffer.records == 1
     assert desk.take(2) == (A, [1, 2])
     assert desk.state(A).position == 3
     assert desk.take() == (A, [3])
     assert desk.state(A).position == 4
     assert desk.take() == (A, [4, 5])
-    run = desk.shelf.take(1)
+    run = desk.buffer.take(1)
     assert run is None
 
 
@@ -241,10 +247,10 @@ def test_giving_back_after_a_move() -> None:
     """What belongs to an old place is not put back."""
     desk = Desk()
     desk.deliver(A, 0, 6)
-    run = desk.shelf.take(4)
+    run = desk.buffer.take(4)
     assert run is not None
     desk.subscription.seek(A, 0)
-    desk.shelf.give_back(run, 1)
+    desk.buffer.give_back(run, 1)
     assert desk.take() is None
 
 
@@ -254,10 +260,10 @@ def test_columns() -> None:
     desk.deliver(A, 0, 3)
     desk.deliver(B, 0, 2)
     store = ColumnStore()
-    assert desk.shelf.fill(store, 4) == 4
+    assert desk.buffer.fill(store, 4) == 4
     assert (desk.state(A).position, desk.state(B).position) == (3, 1)
-    assert desk.shelf.fill(store, 4) == 1
-    assert desk.shelf.fill(store, 4) == 0
+    assert desk.buffer.fill(store, 4) == 1
+    assert desk.buffer.fill(store, 4) == 0
     assert store.count == 5
 
 
@@ -266,11 +272,11 @@ def test_columns_after_a_failure() -> None:
     desk = Desk()
     state = desk.state(A)
     desk.deliver(A, 0, 2)
-    desk.shelf.deliver(Refused(state, state.version, RuntimeError("denied")))
+    desk.buffer.deliver(PartitionFailed(state, state.version, RuntimeError("denied")))
     store = ColumnStore()
-    assert desk.shelf.fill(store, 9) == 2
+    assert desk.buffer.fill(store, 9) == 2
     with pytest.raises(RuntimeError, match="denied"):
-        desk.shelf.fill(store, 9)
+        desk.buffer.fill(store, 9)
 
 
 def test_columns_after_a_cut_batch() -> None:
@@ -279,22 +285,22 @@ def test_columns_after_a_cut_batch() -> None:
     desk.deliver(A, 0, 2)
     desk.deliver(B, 0, 1, cut=1)
     store = ColumnStore()
-    assert desk.shelf.fill(store, 100) == 2
+    assert desk.buffer.fill(store, 100) == 2
     for _ in range(2):
         with pytest.raises(RecordTooLargeError, match="t-1: the record at offset 0"):
-            desk.shelf.fill(store, 100)
+            desk.buffer.fill(store, 100)
     desk.subscription.seek(B, 9)
-    assert desk.shelf.fill(store, 100) == 0
+    assert desk.buffer.fill(store, 100) == 0
 
 
 def test_columns_do_not_mix_with_decoded_records() -> None:
     """Records that were given back are fetched again for columns."""
     desk = Desk()
     desk.deliver(A, 0, 3)
-    run = desk.shelf.take(3)
+    run = desk.buffer.take(3)
     assert run is not None
     desk.state(A).position = 1
-    desk.shelf.give_back(run, 1)
-    assert desk.shelf.fill(ColumnStore(), 9) == 0
+    desk.buffer.give_back(run, 1)
+    assert desk.buffer.fill(ColumnStore(), 9) == 0
     assert desk.state(A).position == 1
-    assert desk.stirred == 1
+    assert desk.scheduled == 1

@@ -1,8 +1,8 @@
 """User code that the loop asks for, run in the thread that waits for the loop.
 
-A plain client's callbacks belong into the thread that called the client. While that thread waits
-for a coroutine (`run`), the coroutine can have functions run there (`invoke`); they may call the
-client again, which nests another `run`.
+A plain client's callbacks run in the thread that called the client. While that thread waits for a
+coroutine (`run`), the coroutine can have functions run there (`invoke`); they may call the client
+again, which nests another `run`.
 
 `interrupt` ends a wait from outside, from any thread or signal handler: the coroutine is cancelled,
 and when it has ended, which it may put off to finish a step, `run` raises WakeupError. One
@@ -23,21 +23,21 @@ from barnabas.consumer.group.callbacks import break_off
 
 Result = TypeVar("Result")
 
-_Errand = Callable[[], None]
+_Callback = Callable[[], None]
 
 
 def _look_up() -> None:
-    """Do nothing: the errand that makes a waiting thread see that it was interrupted."""
+    """Do nothing: makes a waiting thread see that it was interrupted."""
 
 
-class Errands:
+class UserCallbacks:
     """The way from a loop back to the thread that waits for it."""
 
     def __init__(self, thread: LoopThread) -> None:
         self._thread = thread
         self._interrupted = False
         # Queues of the standard library that may be put to from a signal handler.
-        self._waiting: list[SimpleQueue[_Errand | None]] = []
+        self._waiting: list[SimpleQueue[_Callback | None]] = []
 
     def interrupt(self) -> None:
         """Make the interruptible wait that is under way, or the next one, raise WakeupError."""
@@ -52,8 +52,8 @@ class Errands:
             raise WakeupError("wakeup() was called")
 
     def run(self, work: Coroutine[Any, Any, Result], *, interruptible: bool = False) -> Result:
-        """Run a coroutine on the loop and return what it does, doing its errands meanwhile."""
-        queue: SimpleQueue[_Errand | None] = SimpleQueue()
+        """Run a coroutine on the loop, and its callbacks here; return what the coroutine does."""
+        queue: SimpleQueue[_Callback | None] = SimpleQueue()
         outcome: list[asyncio.Task[Result]] = []
 
         def begin() -> None:
@@ -71,11 +71,11 @@ class Errands:
         try:
             if interruptible and self._interrupted:  # before this wait was listed
                 queue.put(_look_up)
-            while (errand := queue.get()) is not None:
-                errand()
+            while (callback := queue.get()) is not None:
+                callback()
                 if interruptible and self._interrupted and not claimed:
                     claimed = True
-                    self._interrupted = False  # no wait of an errand is to be ended as well
+                    self._interrupted = False  # no wait inside a callback is to be ended as well
                     self._thread.post(lambda: outcome[0].cancel())
         except BaseException:  # Ctrl-C: the coroutine must not go on without its caller
             self._thread.post(lambda: break_off(outcome[0]))
@@ -95,12 +95,12 @@ class Errands:
         else:
             loop = asyncio.get_running_loop()
             done: asyncio.Future[Any] = loop.create_future()
-            self._waiting[-1].put(lambda: _carry_out(loop, done, function, arguments))
+            self._waiting[-1].put(lambda: _run_callback(loop, done, function, arguments))
             result = await done
         return await result if inspect.isawaitable(result) else result
 
 
-def _carry_out(
+def _run_callback(
     loop: asyncio.AbstractEventLoop,
     done: asyncio.Future[Any],
     function: Callable[..., Any],

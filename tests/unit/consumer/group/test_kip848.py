@@ -10,15 +10,15 @@ import pytest
 from tests.unit.consumer.group.scripted_group import ScriptedGroup, play, topic_id
 
 from barnabas.client.errors import CommitFailedError
-from barnabas.consumer.group.consumer_protocol import broker_regex
-from barnabas.consumer.group.contract import MemberState
-from barnabas.consumer.group.epoch_state import by_topic
+from barnabas.consumer.group.kip848 import broker_regex
+from barnabas.consumer.group.kip848_state import topic_partitions
 from barnabas.errors import (
     GroupAuthorizationFailedError,
     UnreleasedInstanceIdError,
     UnsupportedVersionError,
 )
 from barnabas.model.error_codes import ErrorCode
+from barnabas.model.group_metadata import MemberState
 from barnabas.model.ids import TopicPartition
 from barnabas.structs import OffsetAndMetadata
 from barnabas.testing.scripted_broker import CLOSE
@@ -42,7 +42,7 @@ def gives(epoch: int, *partitions: TopicPartition) -> Any:
             member_id=request.member_id,
             member_epoch=epoch,
             heartbeat_interval_ms=100,
-            assignment=Assignment(topic_partitions=by_topic(places)),
+            assignment=Assignment(topic_partitions=topic_partitions(places)),
         )
 
     return answer
@@ -58,7 +58,7 @@ def beats(group: ScriptedGroup) -> list[Any]:
 
 async def join(group: ScriptedGroup, member: Any, *partitions: TopicPartition) -> None:
     group.answers[ConsumerGroupHeartbeatRequest].append(gives(3, *partitions))
-    assert await member.ensure_active(5000)
+    assert await member.poll(5000)
     await asyncio.sleep(0.05)  # the heartbeat that acknowledges
 
 
@@ -72,7 +72,7 @@ def test_one_heartbeat_joins_and_the_next_acknowledges() -> None:
         assert (first.member_epoch, first.subscribed_topic_names) == (0, ["t"])
         assert first.server_assignor == "uniform"
         assert second.member_epoch == 3
-        assert second.topic_partitions == by_topic([(topic_id("t"), 0), (topic_id("t"), 1)])
+        assert second.topic_partitions == topic_partitions([(topic_id("t"), 0), (topic_id("t"), 1)])
         assert second.subscribed_topic_names is None
         assert (member.state, member.generation) == (MemberState.STABLE, 3)
         await asyncio.sleep(1.05)
@@ -90,13 +90,13 @@ def test_a_new_target_is_made_true_in_the_poll() -> None:
         await join(group, member, T0)
         group.answers[ConsumerGroupHeartbeatRequest] = [gives(4, T1)]
         await asyncio.sleep(0.25)
-        assert member.needs_attention
+        assert member.needs_poll
         assert group.listener.calls == [("assigned", {T0})]
         assert beats(group)[-1].topic_partitions is None
-        assert await member.ensure_active(0)
+        assert await member.poll(0)
         assert group.listener.calls[1:] == [("revoked", {T0}), ("assigned", {T1})]
         await asyncio.sleep(0.05)
-        assert beats(group)[-1].topic_partitions == by_topic([(topic_id("t"), 1)])
+        assert beats(group)[-1].topic_partitions == topic_partitions([(topic_id("t"), 1)])
 
     play(scenario, NEW)
 
@@ -111,7 +111,7 @@ def test_a_fenced_member_loses_all_and_joins_again(code: ErrorCode) -> None:
         await asyncio.sleep(0.25)
         with pytest.raises(CommitFailedError):
             await member.commit({T0: OffsetAndMetadata(1)})
-        assert await member.ensure_active(5000)
+        assert await member.poll(5000)
         assert group.listener.calls[1:] == [("lost", {T0}), ("assigned", {T1})]
         joins = [each for each in beats(group) if each.member_epoch == 0]
         assert [each.topic_partitions for each in joins] == [[], []]
@@ -130,8 +130,8 @@ def test_a_lost_answer_makes_the_member_tell_everything_again() -> None:
         await asyncio.sleep(0.6)
         again = beats(group)[count + 1]
         assert again.subscribed_topic_names == ["t"]
-        assert again.topic_partitions == by_topic([(topic_id("t"), 0)])
-        await member.ensure_active(0)
+        assert again.topic_partitions == topic_partitions([(topic_id("t"), 0)])
+        await member.poll(0)
         assert group.listener.calls[1:] == [("assigned", {T1})]
 
     play(scenario, NEW)
@@ -152,8 +152,8 @@ def test_refusals_are_told_with_the_broker_s_own_words(
     async def scenario(group: ScriptedGroup, member: Any) -> None:
         group.answers[ConsumerGroupHeartbeatRequest] = [refuses(code, "not today"), gives(3, T0)]
         with pytest.raises(kind, match="not today"):
-            await member.ensure_active(5000)
-        assert await member.ensure_active(5000)
+            await member.poll(5000)
+        assert await member.poll(5000)
 
     play(scenario, {**NEW, "group.instance.id": "one"})
 
@@ -163,7 +163,7 @@ def test_an_old_broker_is_told_of_by_the_option() -> None:
 
     async def scenario(group: ScriptedGroup, member: Any) -> None:
         with pytest.raises(UnsupportedVersionError, match=r"group\.protocol=classic"):
-            await member.ensure_active(5000)
+            await member.poll(5000)
 
     play(scenario, NEW, {ConsumerGroupHeartbeatRequest: (7, 7)})
 
@@ -172,14 +172,14 @@ def test_a_user_that_does_not_poll_makes_room_for_others() -> None:
     """The member leaves; the next poll tells what was lost and joins again."""
 
     async def scenario(group: ScriptedGroup, member: Any) -> None:
-        member.note_poll(0)
+        member.user_polled(0)
         await join(group, member, T0)
         await asyncio.sleep(3.2)
         assert beats(group)[-1].member_epoch == -1
         assert member.state == MemberState.UNJOINED
-        member.note_poll(asyncio.get_running_loop().time() * 1000)
+        member.user_polled(asyncio.get_running_loop().time() * 1000)
         group.answers[ConsumerGroupHeartbeatRequest] = [gives(5, T1)]
-        assert await member.ensure_active(5000)
+        assert await member.poll(5000)
         assert group.listener.calls[1:] == [("lost", {T0}), ("assigned", {T1})]
 
     play(scenario, NEW)
@@ -224,10 +224,10 @@ def test_topics_that_are_new_to_the_member_are_looked_up() -> None:
         group.subscription.subscribe(["t", "u"], listener=group.listener)
         group.answers[ConsumerGroupHeartbeatRequest] = [gives(4, T0, U0)]
         member.subscription_changed()
-        await member.ensure_active(0)
+        await member.poll(0)
         await asyncio.sleep(0.05)
         assert beats(group)[-1].subscribed_topic_names == ["t", "u"]
-        await member.ensure_active(1000)
+        await member.poll(1000)
         assert set(group.subscription.assigned) == {T0, U0}
 
     play(scenario, NEW)
@@ -252,7 +252,7 @@ def test_patterns_that_the_broker_cannot_match_are_matched_here() -> None:
             refuses(ErrorCode.INVALID_REGULAR_EXPRESSION),
             gives(3, T0),
         ]
-        assert await member.ensure_active(5000)
+        assert await member.poll(5000)
         assert beats(group)[1].subscribed_topic_names == ["t"]
         assert not beats(group)[1].subscribed_topic_regex
 

@@ -2,8 +2,8 @@
 
 Those libraries agree on a class with `name`, `metadata(topics)`, `assign(cluster, members)` and
 `on_assignment(assignment[, generation])`, and differ in what `members` is: a dict by member id, or
-a list of entries with a `member_id`. What is handed over here is a dict whose keys are strings that
-also have the entry's attributes, so both kinds of code read it.
+a list of entries with a `member_id`. What is passed here is a dict whose keys are strings that also
+have the entry's attributes, so both kinds of code can read it.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 
 from barnabas.assignment.contract import Member, Share
 from barnabas.client.metadata import ClientMetadata
+from barnabas.consumer.group.requests import by_topic
 from barnabas.model.errors import InvalidValueError
 from barnabas.model.ids import TopicPartition
 
@@ -22,21 +23,21 @@ COOPERATIVE = 1
 
 
 class MemberMetadata:
-    """What a member said of itself, under both libraries' names."""
+    """A member's subscription, under both libraries' names."""
 
     def __init__(self, member: Member) -> None:
         self.version = 3
         self.topics = list(member.topics)
         self.subscription = self.topics
         self.user_data = member.user_data or b""
-        self.owned_partitions = grouped(member.owned)
+        self.owned_partitions = by_topic(member.owned)
         self.generation_id = member.generation
         self.group_instance_id = member.instance_id
         self.rack_id = member.rack_id
 
 
 class MemberEntry(str):
-    """A member id that knows the rest of its entry."""
+    """A member id with the rest of its entry."""
 
     member_id: str
     group_instance_id: str | None
@@ -53,12 +54,12 @@ class MemberEntry(str):
 
 
 class MemberAssignment:
-    """What a member got, as both libraries show it."""
+    """A member's assignment, as both libraries show it."""
 
     version = 0
 
     def __init__(self, partitions: Sequence[TopicPartition], user_data: bytes | None) -> None:
-        self.assigned_partitions = grouped(partitions)
+        self.assigned_partitions = by_topic(partitions)
         self.assignment = self.assigned_partitions
         self.user_data = user_data or b""
         self._partitions = list(partitions)
@@ -99,7 +100,7 @@ class ClusterSeen:
         }
 
 
-class ForeignStrategy:
+class ThirdPartyStrategy:
     """An assignor of kafka-python or aiokafka as one of ours."""
 
     def __init__(self, assignor: Any) -> None:
@@ -107,26 +108,25 @@ class ForeignStrategy:
         self.name: str = assignor.name
         supported: Iterable[Any] = getattr(assignor, "supported_protocols", tuple)()
         self.is_cooperative = COOPERATIVE in [int(each) for each in supported]
-        told = inspect.signature(assignor.on_assignment).parameters
-        self._tells_generation = len(told) > 1
+        self._takes_generation = len(inspect.signature(assignor.on_assignment).parameters) > 1
 
     def user_data(
         self, topics: Sequence[str], owned: Sequence[TopicPartition], generation: int
     ) -> bytes | None:
         """Return the user data of the assignor's metadata."""
-        told: bytes | None = self._assignor.metadata(set(topics)).user_data
-        return None if told is None else bytes(told)
+        data: bytes | None = self._assignor.metadata(set(topics)).user_data
+        return None if data is None else bytes(data)
 
     def assign(self, cluster: ClientMetadata, members: Sequence[Member]) -> dict[str, Share]:
-        """Let the assignor decide for all members."""
+        """Let the assignor assign for all members."""
         entries = [MemberEntry.of(member) for member in members]
         decided: Mapping[str, Any] = self._assignor.assign(
             ClusterSeen(cluster), {entry: entry.metadata for entry in entries}
         )
-        strangers = set(decided) - set(entries)
-        if strangers:
+        unknown = set(decided) - set(entries)
+        if unknown:
             raise InvalidValueError(
-                f"assignor {self.name!r} assigned partitions to {sorted(strangers)}, "
+                f"assignor {self.name!r} assigned partitions to {sorted(unknown)}, "
                 f"the members are {sorted(entries)}"
             )
         return {
@@ -135,9 +135,9 @@ class ForeignStrategy:
         }
 
     def on_assignment(self, share: Share, generation: int) -> None:
-        """Tell the assignor what this member got."""
+        """Pass on what this member got."""
         assignment = MemberAssignment(share.partitions, share.user_data)
-        if self._tells_generation:
+        if self._takes_generation:
             self._assignor.on_assignment(assignment, generation)
         else:
             self._assignor.on_assignment(assignment)
@@ -148,11 +148,3 @@ def _partitions(assignment: Any) -> list[TopicPartition]:
         assignment.partitions() if hasattr(assignment, "partitions") else assignment
     )
     return [TopicPartition(*each) for each in listed]
-
-
-def grouped(partitions: Iterable[TopicPartition]) -> list[tuple[str, list[int]]]:
-    """Return partitions as pairs of a topic and its numbers."""
-    topics: dict[str, list[int]] = {}
-    for partition in sorted(partitions):
-        topics.setdefault(partition.topic, []).append(partition.partition)
-    return list(topics.items())
