@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import random as random_module
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -28,7 +29,7 @@ from barnabas.consumer.group.kip848 import Kip848Member
 from barnabas.consumer.group.member import GroupMember
 from barnabas.consumer.group.no_group import NoGroup
 from barnabas.consumer.group.settings import GroupSettings
-from barnabas.consumer.health import consumer_health
+from barnabas.consumer.health import consumer_health, consumer_metrics
 from barnabas.consumer.offsets import FoundOffset, Lookups
 from barnabas.consumer.position_events import PositionEvent
 from barnabas.consumer.positions import CommittedPositions, Positions
@@ -233,11 +234,9 @@ class ConsumerCore:
 
     async def wait(self, timeout_ms: float) -> None:
         """Wait until something may have changed, or until the time is up."""
-        try:
+        with suppress(TimeoutError):
             async with asyncio.timeout(timeout_ms / 1000):
                 await self._woken.wait()
-        except TimeoutError:
-            pass
 
     async def wait_for_group_poll(self) -> None:
         """Wait until the group, or new partitions, ask for `poll_group`."""
@@ -395,27 +394,12 @@ class ConsumerCore:
 
     def lag(self, partition: TopicPartition) -> int | None:
         """Return how many offsets the user is behind the end that it can read, if known."""
-        state = self.subscription.state(partition)
-        end = state.high_watermark
-        if self.options.isolation_level == READ_COMMITTED:
-            end = state.last_stable_offset
-        if end is None or end < 0 or state.position is None:
-            return None
-        return max(0, end - state.position)
+        committed = self.options.isolation_level == READ_COMMITTED
+        return self.subscription.state(partition).lag(committed=committed)
 
     def metrics(self) -> dict[str, dict[str, float]]:
         """Return groups of metrics under the names that Kafka's consumers use."""
-        prefix = self.options.metric_group_prefix
-        elapsed_s = (self.now_ms() - self._started_ms) / 1000
-        fetching = self.fetcher.counts.metrics(self.buffer.records, elapsed_s)
-        assigned = self.subscription.assigned
-        lags = [lag for each in assigned if (lag := self.lag(each)) is not None]
-        fetching["records-lag-max"] = max(lags, default=0)
-        return {
-            **self.client.metrics(prefix),
-            f"{prefix}-fetch-manager-metrics": fetching,
-            f"{prefix}-coordinator-metrics": {"assigned-partitions": len(assigned)},
-        }
+        return consumer_metrics(self, (self.now_ms() - self._started_ms) / 1000)
 
     def health(self) -> dict[str, Any]:
         """Return what this consumer is doing and why."""
@@ -487,10 +471,9 @@ def group_member(
     *,
     wake: Wake,
     invoke: Invoke = call_directly,
-    random: random_module.Random | None = None,
+    random: random_module.Random,
 ) -> GroupMember | NoGroup:
     """Make the member that a consumer's options ask for; it does nothing before `start`."""
-    random = random or random_module.Random()
     if options.group_id is None:
         if options.group_instance_id is not None:
             raise ConfigError(

@@ -1,4 +1,4 @@
-"""What a consumer is doing and why, in words and numbers."""
+"""What a consumer is doing and why, in words and numbers, and its metrics."""
 
 from __future__ import annotations
 
@@ -38,6 +38,20 @@ def consumer_health(core: ConsumerCore, now_ms: float) -> dict[str, Any]:
             }
             for node_id, channels in core.fetcher.plan.channels.items()
         },
+    }
+
+
+def consumer_metrics(core: ConsumerCore, elapsed_s: float) -> dict[str, dict[str, float]]:
+    """Return groups of metrics under the names that Kafka's consumers use."""
+    prefix = core.options.metric_group_prefix
+    fetching = core.fetcher.counts.metrics(core.buffer.records, elapsed_s)
+    assigned = core.subscription.assigned
+    lags = [lag for each in assigned if (lag := core.lag(each)) is not None]
+    fetching["records-lag-max"] = max(lags, default=0)
+    return {
+        **core.client.metrics(prefix),
+        f"{prefix}-fetch-manager-metrics": fetching,
+        f"{prefix}-coordinator-metrics": {"assigned-partitions": len(assigned)},
     }
 
 

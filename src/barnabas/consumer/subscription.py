@@ -6,7 +6,7 @@ was assigned partitions by hand; never both. Each assigned partition has an `Ass
 One side at a time changes any of this: the caller of the consumer (in the plain consumer, another
 thread than the network's). The network side only reads, so the table of partitions is replaced
 rather than changed, and a state that moves to another offset gets a new `version`: whatever was
-fetched for an older version, or for a partition that was given up, is worth nothing any more.
+fetched for an older version, or for a partition that was given up, is void.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Mode(Enum):
 
 
 class Assigned:
-    """One assigned partition: where the user is in it, and what the broker last told of it."""
+    """One assigned partition: where the user is in it, and what the broker last said of it."""
 
     __slots__ = (
         "committed",
@@ -69,10 +69,12 @@ class Assigned:
         where = f"resetting to {self.reset}" if self.reset is not None else f"at {self.position}"
         return f"<{self.partition} {where}{', paused' if self.paused else ''}>"
 
-    @property
-    def fetchable(self) -> bool:
-        """Tell whether records may be read: there is a position and the user wants more."""
-        return self.owned and self.position is not None and not self.paused
+    def lag(self, *, committed: bool) -> int | None:
+        """Return how many offsets the user is behind the end that it can read, if known."""
+        end = self.last_stable_offset if committed else self.high_watermark
+        if end is None or end < 0 or self.position is None:
+            return None
+        return max(0, end - self.position)
 
     def seek(self, offset: int, leader_epoch: int = -1) -> None:
         """Go on from this offset; what was fetched from elsewhere is forgotten."""
@@ -89,7 +91,7 @@ class Assigned:
         self.version += 1
 
     def give_up(self) -> None:
-        """Belong to this consumer no more."""
+        """Belong to this consumer no longer."""
         self.owned = False
         self.version += 1
 
@@ -147,7 +149,7 @@ class Subscription:
         self.listener = listener
 
     def match(self, names: Iterable[str]) -> bool:
-        """Take the topics that the pattern matches among these; tell whether they changed."""
+        """Take the topics that the pattern matches among these; return whether they changed."""
         assert self.pattern is not None
         matched = tuple(sorted(name for name in names if self.pattern.match(name)))
         changed = matched != self._topics
@@ -161,7 +163,7 @@ class Subscription:
         self._replace(wanted)
 
     def unsubscribe(self) -> None:
-        """Read nothing any more."""
+        """Read nothing from now on."""
         self._replace(())
         self.mode, self.pattern, self.listener, self._topics = Mode.NONE, None, None, ()
 
@@ -224,10 +226,6 @@ class Subscription:
         """Return the partitions that the user has paused."""
         return {state.partition for state in self._assigned.values() if state.paused}
 
-    def fetchable(self) -> list[Assigned]:
-        """Return the states of the partitions that may be read."""
-        return [state for state in self._assigned.values() if state.fetchable]
-
     def missing_positions(self) -> list[TopicPartition]:
         """Return the partitions whose position nobody has asked for yet: committed ones first."""
         return [
@@ -235,18 +233,6 @@ class Subscription:
             for state in self._assigned.values()
             if state.position is None and state.reset is None
         ]
-
-    def needs_reset(self) -> dict[TopicPartition, ResetPolicy]:
-        """Return the partitions that wait for a position by policy."""
-        return {
-            state.partition: state.reset
-            for state in self._assigned.values()
-            if state.reset is not None
-        }
-
-    @property
-    def has_all_positions(self) -> bool:
-        return all(state.position is not None for state in self._assigned.values())
 
     def all_consumed(self) -> dict[TopicPartition, OffsetAndMetadata]:
         """Return what a commit without arguments commits: the position of every partition."""

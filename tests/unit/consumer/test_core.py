@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 
 from barnabas.client.cluster_client import ClusterClient
@@ -18,7 +20,8 @@ from barnabas.model.errors import ConfigError
 
 def made(**options: object) -> GroupMember | NoGroup:
     given = parse_client_options(ConsumerOptions, {"bootstrap_servers": "b:9092", **options})
-    return group_member(ClusterClient("b:9092"), Subscription(), given, wake=lambda: None)
+    client = ClusterClient("b:9092")
+    return group_member(client, Subscription(), given, wake=lambda: None, random=Random(1))
 
 
 def test_the_options_choose() -> None:

@@ -141,7 +141,7 @@ def test_nothing_committed() -> None:
     desk = Desk()
     desk.buffer.deliver(NoCommittedOffset(desk.state(A), desk.state(A).version))
     desk.buffer.apply_positions()
-    assert desk.subscription.needs_reset() == {A: ResetPolicy.LATEST}
+    assert desk.state(A).reset == ResetPolicy.LATEST
     desk = Desk(ResetPolicy.NONE)
     desk.buffer.deliver(NoCommittedOffset(desk.state(A), desk.state(A).version))
     for _ in range(2):
@@ -161,7 +161,7 @@ def test_out_of_range_comes_after_what_was_fetched() -> None:
         assert desk.take() == (A, [0, 1])
         if policy is ResetPolicy.EARLIEST:
             assert desk.take() is None
-            assert desk.subscription.needs_reset() == {A: ResetPolicy.EARLIEST}
+            assert desk.state(A).reset == ResetPolicy.EARLIEST
         else:
             for _ in range(2):
                 with pytest.raises(OffsetOutOfRangeError) as caught:
@@ -185,7 +185,7 @@ def test_truncation_comes_first() -> None:
     assert (state.position, state.leader_epoch) == (3, 1)
     desk.buffer.deliver(LogTruncated(state, state.version, None, -1))
     assert desk.take() is None
-    assert desk.subscription.needs_reset() == {A: ResetPolicy.LATEST}
+    assert desk.state(A).reset == ResetPolicy.LATEST
 
 
 def test_truncation_without_a_policy() -> None:

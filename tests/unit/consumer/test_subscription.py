@@ -116,7 +116,6 @@ def test_partitions_that_stay_keep_their_state() -> None:
     assert subscription.state(A0) is kept
     assert kept.position == 7
     assert not gone.owned
-    assert not gone.fetchable
     assert list(table) == [A0, A1], "a table that someone walks does not change"
     with pytest.raises(IllegalStateError, match="a-1 is not assigned"):
         subscription.state(A1)
@@ -143,12 +142,11 @@ def test_positions_are_found_in_steps() -> None:
     subscription.seek(A1, 5, leader_epoch=2)
     subscription.request_reset(A0)
     assert subscription.missing_positions() == []
-    assert subscription.needs_reset() == {A0: ResetPolicy.LATEST}
-    assert [state.partition for state in subscription.fetchable()] == [A1]
-    assert not subscription.has_all_positions
+    first, second = subscription.state(A0), subscription.state(A1)
+    assert (first.reset, first.position) == (ResetPolicy.LATEST, None)
+    assert (second.reset, second.position) == (None, 5)
     subscription.seek(A0, 9)
-    assert subscription.has_all_positions
-    assert subscription.needs_reset() == {}
+    assert (first.reset, first.position) == (None, 9)
     assert subscription.all_consumed() == {
         A0: OffsetAndMetadata(9, "", -1),
         A1: OffsetAndMetadata(5, "", 2),
@@ -162,7 +160,7 @@ def test_without_a_policy_the_user_is_told() -> None:
     with pytest.raises(NoOffsetForPartitionError, match="a-0"):
         subscription.request_reset(A0)
     subscription.request_reset(A0, ResetPolicy.EARLIEST)
-    assert subscription.needs_reset() == {A0: ResetPolicy.EARLIEST}
+    assert subscription.state(A0).reset == ResetPolicy.EARLIEST
 
 
 def test_every_move_makes_what_was_fetched_worthless() -> None:
@@ -180,15 +178,15 @@ def test_every_move_makes_what_was_fetched_worthless() -> None:
 
 
 def test_pauses() -> None:
-    """A paused partition is not read, and keeps its place."""
+    """A paused partition keeps its position, and what was fetched of it."""
     subscription = assigned(A0, A1)
     subscription.seek(A0, 1)
     version = subscription.state(A0).version
     subscription.pause(A0)
     assert subscription.paused() == {A0}
-    assert subscription.fetchable() == []
     subscription.resume(A0)
-    assert subscription.fetchable() == [subscription.state(A0)]
+    assert subscription.paused() == set()
+    assert subscription.state(A0).position == 1
     assert subscription.state(A0).version == version
     with pytest.raises(IllegalStateError):
         subscription.pause(B0)
