@@ -4,7 +4,7 @@
                ResourcePattern(ResourceType.TOPIC, "orders"))
     await create_acls(client, [rule])
 
-A filter has the same fields as a rule; None in place of a text and ANY in place of a member match
+A filter has the same fields as a rule; None instead of a string and ANY instead of a member match
 everything. A rule is also a filter, which matches itself.
 """
 

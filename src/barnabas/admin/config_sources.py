@@ -26,7 +26,7 @@ class ConfigSourceType(IntEnum):
     DYNAMIC_GROUP_CONFIG = 8
 
     def is_modified(self) -> bool:
-        """Tell whether a value was set for the very resource that has it."""
+        """Return whether a value was set for the very resource that has it."""
         return self not in (
             ConfigSourceType.DYNAMIC_DEFAULT_BROKER_CONFIG,
             ConfigSourceType.STATIC_BROKER_CONFIG,

@@ -248,7 +248,7 @@ async def _ask_owners(
     ],
     timeout_ms: float | None,
 ) -> dict[Resource, Answer | RequestError]:
-    """Ask once whoever answers for some resources; see `settle`."""
+    """Ask the broker in charge of some resources once; see `settle`."""
 
     async def one(
         to: Destination, group: list[Resource]

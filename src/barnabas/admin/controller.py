@@ -22,7 +22,7 @@ PASSING = (ErrorCode.NOT_CONTROLLER, ErrorCode.THROTTLING_QUOTA_EXCEEDED)
 
 
 def is_passing(key: object, failure: RequestError) -> bool:
-    """Tell whether a change that was refused can be sent again without harm."""
+    """Return whether a change that was refused can be sent again without harm."""
     return failure.code in PASSING
 
 

@@ -14,7 +14,7 @@ Result = TypeVar("Result")
 
 
 async def open_client(options: AdminOptions, client_id: str | None = None) -> ClusterClient:
-    """Return a cluster client that has heard of the cluster; raise NoBrokersAvailable otherwise."""
+    """Return a cluster client that knows the cluster; raise NoBrokersAvailable otherwise."""
     client = ClusterClient.from_options(options, client_id=client_id)
     try:
         await client.retrying(client.refresh, timeout_ms=options.bootstrap_timeout_ms)

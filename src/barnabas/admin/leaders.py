@@ -3,7 +3,7 @@
 The pattern behind every admin call about partitions: group them under their leaders, send one
 request to each, keep what succeeded or failed for good, and repeat for the rest with fresh
 metadata. A topic that metadata denies three times does not exist: the first denial may only come
-from a broker that has not yet heard of a topic that is new.
+from a broker that does not know a new topic yet.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ async def ask_leaders(
     *,
     timeout_ms: float | None = None,
 ) -> dict[TopicPartition, Answer | RequestError]:
-    """Return an answer, or a failure that is final or the last one, for every partition."""
+    """Return an answer, or a failure that is final or the last one, forevery partition."""
     wanted = list(dict.fromkeys(partitions))
     topics = list(dict.fromkeys(partition.topic for partition in wanted))
     denials: dict[TopicPartition, int] = {}

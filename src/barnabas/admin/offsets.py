@@ -26,7 +26,7 @@ from barnabas.wire.messages.list_offsets import (
 
 
 class OffsetSpec(IntEnum):
-    """In place of a timestamp: a place in the log."""
+    """Instead of a timestamp: a position in the log."""
 
     LATEST = -1
     EARLIEST = -2
@@ -61,7 +61,7 @@ FIRST_VERSION_OF: dict[int, int] = {
     OffsetSpec.LATEST_TIERED: 9,
     OffsetSpec.EARLIEST_PENDING_UPLOAD: 11,
 }
-"""Of ListOffsets: where a place can first be asked for."""
+"""Of ListOffsets: the first versions that know these positions."""
 
 HIGH_WATERMARK = -1
 """In place of an offset for `delete_records`: everything that consumers could read by now."""

@@ -3,7 +3,7 @@
 Every admin call about several things ends here: one thing's failure is its outcome and never takes
 the others down; a passing failure is asked about again, together with all others that are still
 open, as long as there is time. Then the last failure of a thing is its outcome. Nothing is lost:
-the result has an entry for everything that was asked about, in the order in which it was asked.
+the result has an entry foreverything that was asked about, in the order in which it was asked.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Ask = Callable[[list[Key]], Awaitable[Mapping[Key, Answer | RequestError]]]
 
 
 def is_passing(key: object, failure: RequestError) -> bool:
-    """Tell whether the same question may get another answer later."""
+    """Return whether the same question may get another answer later."""
     return verdict(failure) is not Verdict.FAIL
 
 
@@ -38,7 +38,7 @@ async def settle(
     topics: Iterable[str] = (),
     timeout_ms: float | None = None,
 ) -> dict[Key, Answer | RequestError]:
-    """Return an answer or a failure for every key.
+    """Return an answer or a failure forevery key.
 
     `topics` are refreshed where a failure blames the view of the cluster. Raises what `ask` raises
     for good, if nothing is known about any key by then.

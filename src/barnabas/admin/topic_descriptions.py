@@ -39,7 +39,7 @@ FIRST_VERSION_WITHOUT_CREATION = 4
 
 @dataclass(frozen=True, slots=True)
 class PartitionDescription:
-    """One partition; `leader_id` is -1 while it has none, the eligible are None if not told."""
+    """One partition; `leader_id` is -1 while it has none, the eligible are None if unknown."""
 
     index: int
     leader_id: int
@@ -54,7 +54,7 @@ class PartitionDescription:
 
 @dataclass(frozen=True, slots=True)
 class TopicDescription:
-    """One topic, or why it cannot be described; operations are None if not asked for or told."""
+    """One topic, or why it cannot be described; operations are None if not requested or unknown."""
 
     name: str | None
     topic_id: Uuid

@@ -21,5 +21,5 @@ class AbstractTokenProvider(ABC):
         """Return a token that is good now."""
 
     def extensions(self) -> dict[str, str]:
-        """Return names and values that are told beside the token."""
+        """Return names and values that are sent beside the token."""
         return {}

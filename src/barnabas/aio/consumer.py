@@ -435,21 +435,21 @@ class AIOKafkaConsumer:
         return await self._core.position(checked_partition(partition))
 
     def highwater(self, partition: TopicPartition) -> int | None:
-        """Return the end of a partition as the last fetch told it; None before the first.
+        """Return the end of a partition as of the last fetch; None before the first.
 
         consumer.highwater(TopicPartition("orders", 0))
         """
         return self._subscription.state(checked_partition(partition)).high_watermark
 
     def last_stable_offset(self, partition: TopicPartition) -> int | None:
-        """Return where open transactions begin, as the last fetch told it; None before one.
+        """Return where open transactions begin, as of the last fetch; None before one.
 
         consumer.last_stable_offset(TopicPartition("orders", 0))
         """
         return self._subscription.state(checked_partition(partition)).last_stable_offset
 
     def last_poll_timestamp(self, partition: TopicPartition) -> int | None:
-        """Return when the broker last told of a partition, in milliseconds since 1970.
+        """Return when a partition was last fetched, in milliseconds since 1970.
 
         consumer.last_poll_timestamp(TopicPartition("orders", 0))
         """

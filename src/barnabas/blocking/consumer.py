@@ -152,7 +152,7 @@ class KafkaConsumer:
         return self._do(work())
 
     def _look_at(self, function: Callable[[], Result]) -> Result:
-        """Run a function of the core that changes nothing, whoever uses the consumer."""
+        """Run a function of the core that changes nothing, whichever thread uses the consumer."""
 
         async def work() -> Result:
             return function()
@@ -228,7 +228,7 @@ class KafkaConsumer:
     def consume(self, num_messages: int = 1, timeout: float = -1) -> list[ConsumerRecord]:
         """Return up to so many records as one list; wait `timeout` seconds for the first.
 
-        As confluent-kafka has it: -1 waits for ever.
+        As confluent-kafka has it: -1 waits forever.
 
             for record in consumer.consume(num_messages=100, timeout=1.0):
                 print(record.value)
@@ -368,7 +368,7 @@ class KafkaConsumer:
         return set(self._subscription.topics)
 
     def unsubscribe(self) -> None:
-        """Read nothing any more, and leave the group.
+        """Read nothing from now on, and leave the group.
 
         consumer.unsubscribe()
         """
@@ -458,7 +458,7 @@ class KafkaConsumer:
         return self._await(self._core.position(partition, timeout_ms))
 
     def highwater(self, partition: TopicPartition) -> int | None:
-        """Return the end of a partition as the last fetch told it; None before the first.
+        """Return the end of a partition as of the last fetch; None before the first.
 
         consumer.highwater(partition) - consumer.position(partition)
         """
@@ -542,7 +542,7 @@ class KafkaConsumer:
         outcome: Future[None] = Future()
         also = self._options.default_offset_commit_callback
 
-        def told(committed: Any, failure: Exception | None) -> None:
+        def ended(committed: Any, failure: Exception | None) -> None:
             if failure is None:
                 outcome.set_result(None)
             else:
@@ -551,15 +551,15 @@ class KafkaConsumer:
                 if function is not None:
                     function(committed, failure)
 
-        self._call(self._commit_soon, checked, told)
+        self._call(self._commit_soon, checked, ended)
         return outcome
 
     def _commit_soon(
-        self, offsets: dict[TopicPartition, OffsetAndMetadata] | None, told: Callable[..., object]
+        self, offsets: dict[TopicPartition, OffsetAndMetadata] | None, ended: Callable[..., object]
     ) -> None:
         core = self._core
         core.member.commit_soon(
-            core.subscription.all_consumed() if offsets is None else offsets, told
+            core.subscription.all_consumed() if offsets is None else offsets, ended
         )
 
     def committed(
@@ -606,7 +606,7 @@ class KafkaConsumer:
         return self._await(self._core.partitions_for_topic(topic))
 
     def bootstrap_connected(self) -> bool:
-        """Tell whether the cluster is known.
+        """Return whether the cluster is known.
 
         assert consumer.bootstrap_connected()
         """
@@ -641,7 +641,7 @@ class KafkaConsumer:
         return config | {"client_id": self._client_id}
 
     def close(self, autocommit: bool = True, timeout_ms: float | None = None) -> None:
-        """Commit (with auto-commit), leave the group and end; again is nothing.
+        """Commit (with auto-commit), leave the group and end; a second call does nothing.
 
         consumer.close(autocommit=False, timeout_ms=5000)
         """

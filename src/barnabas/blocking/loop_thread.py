@@ -6,10 +6,10 @@ cancels the coroutine.
 
 A process that was forked does not have the thread, and its descriptors (also the loop's own) are
 those of its parent. Using the object there raises `ClientForkedError`; and what runs on the loop is
-kept from being finalized there, since a transport that is closed in the child would no longer hear
-of anything in the parent. `hold` adds what no task of the loop leads to.
+kept from being finalized there, since a transport that is closed in the child would no longer see
+anything in the parent. `hold` adds what no task of the loop leads to.
 
-The thread ends with `stop`, when nobody holds the object any more, or when the interpreter exits.
+The thread ends with `stop`, when the object is no longer referenced, or when the interpreter exits.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ class LoopThread:
 
     @property
     def current(self) -> bool:
-        """Tell whether this is asked on the thread itself, in a callback that is."""
+        """Return whether the caller runs on the thread itself, that is in a callback."""
         return threading.current_thread() is self._thread
 
     @property
     def running(self) -> bool:
-        """Tell whether the thread runs, in this process."""
+        """Return whether the thread runs, in this process."""
         return self._process == os.getpid() and self._thread.is_alive()
 
     def call(

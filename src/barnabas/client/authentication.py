@@ -36,7 +36,7 @@ class Mechanism(Protocol):
 
     @property
     def done(self) -> bool:
-        """Tell whether the client has heard all that it needs to."""
+        """Return whether the exchange is complete for the client."""
 
     async def first(self) -> bytes:
         """Return the first message."""

@@ -137,7 +137,7 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def closed(self) -> bool:
-        """Tell whether the connection has ended."""
+        """Return whether the connection has ended."""
         return self._ended is not None
 
     @property
@@ -152,7 +152,7 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def can_submit(self) -> bool:
-        """Tell whether a request submitted now would be written at once and is welcome."""
+        """Return whether a request submitted now would be written at once and is welcome."""
         return (
             self._ended is None
             and len(self._in_flight) < self.in_flight_max

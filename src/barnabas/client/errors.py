@@ -123,7 +123,7 @@ class CommitFailedError(BarnabasError):
 
 
 class NoOffsetForPartitionError(BarnabasError):
-    """Nothing was committed for a partition, and auto.offset.reset says not to choose a place."""
+    """Nothing was committed for a partition, and auto.offset.reset is none."""
 
 
 class LogTruncationError(BarnabasError):

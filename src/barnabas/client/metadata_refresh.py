@@ -30,7 +30,7 @@ class MetadataRefresh:
 
     @property
     def running(self) -> bool:
-        """Tell whether it was started and not stopped."""
+        """Return whether it was started and not stopped."""
         return self._task is not None
 
     def request(self) -> None:
@@ -65,7 +65,7 @@ class MetadataRefresh:
             await asyncio.sleep(self._pauses.delay_ms(attempts) / 1000)
 
     async def _wait(self) -> bool:
-        """Wait for a request or the age; tell which."""
+        """Wait for a request or the age; return whether it was a request."""
         try:
             async with asyncio.timeout(self._age_ms_max / 1000):
                 await self._wanted.wait()

@@ -23,7 +23,7 @@ class VersionRange(NamedTuple):
 
 
 class PeerVersions:
-    """The APIs that a peer serves, by key; `picked` is for whoever wants to keep a choice."""
+    """The APIs that a peer serves, by key; `picked` is a cache for callers."""
 
     __slots__ = ("peer", "picked", "ranges")
 
@@ -33,7 +33,7 @@ class PeerVersions:
         self.ranges = {key: VersionRange(lowest, highest) for key, lowest, highest in ranges}
 
     def supports(self, key: int, version: int = 0) -> bool:
-        """Tell whether the peer serves an API in this version or a later one."""
+        """Return whether the peer serves an API in this version or a later one."""
         return key in self.ranges and self.ranges[key].highest >= version
 
     def pick(self, key: int, name: str, ours: VersionRange) -> int:

@@ -24,11 +24,11 @@ class Verdict(Enum):
 
 
 def verdict(failure: ErrorCode | BarnabasError) -> Verdict:
-    """Say whether a failure is worth another attempt, and whether the cluster view is to blame."""
+    """Return whether a failure is worth another attempt, and whether metadata is to blame."""
     if isinstance(failure, RequestError):
         failure = failure.code
     if isinstance(failure, ErrorCode):
-        # NOT_CONTROLLER only tells that the controller moved; Metadata tells where it is now.
+        # NOT_CONTROLLER only says that the controller moved; Metadata says where it is now.
         if failure.stale_metadata or failure is ErrorCode.NOT_CONTROLLER:
             return Verdict.REFRESH
         return Verdict.RETRY if failure.retriable else Verdict.FAIL

@@ -115,7 +115,7 @@ def login_of(options: SecurityOptions, random: Callable[[], float]) -> Login | N
     if not options.uses_sasl:
         return None
     converse = _conversations(options)
-    converse()  # credentials that no broker could be told are refused now
+    converse()  # credentials that cannot be sent to any broker are refused now
     return Authentication(options.sasl_mechanism, converse, random)
 
 

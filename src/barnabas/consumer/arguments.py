@@ -1,4 +1,4 @@
-"""Arguments of a consumer's calls, checked alike for all faces: offsets, partitions, times."""
+"""Arguments of a consumer's calls, checked alike for all consumers: offsets, partitions, times."""
 
 from __future__ import annotations
 
@@ -72,5 +72,5 @@ def _committable(partition: Any, value: Any) -> OffsetAndMetadata:
     if metadata is None:  # as programs for kafka-python 2 have it
         metadata = ""
     if not isinstance(metadata, str):
-        raise ValueError(f"metadata {metadata!r} for {partition}: must be a text")
+        raise ValueError(f"metadata {metadata!r} for {partition}: must be a string")
     return OffsetAndMetadata(offset, metadata, -1 if epoch is None else epoch)

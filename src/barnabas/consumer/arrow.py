@@ -1,7 +1,7 @@
 """Polled records as an Arrow record batch, made of the columns that the kernel filled.
 
 pyarrow is an extra (`barnabas[arrow]`) and is imported on first use. A batch keeps the memory of
-its columns; when nobody has it any more, the memory serves a later one.
+its columns; when it is no longer referenced, the memory serves a later one.
 """
 
 from __future__ import annotations

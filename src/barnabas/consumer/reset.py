@@ -1,7 +1,7 @@
 """Where to start where no offset is known: auto.offset.reset, and seeks to the ends of a log.
 
 earliest | latest             the first record that is kept | after the last one
-none                          nowhere: tell the user
+none                          nowhere: raise
 by_duration:PT1H              the first record that is not older than that (ISO 8601, KIP-1106)
 smallest | largest            the names that earliest and latest once had
 """
@@ -41,7 +41,7 @@ class ResetPolicy:
 
     @property
     def gives_up(self) -> bool:
-        """Whether there is no way, so that the user must be told."""
+        """Whether no position is chosen, so that the user gets an error."""
         return self.text == "none"
 
     def timestamp(self, now_ms: float) -> int:

@@ -108,7 +108,7 @@ async def alter_configs(
                 )
             options[resource] = calls.changed(await _own(client, resource), wanted)
         outcomes = await calls.replace_resources(client, options, validate_only=validate_only)
-    return _told(outcomes)
+    return _by_resource(outcomes)
 
 
 async def incremental_alter_configs(
@@ -152,7 +152,7 @@ async def reset_configs(
             for resource, wanted in changes.items()
         }
         outcomes = await calls.replace_resources(client, options, validate_only=validate_only)
-    return _told(outcomes)
+    return _by_resource(outcomes)
 
 
 async def list_config_resources(
@@ -213,9 +213,9 @@ async def _refuse_unknown(client: ClusterClient, changes: Mapping[Resource, list
             )
 
 
-def _told(outcomes: Mapping[Resource, RequestError | None]) -> ByResource:
+def _by_resource(outcomes: Mapping[Resource, RequestError | None]) -> ByResource:
     answer: ByResource = {}
     for resource, error in outcomes.items():
-        told = OK if error is None else f"[Error {error.errno}] {type(error).__name__}: {error}"
-        answer.setdefault(resource.type.name.lower(), {})[resource.name] = told
+        outcome = OK if error is None else f"[Error {error.errno}] {type(error).__name__}: {error}"
+        answer.setdefault(resource.type.name.lower(), {})[resource.name] = outcome
     return answer

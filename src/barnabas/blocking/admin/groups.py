@@ -110,7 +110,7 @@ async def describe_groups(
 
 def _described(name: str, outcome: GroupDescription | RequestError) -> dict[str, Any]:
     if isinstance(outcome, RequestError):
-        told = f"[Error {outcome.errno}] {type(outcome).__name__}: {outcome}"
+        error = f"[Error {outcome.errno}] {type(outcome).__name__}: {outcome}"
         state = DEAD if isinstance(outcome, GroupIdNotFoundError) else ""
         nothing = {"protocol_type": "", "protocol_data": "", "members": []}
         return {
@@ -118,7 +118,7 @@ def _described(name: str, outcome: GroupDescription | RequestError) -> dict[str,
             "group_state": state,
             **nothing,
             "authorized_operations": None,
-            "error": told,
+            "error": error,
         }
     return {
         "group_id": name,
@@ -271,7 +271,7 @@ async def reset_group_offsets(
     offset_specs: Mapping[TopicPartition, OffsetSpec | OffsetTimestamp | int],
     group_coordinator_id: int | None = None,
 ) -> dict[TopicPartition, dict[str, Any]]:
-    """Set offsets of a group by place (OffsetSpec), time (OffsetTimestamp) or number.
+    """Set offsets of a group by position (OffsetSpec), time (OffsetTimestamp) or number.
 
     What is outside of a log is moved to its nearer end; a time after the last record is the end.
 

@@ -165,20 +165,23 @@ async def list_partition_offsets(
     isolation_level: int | str = 0,
     timeout_ms: int | None = None,
 ) -> dict[TopicPartition, OffsetAndTimestamp]:
-    """Look up offsets by place (OffsetSpec) or time in ms; raises if a partition cannot tell.
+    """Look up offsets by position (OffsetSpec) or time in ms; raises if a partition has no answer.
 
     admin.list_partition_offsets({TopicPartition("orders", 0): OffsetSpec.LATEST})
     """
     found = await offsets.list_offsets(
         client,
-        {TopicPartition(*key): _place(key, each) for key, each in topic_partition_specs.items()},
+        {
+            TopicPartition(*key): _timestamp(key, each)
+            for key, each in topic_partition_specs.items()
+        },
         committed=_is_committed(isolation_level),
         timeout_ms=timeout_ms,
     )
     return {partition: _found(each) for partition, each in found.items()}
 
 
-def _place(partition: TopicPartition, given: object) -> int:
+def _timestamp(partition: TopicPartition, given: object) -> int:
     if isinstance(given, int):
         return given
     raise InvalidValueError(f"{partition}: {given!r} is neither an OffsetSpec nor a time in ms")

@@ -18,7 +18,7 @@ from barnabas.model.errors import RequestError
 async def describe_acls(
     client: ClusterClient, acl_filter: ACLFilter
 ) -> tuple[list[ACL], type[RequestError]]:
-    """Return the rules that a filter matches, and NoError; raises where that cannot be told.
+    """Return the rules that a filter matches, and NoError; raises if the broker refuses.
 
     acls, error = admin.describe_acls(ACLFilter(
         "User:ada", None, ACLOperation.ANY, ACLPermissionType.ANY,

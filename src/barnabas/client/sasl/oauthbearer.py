@@ -45,7 +45,7 @@ class OAuthBearer:
             ) from failure
         if not isinstance(token, str) or not re.fullmatch(r"[\x21-\x7e]+", token):
             raise AuthenticationFailedError(
-                "sasl.oauth.token.provider gave no token: a text without blanks is needed"
+                "sasl.oauth.token.provider gave no token: a string without blanks is needed"
             )
         fields = [f"auth=Bearer {token}", *(f"{name}={value}" for name, value in pairs.items())]
         return b"n,," + b"".join(_SEPARATOR + field.encode() for field in fields) + 2 * _SEPARATOR

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class Plain:
-    """Says name and password, and hears nothing back."""
+    """Sends name and password, and expects nothing back."""
 
     def __init__(self, username: str, password: str) -> None:
         self._message = f"\0{username}\0{password}".encode()

@@ -34,7 +34,7 @@ class Strategy(Protocol):
 
     @property
     def is_cooperative(self) -> bool:
-        """Tell whether members keep what they own while they rejoin."""
+        """Return whether members keep what they own while they rejoin."""
 
     def user_data(
         self, topics: Sequence[str], owned: Sequence[TopicPartition], generation: int
@@ -45,7 +45,7 @@ class Strategy(Protocol):
         """Decide for all members."""
 
     def on_assignment(self, share: Share, generation: int) -> None:
-        """Take notice of what this member got."""
+        """Receive the assignment of this member."""
 
 
 class NativeStrategy:
@@ -78,14 +78,14 @@ class NativeStrategy:
         }
 
     def on_assignment(self, share: Share, generation: int) -> None:
-        """Pass on what this member got, if the assignor has a method for it."""
-        told = getattr(self._assignor, "on_assignment", None)
-        if told is None:
+        """Pass on the assignment of this member, if the assignor has a method for it."""
+        notify = getattr(self._assignor, "on_assignment", None)
+        if notify is None:
             return
-        if len(inspect.signature(told).parameters) > 2:
-            told(share.partitions, generation, share.user_data)
+        if len(inspect.signature(notify).parameters) > 2:
+            notify(share.partitions, generation, share.user_data)
         else:
-            told(share.partitions, generation)
+            notify(share.partitions, generation)
 
 
 def partition_counts(cluster: ClientMetadata, topics: Iterable[str]) -> dict[str, int]:
@@ -111,7 +111,7 @@ def replica_racks(cluster: ClientMetadata, topics: Iterable[str]) -> dict[TopicP
 
 
 def strategies(given: object, choose: Callable[[int], int]) -> dict[str, Strategy]:
-    """Make the strategies that an option's value names, in its order; `choose` is for chance."""
+    """Make the strategies that an option's value names, in order; `choose` is a random source."""
     listed = _listed(given)
     if not listed:
         raise ConfigError(f"{OPTION} is empty: name at least one assignor")
@@ -125,7 +125,7 @@ def strategies(given: object, choose: Callable[[int], int]) -> dict[str, Strateg
 
 
 def is_cooperative(strategies: Mapping[str, Strategy]) -> bool:
-    """Tell how a consumer rebalances: incrementally only if all its strategies can."""
+    """Return whether a consumer rebalances incrementally: only if all its strategies can."""
     return all(strategy.is_cooperative for strategy in strategies.values())
 
 

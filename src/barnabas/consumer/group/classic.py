@@ -72,7 +72,7 @@ class ClassicMember(GroupMember):
         )
         self._joining: asyncio.Task[None] | None = None
 
-    # -- what is asked of it
+    # -- queries
 
     @property
     def needs_poll(self) -> bool:

@@ -63,17 +63,17 @@ class ClassicState:
 
     @property
     def is_in(self) -> bool:
-        """Tell whether the group counts on this member's heartbeats."""
+        """Return whether the group counts on this member's heartbeats."""
         return self.phase in (Phase.ARRIVED, Phase.STABLE)
 
     @property
     def is_out(self) -> bool:
-        """Tell whether the group knows nothing of this member."""
+        """Return whether the group knows nothing of this member."""
         return self.phase is Phase.OUT
 
     @property
     def may_commit(self) -> bool:
-        """Tell whether the group would take this member's commits."""
+        """Return whether the group would take this member's commits."""
         return self.generation != NO_GENERATION
 
     @property
@@ -84,7 +84,7 @@ class ClassicState:
         is_settled = self.phase is Phase.STABLE and self.reason is None
         return MemberState.STABLE if is_settled else MemberState.REBALANCING
 
-    # -- what happens
+    # -- events
 
     def request_rejoin(self, reason: str) -> None:
         """Join again; the first reason is the one that is reported."""
@@ -133,7 +133,7 @@ class ClassicState:
         self.reason = "it has left"
 
     def fail_join(self, reason: str) -> None:
-        """Joining came to nothing; the next poll tries again as the same member."""
+        """Joining failed; the next poll tries again as the same member."""
         self.phase = Phase.OUT
         self.reason = reason
 
@@ -152,10 +152,10 @@ class ClassicState:
             self.lose(reason, forget=True)
 
     def concerns(self, generation: int) -> bool:
-        """Tell whether an answer to a request of that generation is still about this member."""
+        """Return whether an answer to a request of that generation is still about this member."""
         return self.is_in and generation == self.generation
 
-    # -- what to do
+    # -- decisions
 
     def revocation(self, owned: set[TopicPartition], topics: Iterable[str]) -> Revocation:
         """Return what is given up before joining: all, or what is no longer subscribed to."""

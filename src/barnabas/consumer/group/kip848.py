@@ -76,7 +76,7 @@ class Kip848Member(GroupMember):
         self._broker_matches = True
         """Whether patterns go to the broker; else the client matches them with its topics."""
 
-    # -- what is asked of it
+    # -- queries
 
     @property
     def needs_poll(self) -> bool:

@@ -82,7 +82,7 @@ class Kip848State:
         self._acknowledged: Report | None = None
         self._sent: Report | None = None
 
-    # -- what is asked of it
+    # -- queries
 
     @property
     def is_in(self) -> bool:
@@ -91,12 +91,12 @@ class Kip848State:
 
     @property
     def is_out(self) -> bool:
-        """Tell whether the group knows nothing of this member."""
+        """Return whether the group knows nothing of this member."""
         return self.generation < JOINING
 
     @property
     def may_commit(self) -> bool:
-        """Tell whether the group would take this member's commits."""
+        """Return whether the group would take this member's commits."""
         return self.generation > JOINING
 
     @property
@@ -119,7 +119,7 @@ class Kip848State:
         return self.is_in and (self._acknowledged or now) != now
 
     def concerns(self, generation: int) -> bool:
-        """Tell whether an answer to a request of that epoch is still about this member."""
+        """Return whether an answer to a request of that epoch is still about this member."""
         return self.is_in and generation == self.generation
 
     def change(self, names: Mapping[Uuid, str]) -> Change:
@@ -139,7 +139,7 @@ class Kip848State:
     def _report(self) -> Report:
         return Report(self.subscribed, frozenset(self.owned.values()))
 
-    # -- what happens
+    # -- events
 
     def join(self, subscribed: Subscribed) -> None:
         """The next heartbeat is the first."""

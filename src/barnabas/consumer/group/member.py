@@ -113,7 +113,7 @@ class GroupMember(ABC):
     def _forget_group(self, reason: str) -> Coroutine[Any, Any, None]:
         """Stop being a member, at once; the coroutine notifies the group."""
 
-    # -- what is asked of it
+    # -- queries
 
     @property
     def generation(self) -> int:
@@ -169,7 +169,7 @@ class GroupMember(ABC):
             "commits_pending": self._commits.pending,
         }
 
-    # -- what it is notified of
+    # -- events
 
     async def start(self) -> None:
         """Begin to work; joins nothing yet."""

@@ -91,7 +91,7 @@ class ChunkQueue:
     def __init__(
         self, chunks_max: int, room: Callable[[], object], bounds: Bounds = READING
     ) -> None:
-        """Hold up to `chunks_max`; `room` is called when there is place again.
+        """Hold up to `chunks_max`; `room` is called when there is room again.
 
         `bounds` are those of compressed records in these chunks.
         """
@@ -104,7 +104,7 @@ class ChunkQueue:
 
     @property
     def is_full(self) -> bool:
-        """Tell whether partitions of this stream should not be fetched now."""
+        """Return whether partitions of this stream should not be fetched now."""
         return len(self._chunks) >= self._chunks_max
 
     def put(self, chunk: Chunk) -> None:

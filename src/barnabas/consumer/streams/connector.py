@@ -6,7 +6,7 @@
 
 Members agree without a coordinator: each watches who is registered and what partitions there are,
 works out the same assignment, and takes its part by creating ephemeral owner nodes. A rebalance
-stops the fetchers, commits, gives up all partitions, reads the facts anew, claims its part and
+stops the fetchers, commits, gives up all partitions, reads the facts again, claims its part and
 fetches again; where a claim fails because another has not let go yet, it tries again after a pause.
 
 A lost session costs the registration and all ownership: the consumer registers in a new one.
@@ -258,7 +258,7 @@ class ConsumerConnector:
                 logger.error("rebalance of %s failed: %s", self.consumer_id, failure)
 
     async def _matches_others(self) -> bool:
-        """Tell whether our pattern now matches other topics than at the last rebalance."""
+        """Return whether our pattern now matches other topics than at the last rebalance."""
         assert self._topics is not None
         existing = await _children(self._tree, nodes.TOPICS, self._hear_topics)
         return self._topics.streams(existing) != self._matching

@@ -73,7 +73,7 @@ class Fetchers:
         self._finder = _spawn(self._find_leaders())
 
     async def stop(self) -> None:
-        """Fetch nothing any more; when this returns no chunk comes."""
+        """Stop fetching; when this returns no further chunk comes."""
         tasks = [fetcher.task for fetcher in self._fetchers.values()]
         tasks.append(self._finder)
         self._fetchers, self._finder = {}, None

@@ -56,7 +56,7 @@ class FetchRequestBuilder:
         self._partitions: dict[TopicPartition, PartitionFetchInfo] = {}
 
     def client_id(self, client_id: str) -> FetchRequestBuilder:
-        """Set the name told to the broker; by default the consumer's."""
+        """Set the name sent to the broker; by default the consumer's."""
         self._client_id = client_id
         return self
 

@@ -20,8 +20,8 @@ logger = logging.getLogger("barnabas.streams")
 class Offsets:
     """Where a group's offsets are read and written, as `offsets.storage` says.
 
-    With dual.commit.enabled both places are written, and the higher of the two offsets is read:
-    members that were not yet told to use Kafka go on with the tree.
+    With dual.commit.enabled both stores are written, and the higher of the two offsets is read:
+    members that were not yet configured to use Kafka go on with the tree.
     """
 
     def __init__(self, tree: Coordination, kafka: SimpleConsumer, options: StreamOptions) -> None:

@@ -133,7 +133,7 @@ class StreamOptions(ClientSection):
         default=-1,
         at_least=0,
         besides=(-1,),
-        doc="Longest wait of a stream for the next message; -1 waits for ever.",
+        doc="Longest wait of a stream for the next message; -1 waits forever.",
     )
     exclude_internal_topics: bool = option(
         "exclude.internal.topics",

@@ -1,7 +1,7 @@
 """What a consumer subscribes to: topics with a number of streams each, or a pattern.
 
 A stream of a consumer is known to the group as `<consumer id>-<number>`, and the order of those
-names decides who gets which partitions: so it must be the same for every member.
+names decides who gets which partitions: so it must be the same forevery member.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class TopicFilter:
         return {topic: self.count for topic in topics if self.allows(topic)}
 
     def allows(self, topic: str) -> bool:
-        """Tell whether a topic is among those wanted."""
+        """Return whether a topic is among those wanted."""
         if self.exclude_internal and topic in INTERNAL_TOPICS:
             return False
         matches = compile_pattern(self.regex).fullmatch(topic) is not None
