@@ -164,7 +164,7 @@ def test_brokers_that_are_left() -> None:
 
 
 def test_flows_follow_the_assignment() -> None:
-    """Kept partitions keep their fetches; one that went and came back begins anew."""
+    """Kept partitions keep their fetches; one that was revoked and assigned again restarts."""
     plan, subscription = planned()
     kept = plan.fetches[A]
     subscription.assign([A])

@@ -21,7 +21,7 @@ from barnabas.consumer.group.classic_state import AssignmentChange, ClassicState
 from barnabas.consumer.group.error_actions import HEARTBEAT, ErrorAction, action_for, refusal
 from barnabas.consumer.group.member import GroupMember, now_ms
 from barnabas.consumer.group.requests import (
-    Self,
+    JoinedMember,
     heartbeat_request,
     leave_error,
     leave_request,
@@ -255,7 +255,7 @@ class ClassicMember(GroupMember):
 
     async def _heartbeat(self) -> None:
         state = self._state
-        me = Self(state.member_id, state.generation)
+        me = JoinedMember(state.member_id, state.generation)
         try:
             connection = await self._coordinator.connection()
             version = connection.version_of(HeartbeatRequest)

@@ -30,7 +30,7 @@ from barnabas.consumer.group.assignors import Strategy, partition_counts
 from barnabas.consumer.group.classic_state import ClassicState
 from barnabas.consumer.group.coordinator import JOIN_CHANNEL, Coordinator
 from barnabas.consumer.group.error_actions import JOIN, SYNC, ErrorAction, action_for, refusal
-from barnabas.consumer.group.requests import Self, join_request, sync_request
+from barnabas.consumer.group.requests import JoinedMember, join_request, sync_request
 from barnabas.consumer.group.settings import GroupSettings
 from barnabas.consumer.subscription import Subscription
 from barnabas.model.error_codes import ErrorCode
@@ -138,7 +138,7 @@ class ClassicJoin:
         assignments = await self._lead(response)
         strategy = self._strategy(response.protocol_name)
         version = connection.version_of(SyncGroupRequest)
-        me = Self(response.member_id, response.generation_id)
+        me = JoinedMember(response.member_id, response.generation_id)
         answer: SyncGroupResponse = await connection.send(
             sync_request(self._settings, me, strategy.name, assignments, version),
             version=version,

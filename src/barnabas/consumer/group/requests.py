@@ -57,7 +57,7 @@ _STABLE_VERSION: Final = 7
 _GROUPS_VERSION: Final = 8
 
 
-class Self(NamedTuple):
+class JoinedMember(NamedTuple):
     """The member that asks."""
 
     member_id: str
@@ -93,7 +93,7 @@ def join_request(
 
 def sync_request(
     settings: GroupSettings,
-    member: Self,
+    member: JoinedMember,
     protocol: str | None,
     assignments: Mapping[str, bytes],
     version: int,
@@ -113,7 +113,9 @@ def sync_request(
     )
 
 
-def heartbeat_request(settings: GroupSettings, member: Self, version: int) -> HeartbeatRequest:
+def heartbeat_request(
+    settings: GroupSettings, member: JoinedMember, version: int
+) -> HeartbeatRequest:
     """Say that the member is alive."""
     return HeartbeatRequest(
         group_id=settings.group_id,

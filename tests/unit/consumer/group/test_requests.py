@@ -6,7 +6,7 @@ import pytest
 
 from barnabas.consumer.group.requests import (
     Identity,
-    Self,
+    JoinedMember,
     commit_errors,
     commit_request,
     fetch_request,
@@ -49,7 +49,7 @@ from barnabas.wire.messages.sync_group import SyncGroupRequest
 
 SETTINGS = GroupSettings("g", max_poll_interval_ms=7000)
 STATIC = GroupSettings("g", instance_id="one")
-ME = Self("m-1", 4)
+ME = JoinedMember("m-1", 4)
 T0, T1, U0 = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u", 0)
 
 
