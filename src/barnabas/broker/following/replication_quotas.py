@@ -1,89 +1,19 @@
 """How fast replicas may be copied: what this broker gives, what it gets, what it moves at home.
 
-A rate counts bytes in windows, eleven of a second unless options say otherwise, and is exceeded
-while their average is above the limit. Only replicas that a topic names as throttled are counted
-and held back. A leader never holds back a replica that is in sync: it would fall out of sync by
-that. A follower leaves throttled partitions out of its fetches, and its leader then waits.
-
-Plain objects; the time is an argument.
+Only replicas that a topic names as throttled are counted and held back. A leader never holds back
+a replica that is in sync: it would fall out of sync by that. A follower leaves throttled partitions
+out of its fetches, and its leader then waits.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Collection
 
 from barnabas.config.broker import BrokerOptions
 from barnabas.config.topic import TopicOptions
+from barnabas.timing.throttle import Throttle, WindowedRate
 
-UNLIMITED = 2**63 - 1
 ALL = "*"
-
-
-class WindowedRate:
-    """Bytes per second, over the last windows."""
-
-    __slots__ = ("_count", "_window_ms", "_windows")
-
-    def __init__(self, count: int = 11, window_ms: int = 1000) -> None:
-        self._count = count
-        self._window_ms = window_ms
-        self._windows: deque[list[int]] = deque()
-        """When each began, and its bytes."""
-
-    def record(self, size_bytes: int, now_ms: int) -> None:
-        """Count bytes."""
-        self._forget(now_ms)
-        if not self._windows or now_ms - self._windows[-1][0] >= self._window_ms:
-            self._windows.append([now_ms, 0])
-        self._windows[-1][1] += size_bytes
-
-    def per_second(self, now_ms: int) -> float:
-        """Return the average since the oldest window began, that is over one window at least."""
-        total, elapsed_ms = self._totals(now_ms)
-        return total * 1000 / elapsed_ms
-
-    def wait_ms(self, limit: int, now_ms: int) -> int:
-        """Return how long nothing may be added until the average is at the limit again."""
-        total, elapsed_ms = self._totals(now_ms)
-        if limit <= 0:
-            return self._window_ms if total else 0
-        return max(-(-total * 1000 // limit) - elapsed_ms, 0)
-
-    def _totals(self, now_ms: int) -> tuple[int, int]:
-        self._forget(now_ms)
-        if not self._windows:
-            return 0, self._window_ms
-        total = sum(size for _, size in self._windows)
-        return total, max(now_ms - self._windows[0][0], self._window_ms)
-
-    def _forget(self, now_ms: int) -> None:
-        while self._windows and now_ms - self._windows[0][0] >= self._count * self._window_ms:
-            self._windows.popleft()
-
-
-class Throttle:
-    """One direction: a limit that may change at any time, and what was copied."""
-
-    __slots__ = ("_limit", "_rate")
-
-    def __init__(self, limit: Callable[[], int], rate: WindowedRate) -> None:
-        self._limit = limit
-        self._rate = rate
-
-    def record(self, size_bytes: int, now_ms: int) -> None:
-        """Count what was copied for a throttled replica."""
-        self._rate.record(size_bytes, now_ms)
-
-    def is_exceeded(self, now_ms: int) -> bool:
-        """Tell whether throttled replicas must wait."""
-        limit = self._limit()
-        return limit < UNLIMITED and self._rate.per_second(now_ms) > limit
-
-    def wait_ms(self, now_ms: int) -> int:
-        """Return how long a copier should rest; the limit may have changed by then."""
-        limit = self._limit()
-        return 0 if limit >= UNLIMITED else self._rate.wait_ms(limit, now_ms)
 
 
 class ReplicationQuotas:
@@ -108,12 +38,12 @@ class ReplicationQuotas:
 
 
 def leads_throttled(options: TopicOptions, partition: int, broker_id: int) -> bool:
-    """Tell whether a leader's copies of a partition are throttled."""
+    """Return whether a leader's copies of a partition are throttled."""
     return _names(options.leader_replication_throttled_replicas, partition, broker_id)
 
 
 def follows_throttled(options: TopicOptions, partition: int, broker_id: int) -> bool:
-    """Tell whether a follower's copy of a partition is throttled."""
+    """Return whether a follower's copy of a partition is throttled."""
     return _names(options.follower_replication_throttled_replicas, partition, broker_id)
 
 
