@@ -1,8 +1,8 @@
 """One broker, as its handlers and its controller see it.
 
-Its parts, and what they tell each other through it: who may do what, who is woken when records come
-or a watermark rises, what the controller has decided. How the parts are put together, started and
-ended is in `lifecycle`.
+What its parts tell each other through it: who may do what, who is woken when records come or a
+watermark rises, what the controller has decided. How the parts are put together is in `parts`, how
+they are started and ended in `lifecycle`.
 
 What comes from outside is given: options, coordination, files, clock, randomness. The same broker
 runs in production on uvloop, in a test beside others, and in a simulation on a loop with a
@@ -20,57 +20,32 @@ from concurrent.futures import Executor
 from functools import cache
 from random import Random
 
-from barnabas.broker.cluster.cluster_session import ClusterSession
-from barnabas.broker.cluster.config_notices import ConfigNotices
 from barnabas.broker.cluster.configs import Configs
-from barnabas.broker.cluster.controller_commands import Control
-from barnabas.broker.cluster.controller_host import ControllerHost
-from barnabas.broker.cluster.controller_requests import answer_here
-from barnabas.broker.cluster.membership import Membership
-from barnabas.broker.cluster.peers import Peers
-from barnabas.broker.cluster.silence import Silence
-from barnabas.broker.cluster.topics import Topics
 from barnabas.broker.cluster.tree_errors import refused_as
-from barnabas.broker.cluster.tree_offsets import TreeOffsets
-from barnabas.broker.coordinators.groups import GroupHost
-from barnabas.broker.coordinators.producer_ids import ProducerIds
-from barnabas.broker.coordinators.transactions import TransactionHost
-from barnabas.broker.following.fetchers import Fetchers
-from barnabas.broker.following.isr_keeper import IsrKeeper
-from barnabas.broker.following.replicas import Replicas
-from barnabas.broker.following.replication_quotas import ReplicationQuotas
 from barnabas.broker.handlers import CONTROLLER_KEYS, served_apis
 from barnabas.broker.handlers.delete_records import LIVE_BROKERS
-from barnabas.broker.housekeeping import Housekeeping
 from barnabas.broker.lifecycle import Lifecycle
-from barnabas.broker.loop import WheelTimer
-from barnabas.broker.network.address_changes import AddressChanges
 from barnabas.broker.network.router import Served
 from barnabas.broker.network.session import Session
-from barnabas.broker.network.socket_server import SocketServer
-from barnabas.broker.partitions.fetch_sessions import FetchSessions
-from barnabas.broker.partitions.flusher import Flusher
-from barnabas.broker.storage.compaction_workers import CompactionWorkers
-from barnabas.broker.storage.forks import Forks
-from barnabas.broker.storage.log_failures import LogFailures
-from barnabas.broker.storage.logs import Logs
-from barnabas.broker.storage.relocations import Relocations
-from barnabas.broker.storage.retention import Retention
+from barnabas.broker.parts import Parts
 from barnabas.config.broker import BrokerOptions
 from barnabas.config.listeners import Endpoint
+from barnabas.config.sources import BrokerSources
 from barnabas.coordination.contract import Coordination
 from barnabas.log.files import Files
-from barnabas.metadata.cluster_view import NO_LEADER, BrokerView, ClusterView
-from barnabas.metadata.config_store import ConfigStore
-from barnabas.metadata.producer_id_blocks import ProducerIdBlocks
+from barnabas.metadata.cluster_view import NO_LEADER, ClusterView
 from barnabas.metrics.registry import Registry
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError, StorageError
 from barnabas.model.ids import TopicPartition, Uuid
 from barnabas.replication.partition import Partition
-from barnabas.security.authorizer import AllowAll, Authorizer, Operation, ResourceType
-from barnabas.timing.purgatory import Purgatory
-from barnabas.wire.schema import Message
+from barnabas.security.authorizer import (
+    CLUSTER_NAME,
+    AllowAll,
+    Authorizer,
+    Operation,
+    ResourceType,
+)
 
 logger = logging.getLogger("barnabas.broker")
 
@@ -79,46 +54,6 @@ UNCLEAN_ELECTIONS = "unclean.leader.election.enable"
 
 class Broker:
     """A broker of a cluster; `start` makes it serve, `stop` ends it cleanly, `kill` does not."""
-
-    # There from the start on, in the order in which `lifecycle` makes them.
-    lost: asyncio.Event
-    lost_reason: str
-    timer: WheelTimer
-    fetch_purgatory: Purgatory
-    produce_purgatory: Purgatory
-    deletion_purgatory: Purgatory
-    fetch_sessions: FetchSessions
-    flusher: Flusher
-    logs: Logs
-    tree: Coordination
-    membership: Membership
-    broker_id: int
-    log_failures: LogFailures
-    relocations: Relocations
-    retention: Retention
-    cleaning: CompactionWorkers
-    forks: Forks
-    configs: Configs
-    config_store: ConfigStore
-    controller: ControllerHost
-    peers: Peers
-    control: Control
-    replicas: Replicas
-    fetchers: Fetchers
-    isr_keeper: IsrKeeper
-    replication_quotas: ReplicationQuotas
-    config_notices: ConfigNotices
-    producer_id_blocks: ProducerIdBlocks
-    groups: GroupHost
-    transactions: TransactionHost
-    tree_offsets: TreeOffsets
-    producer_ids: ProducerIds
-    topics: Topics
-    housekeeping: Housekeeping
-    silence: Silence
-    cluster_session: ClusterSession
-    network: SocketServer
-    address_changes: AddressChanges
 
     def __init__(
         self,
@@ -135,6 +70,11 @@ class Broker:
         self.static_options = options
         self.authorizer: Authorizer = AllowAll()
         self.cluster = ClusterView()
+        self.configs = Configs(
+            BrokerSources(options.given),
+            lambda: self.broker_id,
+            lambda topic: self.cluster.topic(topic) is not None,
+        )
         self.partitions: dict[tuple[str, int], Partition] = {}
         self.metrics = Registry()
         self.alone = coordination is None and options.zookeeper_connect is None
@@ -149,9 +89,39 @@ class Broker:
         self.clock = clock
         """Seconds that never step back: how long something took, and how long something counts."""
         self._wall_clock = wall_clock
+        self.lost = asyncio.Event()
+        """Set when the broker has ended by itself; `lost_reason` says why."""
+        self.lost_reason = ""
         self._life = Lifecycle(
             self, coordination, files, executor, random or Random(), random_bytes
         )
+
+    def take_parts(self, parts: Parts) -> None:
+        """Take the parts, once the broker has joined its cluster; handlers find theirs here."""
+        self.parts = parts
+        self.broker_id = parts.registration.broker_id
+        self.tree = parts.registration.tree
+        self.timer = parts.timer
+        self.fetch_purgatory = parts.fetch_purgatory
+        self.produce_purgatory = parts.produce_purgatory
+        self.deletion_purgatory = parts.deletion_purgatory
+        self.fetch_sessions = parts.fetch_sessions
+        self.flusher = parts.flusher
+        self.logs = parts.logs
+        self.log_failures = parts.log_failures
+        self.relocations = parts.relocations
+        self.forks = parts.forks
+        self.peers = parts.peers
+        self.silence = parts.silence
+        self.control = parts.control
+        self.controller = parts.controller
+        self.topics = parts.topics
+        self.tree_offsets = parts.tree_offsets
+        self.replication_quotas = parts.replication_quotas
+        self.isr_keeper = parts.isr_keeper
+        self.groups = parts.groups
+        self.transactions = parts.transactions
+        self.producer_ids = parts.producer_ids
 
     # what handlers use
 
@@ -164,7 +134,7 @@ class Broker:
         """Return the wall clock's time, which records and logs carry."""
         return int(self._wall_clock() * 1000)
 
-    def served_to(self, session: Session) -> Mapping[int, Served]:
+    def served_to(self, session: Session) -> Mapping[int, Served[Broker]]:
         """Return what is served on a connection, by API key."""
         return self.served if session.privileged else self.served_to_clients
 
@@ -176,10 +146,15 @@ class Broker:
             session.principal, session.client_host, operation, resource, name
         )
 
+    def check_cluster_action(self, session: Session) -> None:
+        """Raise unless the client may act as a broker of this cluster."""
+        if not self.allows(session, Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME):
+            raise RequestError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+
     def topic_name(self, topic_id: Uuid) -> str | None:
         """Return the name behind a topic id."""
         topic = self.cluster.topic_by_id(topic_id)
-        return topic.name if topic is not None else self.replicas.topic_name(topic_id)
+        return topic.name if topic is not None else self.parts.replicas.topic_name(topic_id)
 
     def absent(self, topic: str, partition: int) -> RequestError:
         """Say why a partition is not hosted here."""
@@ -218,13 +193,6 @@ class Broker:
         """Return who is the controller as clients are told; not this broker while it is silent."""
         controller = self.cluster.controller_id
         return -1 if controller == self.broker_id and self.silence.is_silent else controller
-
-    def is_in_sync(self, key: TopicPartition) -> bool:
-        """Tell whether this broker's replica is in sync, as far as the controller has told."""
-        view = self.cluster.topic(key.topic)
-        if view is None or key.partition >= len(view.partitions):
-            return False
-        return self.broker_id in view.partitions[key.partition].isr
 
     def endpoints_for(self, session: Session) -> Iterator[tuple[int, str, int, str | None]]:
         """Yield id, host, port and rack of each broker, as the session's listener reaches them.
@@ -273,7 +241,7 @@ class Broker:
         if partition.flush_owed:
             self.flusher.request(partition)
         if not partition.is_leader:
-            self.fetchers.flushed(partition)
+            self.parts.fetchers.flushed(partition)
         self.appended(partition)
 
     def storage_failed_flushing(self, partition: Partition, failure: StorageError) -> None:
@@ -286,24 +254,8 @@ class Broker:
     async def store_configs(self, entity_type: str, name: str, values: Mapping[str, str]) -> None:
         """Make configs durable and let them act."""
         with refused_as():
-            await self.config_store.set(entity_type, name, values)
+            await self.parts.config_store.set(entity_type, name, values)
         self.configs_changed(entity_type, name, values)
-
-    async def ask_controller(self, request: Message, timeout_ms: int) -> Message:
-        """Ask the controller, which may be here."""
-        if self.controller.term is not None:
-            try:
-                async with asyncio.timeout(timeout_ms / 1000):
-                    return await answer_here(self, request)
-            except TimeoutError:  # it waits for the coordination service, which may be away
-                raise RequestError(
-                    ErrorCode.REQUEST_TIMED_OUT,
-                    f"the controller, which is here, was not done within {timeout_ms} ms",
-                ) from None
-        controller = self.cluster.controller_id
-        listener = self.options.endpoints.control_plane
-        answer: Message = await self.peers.ask(controller, request, timeout_ms, listener)
-        return answer
 
     def check_controller(self) -> None:
         """Raise NOT_CONTROLLER unless this broker is the controller."""
@@ -315,7 +267,8 @@ class Broker:
     async def learn_topic_configs(self, topics: Collection[str]) -> None:
         """Read the configs of topics that are new here; those that make no sense stay unknown."""
         if topics:
-            for topic, configs in (await self.config_store.get_readable("topics", topics)).items():
+            store = self.parts.config_store
+            for topic, configs in (await store.get_readable("topics", topics)).items():
                 self.configs.set_topic(topic, configs)
 
     def controller_spoke(self, controller_id: int, controller_epoch: int) -> None:
@@ -355,7 +308,7 @@ class Broker:
 
     def cluster_changed(self) -> None:
         """The controller has told who is alive and who leads."""
-        self.fetchers.cluster_changed()
+        self.parts.fetchers.cluster_changed()
         self.deletion_purgatory.check(LIVE_BROKERS)
 
     def topic_removed(self, topic: str) -> None:
@@ -371,11 +324,11 @@ class Broker:
                 self._configure(topic=name)
         elif entity_type == "brokers" and self.configs.set_dynamic(name, configs):
             self._configure(topic=None)
-            self.cleaning.start()
+            self.parts.compaction.start()
             self._life.use_threads(self.options.num_io_threads)
-            self.fetchers.resize()
-            self.network.configure(self.options)
-            self.address_changes.look()
+            self.parts.fetchers.resize()
+            self.parts.network.configure(self.options)
+            self.parts.address_changes.look()
         if UNCLEAN_ELECTIONS in configs:
             self.controller.unclean_election_allowed()
 
@@ -392,17 +345,12 @@ class Broker:
     @property
     def endpoints(self) -> list[Endpoint]:
         """Return where this broker listens, with the real ports."""
-        return self.network.endpoints
-
-    @property
-    def own_view(self) -> BrokerView:
-        """Return this broker as it is registered."""
-        return self.membership.view
+        return self.parts.network.endpoints
 
     @property
     def broker_epoch(self) -> int:
         """Return which life of this broker it is, as its registration says."""
-        return self.own_view.epoch
+        return self.parts.registration.epoch
 
     async def start(self) -> None:
         """Serve; raises with the reason, and leaves nothing behind, if that is not possible."""
@@ -424,7 +372,3 @@ class Broker:
             await self.stop()
         finally:
             self.lost.set()
-
-    def sweep_connections(self) -> None:
-        """Close idle connections and take back large buffers."""
-        self.network.sweep()

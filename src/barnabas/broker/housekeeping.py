@@ -5,14 +5,19 @@ connections, old producers.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any
 
-from barnabas.model.errors import RequestError
-
-if TYPE_CHECKING:
-    from barnabas.broker.broker import Broker
+from barnabas.broker.cluster.controller_host import ControllerHost
+from barnabas.broker.coordinators.groups import GroupHost
+from barnabas.broker.coordinators.transactions import TransactionHost
+from barnabas.broker.following.isr_keeper import IsrKeeper
+from barnabas.broker.network.socket_server import SocketServer
+from barnabas.broker.partitions.flusher import Flusher
+from barnabas.broker.storage.logs import Logs
+from barnabas.broker.storage.retention import Retention
+from barnabas.config.broker import BrokerOptions
+from barnabas.replication.partition import Partition
 
 SWEEP_MS_MAX = 10_000
 PRODUCER_EXPIRY_INTERVAL_MS = 600_000
@@ -22,15 +27,38 @@ NEVER_MS = 2**63 - 1
 class Housekeeping:
     """The periodic tasks of one broker."""
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(
+        self,
+        options: Callable[[], BrokerOptions],
+        now_ms: Callable[[], int],
+        partitions: Mapping[tuple[str, int], Partition],
+        flusher: Flusher,
+        logs: Logs,
+        retention: Retention,
+        isr_keeper: IsrKeeper,
+        controller: ControllerHost,
+        groups: GroupHost,
+        transactions: TransactionHost,
+        network: SocketServer,
+    ) -> None:
+        self._options = options
+        self._now_ms = now_ms
+        self._partitions = partitions
+        self._flusher = flusher
+        self._logs = logs
+        self._retention = retention
+        self._isr_keeper = isr_keeper
+        self._controller = controller
+        self._groups = groups
+        self._transactions = transactions
+        self._network = network
         self._handles: dict[str, asyncio.TimerHandle] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._stopped = False
 
     def start(self) -> None:
         """Begin; every task waits for its first turn."""
-        options = self._broker.options
+        options = self._options()
         checkpoint_ms = min(
             options.log_flush_offset_checkpoint_interval_ms,
             options.log_flush_start_offset_checkpoint_interval_ms,
@@ -39,36 +67,34 @@ class Housekeeping:
         idle_ms = options.connections_max_idle_ms
         sweep_ms = SWEEP_MS_MAX if idle_ms < 0 else min(max(idle_ms // 2, 10), SWEEP_MS_MAX)
         self._every("checkpoints", checkpoint_ms, self._checkpoints)
-        self._every(
-            "retention", options.log_retention_check_interval_ms, self._broker.retention.turn
-        )
+        self._every("retention", options.log_retention_check_interval_ms, self._retention.turn)
         self._every("sweep", sweep_ms, self._sweep)
         self._every("flushes", self._flush_interval_ms(), self._timed_flushes)
         self._every(
             "offsets",
             options.offsets_retention_check_interval_ms,
-            self._broker.groups.expire_offsets,
+            self._groups.expire_offsets,
         )
         self._every(
             "transactions",
             options.transaction_abort_timed_out_transaction_cleanup_interval_ms,
-            self._broker.transactions.abort_timed_out,
+            self._transactions.abort_timed_out,
         )
         self._every(
             "transactional ids",
             options.transaction_remove_expired_transaction_cleanup_interval_ms,
-            self._broker.transactions.expire,
+            self._transactions.expire,
         )
         self._every(
             "in-sync replicas",
             max(options.replica_lag_time_max_ms // 2, 1),
-            self._broker.isr_keeper.shrink,
+            self._isr_keeper.shrink,
         )
         if options.auto_leader_rebalance_enable:
             self._every(
                 "preferred leaders",
                 options.leader_imbalance_check_interval_seconds * 1000,
-                self._rebalance_leaders,
+                self._controller.rebalance_leaders,
             )
         self._every("producers", PRODUCER_EXPIRY_INTERVAL_MS, self._expire_producers)
 
@@ -114,34 +140,23 @@ class Housekeeping:
         again()
 
     async def _checkpoints(self) -> None:
-        await self._broker.logs.write_checkpoints()
+        await self._logs.write_checkpoints()
 
     def _sweep(self) -> None:
-        self._broker.sweep_connections()
+        self._network.sweep()
 
     def _flush_interval_ms(self) -> int:
-        return min(self._broker.options.log_flush_scheduler_interval_ms, 1000)
+        return min(self._options().log_flush_scheduler_interval_ms, 1000)
 
     def _timed_flushes(self) -> None:
         """Flush what has waited longer than `flush.ms` allows."""
-        now_ms = self._broker.now_ms()
-        for partition in self._broker.partitions.values():
+        now_ms = self._now_ms()
+        for partition in self._partitions.values():
             if partition.log.options.flush_ms != NEVER_MS and partition.log.needs_flush(now_ms):
-                self._broker.flusher.request(partition)
-
-    async def _rebalance_leaders(self) -> None:
-        """Give leaderships back, while this broker is the controller."""
-        broker = self._broker
-        term = broker.controller.term
-        if term is None:
-            return
-        keys = term.balance.to_rebalance(broker.options.leader_imbalance_per_broker_percentage)
-        if keys:
-            with suppress(RequestError):  # another broker may be the controller by now
-                await broker.controller.call(lambda term: term.balance.elect_preferred(keys))
+                self._flusher.request(partition)
 
     def _expire_producers(self) -> None:
-        now_ms = self._broker.now_ms()
-        expiration_ms = self._broker.options.producer_id_expiration_ms
-        for partition in self._broker.partitions.values():
+        now_ms = self._now_ms()
+        expiration_ms = self._options().producer_id_expiration_ms
+        for partition in self._partitions.values():
             partition.log.producers.expire(now_ms, expiration_ms)

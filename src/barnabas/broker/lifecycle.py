@@ -1,4 +1,4 @@
-"""The life of a broker: its parts in the order in which they are made, start and end.
+"""The life of a broker: its parts in the order in which they start and end.
 
 It joins its cluster, binds its listeners, loads its logs, and only then enters the cluster: from
 that moment the controller may speak to it. Clients are served once it has.
@@ -17,45 +17,14 @@ from functools import cache
 from random import Random
 from typing import TYPE_CHECKING
 
-from barnabas.broker.cluster.cluster_session import ClusterSession
-from barnabas.broker.cluster.config_notices import ConfigNotices
-from barnabas.broker.cluster.configs import Configs
 from barnabas.broker.cluster.controlled_shutdown import hand_over
-from barnabas.broker.cluster.controller_commands import Control
-from barnabas.broker.cluster.controller_host import ControllerHost
-from barnabas.broker.cluster.membership import Membership, embedded_tree, zookeeper_tree
-from barnabas.broker.cluster.peers import Peers
-from barnabas.broker.cluster.silence import Silence
-from barnabas.broker.cluster.topics import Topics
-from barnabas.broker.cluster.tree_offsets import TreeOffsets
-from barnabas.broker.coordinators.groups import GroupHost
-from barnabas.broker.coordinators.producer_ids import ProducerIds
-from barnabas.broker.coordinators.transactions import TransactionHost
-from barnabas.broker.following.fetchers import Fetchers
-from barnabas.broker.following.isr_keeper import IsrKeeper
-from barnabas.broker.following.replicas import Replicas
-from barnabas.broker.following.replication_quotas import ReplicationQuotas
-from barnabas.broker.housekeeping import Housekeeping
+from barnabas.broker.cluster.registration import Registration, embedded_tree, zookeeper_tree
 from barnabas.broker.io_threads import IoThreads
-from barnabas.broker.loop import WheelTimer
-from barnabas.broker.network.address_changes import AddressChanges
-from barnabas.broker.network.socket_server import SocketServer
-from barnabas.broker.partitions.fetch_sessions import FetchSessions
-from barnabas.broker.partitions.flusher import Flusher
+from barnabas.broker.parts import Parts, make_parts
 from barnabas.broker.storage.adoption import adopt
-from barnabas.broker.storage.compaction_workers import CompactionWorkers
-from barnabas.broker.storage.forks import Forks
-from barnabas.broker.storage.log_failures import LogFailures
 from barnabas.broker.storage.logs import Logs
-from barnabas.broker.storage.relocations import Relocations
-from barnabas.broker.storage.retention import Retention
-from barnabas.config.sources import BrokerSources
 from barnabas.coordination.contract import Coordination, SessionState
 from barnabas.log.files import DiskFiles, Files
-from barnabas.metadata.config_store import ConfigStore
-from barnabas.metadata.producer_id_blocks import ProducerIdBlocks
-from barnabas.metadata.topic_store import TopicStore
-from barnabas.timing.purgatory import Purgatory
 
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
@@ -78,38 +47,22 @@ class Lifecycle:
     ) -> None:
         self._broker = broker
         self._tree = coordination
-        self._files = files
+        self._files = files or DiskFiles()
         self._own_executor = executor is None
         self._executor = executor
         self._random = random
         self._random_bytes = random_bytes
-        self._network: SocketServer | None = None
-        self._has_parts = False
+        self._parts: Parts | None = None
         self._running = False
 
     # the beginning
 
     async def start(self) -> None:
         """Make all parts and serve; raises with the reason if that is not possible."""
-        broker = self._broker
-        options = broker.static_options
+        options = self._broker.static_options
         if self._own_executor:
             self._executor = IoThreads(options.num_io_threads)
-        self._files = self._files or DiskFiles()
-        broker.lost = asyncio.Event()
-        broker.lost_reason = ""
-        broker.timer = WheelTimer(asyncio.get_running_loop())
-        broker.fetch_purgatory = Purgatory("fetch", broker.timer.wheel)
-        broker.produce_purgatory = Purgatory("produce", broker.timer.wheel)
-        broker.deletion_purgatory = Purgatory("delete-records", broker.timer.wheel)
-        broker.fetch_sessions = FetchSessions(
-            options.max_incremental_fetch_session_cache_slots,
-            lambda: self._random.randrange(1, 2**31),
-        )
-        broker.flusher = Flusher(
-            self._executor, broker.now_ms, broker.flushed, broker.storage_failed_flushing
-        )
-        broker.logs = Logs(
+        logs = Logs(
             self._files,
             options.log_directories,
             self._executor,
@@ -117,123 +70,98 @@ class Lifecycle:
             self._random_bytes,
         )
         try:
-            await self._join_cluster()
-            self._make_parts()
-            await self._load()
-            await self._serve()
+            parts = self._make_parts(logs, await self._join_cluster(logs))
+            await self._load(parts)
+            await self._serve(parts)
         except (Exception, asyncio.CancelledError):  # not what ends the loop itself
-            if self._has_parts:
-                await self._halt()
-            await self._abandon()
+            if self._parts is not None:
+                await self._halt(self._parts)
+            await self._abandon(logs)
             raise
         self._running = True
 
-    async def _join_cluster(self) -> None:
+    async def _join_cluster(self, logs: Logs) -> Registration:
         broker = self._broker
         options = broker.static_options
         if self._tree is None and options.zookeeper_connect is not None:
             self._tree = zookeeper_tree(options)
         elif self._tree is None:
-            self._tree = embedded_tree(broker.logs, self._executor, self._first_directory)
-        broker.tree = self._tree
-        broker.membership = Membership(broker.tree, options, self._random_bytes)
-        await broker.membership.join(broker.logs.identity())
-        broker.cluster.cluster_id = broker.membership.cluster_id
-        broker.broker_id = broker.membership.broker_id
-        broker.logs.write_identity(broker.broker_id, broker.cluster.cluster_id)
+            self._tree = embedded_tree(self._first_directory, logs.offline, self._executor)
+        registration = Registration(self._tree, options, self._random_bytes)
+        await registration.join(logs.identity())
+        broker.cluster.cluster_id = registration.cluster_id
+        logs.write_identity(registration.broker_id, registration.cluster_id)
+        return registration
 
     @property
     def _first_directory(self) -> str:
         return self._broker.static_options.log_directories[0].rstrip("/")
 
-    def _make_parts(self) -> None:
-        broker, tree = self._broker, self._broker.tree
-        options = broker.static_options
-        broker.log_failures = LogFailures(broker, self._first_directory if broker.alone else None)
-        broker.relocations = Relocations(broker, self._executor)
-        broker.retention = Retention(broker, self._executor)
-        broker.cleaning = CompactionWorkers(broker, None if self._own_executor else self._executor)
-        broker.forks = Forks(broker, self._executor, self._random_bytes)
-        broker.logs.on_failure = broker.log_failures.of_directory
-        broker.configs = Configs(
-            BrokerSources(options.given),
-            broker.broker_id,
-            lambda topic: broker.cluster.topic(topic) is not None,
+    def _make_parts(self, logs: Logs, registration: Registration) -> Parts:
+        self._parts = make_parts(
+            self._broker,
+            logs,
+            registration,
+            executor=self._executor,
+            compaction_executor=None if self._own_executor else self._executor,
+            vital_path=self._first_directory if self._broker.alone else None,
+            random=self._random,
+            random_bytes=self._random_bytes,
+            enter_cluster=self._enter_cluster,
         )
-        broker.config_store = ConfigStore(tree)
-        broker.controller = ControllerHost(broker, tree, self._random_bytes)
-        broker.peers = Peers(broker)
-        broker.control = Control(broker)
-        broker.replicas = Replicas(broker)
-        broker.fetchers = Fetchers(broker)
-        broker.isr_keeper = IsrKeeper(broker)
-        broker.replication_quotas = ReplicationQuotas(lambda: broker.options)
-        broker.config_notices = ConfigNotices(broker, tree)
-        broker.producer_id_blocks = ProducerIdBlocks(tree, broker.broker_id)
-        broker.groups = GroupHost(broker, self._random_bytes)
-        broker.transactions = TransactionHost(broker)
-        broker.tree_offsets = TreeOffsets(tree)
-        broker.producer_ids = ProducerIds(broker.producer_id_blocks.take)
-        broker.topics = Topics(
-            broker,
-            TopicStore(tree, broker.cluster, self._random_bytes),
-            options.num_partitions,
-            options.default_replication_factor,
-        )
-        broker.housekeeping = Housekeeping(broker)
-        broker.silence = Silence(broker)
-        broker.timer.before_running = broker.silence.check
-        broker.cluster_session = ClusterSession(
-            tree, broker.controller.resign, self._enter_cluster, broker.give_up
-        )
-        self._has_parts = True
+        self._broker.take_parts(self._parts)
+        return self._parts
 
-    async def _load(self) -> None:
-        broker = self._broker
-        await broker.config_notices.skip()  # what changes while logs are loaded is heard of later
-        for name, values in (await broker.config_store.get_all("brokers")).items():
-            broker.configs.set_dynamic(name, values)
+    async def _load(self, parts: Parts) -> None:
+        broker, configs = self._broker, self._broker.configs
+        await parts.config_notices.skip()  # what changes while logs are loaded is read later
+        for name, values in (await parts.config_store.get_all("brokers")).items():
+            configs.set_dynamic(name, values)
         self.use_threads(broker.options.num_io_threads)
-        topics = await broker.config_store.get_all("topics")
+        topics = await parts.config_store.get_all("topics")
         # A taken port is known before the logs are opened, which then need no recovery.
-        self._network = broker.network = SocketServer(broker)
-        broker.address_changes = AddressChanges(broker)
-        await broker.network.bind()
+        await parts.network.bind(broker.options)
         # A topic may have thousands of partitions.
-        options_of = cache(lambda topic: broker.configs.topic_options(topics.get(topic, {})))
-        await broker.logs.load(
+        options_of = cache(lambda topic: configs.topic_options(topics.get(topic, {})))
+        await parts.logs.load(
             options_of, broker.now_ms(), broker.options.num_recovery_threads_per_data_dir
         )
 
-    async def _serve(self) -> None:
-        broker = self._broker
+    async def _serve(self, parts: Parts) -> None:
+        broker, cluster = self._broker, self._broker.cluster
         await self._enter_cluster()
-        if broker.controller.term is None:
-            await broker.network.accept()  # so that the controller can tell
-        await broker.control.until_informed(3 * broker.options.zookeeper_session_timeout_ms)
-        broker.groups.open()
-        broker.transactions.open()
-        if broker.alone:
-            await adopt(broker)
-        broker.logs.settle_forks(lambda topic_id: broker.cluster.topic_by_id(topic_id) is not None)
-        for _ in broker.logs.offline:
-            await broker.log_failures.notify()
-        broker.housekeeping.start()
-        broker.cleaning.start()
-        broker.cluster_session.start()
-        await broker.network.accept()
+        if parts.controller.term is None:
+            await parts.network.accept()  # so that the controller can tell
+        await parts.control.until_informed(3 * broker.options.zookeeper_session_timeout_ms)
+        parts.groups.open()
+        parts.transactions.open()
+        if broker.alone and not any(True for _ in cluster.topics):
+            await adopt(
+                parts.logs,
+                {host.topic: host.topic_configs for host in (parts.groups, parts.transactions)},
+                reserve_producer_ids=parts.producer_id_blocks.reserve,
+                create=parts.topics.adopt,
+            )
+        parts.logs.settle_forks(lambda topic_id: cluster.topic_by_id(topic_id) is not None)
+        for _ in parts.logs.offline:
+            await parts.log_failures.notify()
+        parts.housekeeping.start()
+        parts.compaction.start()
+        parts.session_renewal.start()
+        await parts.network.accept()
 
     async def _enter_cluster(self) -> None:
         """Enter the cluster, at the start or after a lost session: each time with a new epoch."""
-        broker = self._broker
-        await broker.controller.resign()
-        broker.cluster.brokers[broker.broker_id] = await broker.membership.register(
-            *broker.network.reached_at, broker.now_ms()
+        broker, parts = self._broker, self._parts
+        assert parts is not None
+        await parts.controller.resign()
+        broker.cluster.brokers[broker.broker_id] = await parts.registration.register(
+            *parts.network.reached_at, broker.now_ms()
         )
-        broker.silence.registered()
-        await broker.config_notices.start()
-        await broker.controller.start()
-        broker.address_changes.look()  # listeners may have changed without a session
+        parts.silence.registered()
+        await parts.config_notices.start()
+        await parts.controller.start()
+        parts.address_changes.look()  # listeners may have changed without a session
 
     def use_threads(self, count: int) -> None:
         """Resize the pool of I/O threads, unless it belongs to the caller."""
@@ -244,86 +172,91 @@ class Lifecycle:
 
     async def stop(self) -> None:
         """End cleanly: finish what is under way, flush everything, leave the marker."""
-        if not self._running:
+        parts = self._parts
+        if not self._running or parts is None:
             return
-        broker = self._broker
-        await hand_over(broker)
+        broker, tree = self._broker, parts.registration.tree
+        await hand_over(
+            broker.options,
+            parts.registration,
+            broker.cluster,
+            parts.controller,
+            parts.to_controller,
+        )
         self._running = False
-        broker.cluster_session.stop()
-        await broker.address_changes.stop()
-        await broker.isr_keeper.stop()
-        await broker.fetchers.stop()
-        await broker.controller.retire()
-        broker.control.learned.end()  # nobody here decides any more what requests may wait for
-        if broker.tree.state is not SessionState.CONNECTED:
+        parts.session_renewal.stop()
+        await parts.address_changes.stop()
+        await parts.isr_keeper.stop()
+        await parts.fetchers.stop()
+        await parts.controller.retire()
+        parts.control.learned.end()  # nobody here decides any longer what requests may wait for
+        if tree.state is not SessionState.CONNECTED:
             # Nobody can be told, and requests that wait for the tree would be waited for in vain.
-            await broker.tree.close()
-        broker.network.stop_accepting()
-        broker.housekeeping.stop()
-        await broker.network.drain(DRAIN_S_MAX)
-        await self._answer_producers()
-        await broker.network.close()
-        broker.silence.stop()  # not before: it answers until here
-        broker.groups.stop()
-        broker.transactions.stop()
-        await broker.transactions.markers.stop()
-        broker.timer.stop()
-        await broker.relocations.stop()
-        await broker.cleaning.stop()
-        await broker.flusher.drain()
-        await broker.housekeeping.drain()
-        await broker.log_failures.drain()
-        broker.peers.close()
-        await broker.logs.close(broker.now_ms(), broker.broker_epoch)
-        await broker.tree.close()
+            await tree.close()
+        parts.network.stop_accepting()
+        parts.housekeeping.stop()
+        await parts.network.drain(DRAIN_S_MAX)
+        await self._answer_producers(parts)
+        await parts.network.close()
+        parts.silence.stop()  # not before: it answers until here
+        parts.groups.stop()
+        parts.transactions.stop()
+        await parts.transactions.markers.stop()
+        parts.timer.stop()
+        await parts.relocations.stop()
+        await parts.compaction.stop()
+        await parts.flusher.drain()
+        await parts.housekeeping.drain()
+        await parts.log_failures.drain()
+        parts.peers.close()
+        await parts.logs.close(broker.now_ms(), parts.registration.epoch)
+        await tree.close()
         self._shut_executor()
 
-    async def _answer_producers(self) -> None:
-        """Flush what producers wait for, and tell them; the others that nobody fetches any more."""
-        broker = self._broker
-        for partition in broker.partitions.values():
+    async def _answer_producers(self, parts: Parts) -> None:
+        """Flush what producers wait for, and answer them; nobody fetches what others wait for."""
+        for partition in self._broker.partitions.values():
             if partition.flush_owed:  # also where the disk refused before, and may not now
-                broker.flusher.request(partition)
-        await broker.flusher.drain()
-        broker.produce_purgatory.give_up()
+                parts.flusher.request(partition)
+        await parts.flusher.drain()
+        parts.produce_purgatory.give_up()
         await asyncio.sleep(0)  # the loop writes at the end of its turn
 
     async def kill(self) -> None:
         """End as a crash of the machine would: what was not flushed is gone, nothing is marked."""
-        if not self._running:
+        parts = self._parts
+        if not self._running or parts is None:
             return
         self._running = False
-        await self._halt()
-        self._broker.logs.discard_unflushed(self._broker.now_ms())
-        await self._abandon()
+        await self._halt(parts)
+        parts.logs.discard_unflushed(self._broker.now_ms())
+        await self._abandon(parts.logs)
 
-    async def _halt(self) -> None:
+    async def _halt(self, parts: Parts) -> None:
         """End every loop where it is."""
-        broker = self._broker
-        broker.silence.stop()
-        broker.cluster_session.stop()
-        if self._network is not None:
-            await broker.address_changes.stop()
-        await broker.isr_keeper.stop()
-        await broker.fetchers.stop()
-        await broker.controller.stop()
-        broker.peers.close()
-        broker.housekeeping.stop()
-        broker.groups.stop()
-        broker.transactions.stop()
-        await broker.transactions.markers.stop()
-        broker.timer.stop()
-        broker.log_failures.stop()
-        await broker.relocations.stop()
-        await broker.cleaning.stop()
-        await broker.housekeeping.abandon()
-        await broker.flusher.abandon()
+        parts.silence.stop()
+        parts.session_renewal.stop()
+        await parts.address_changes.stop()
+        await parts.isr_keeper.stop()
+        await parts.fetchers.stop()
+        await parts.controller.stop()
+        parts.peers.close()
+        parts.housekeeping.stop()
+        parts.groups.stop()
+        parts.transactions.stop()
+        await parts.transactions.markers.stop()
+        parts.timer.stop()
+        parts.log_failures.stop()
+        await parts.relocations.stop()
+        await parts.compaction.stop()
+        await parts.housekeeping.abandon()
+        await parts.flusher.abandon()
 
-    async def _abandon(self) -> None:
+    async def _abandon(self, logs: Logs) -> None:
         """Let go of the network, the files, the tree and the threads."""
-        if self._network is not None:
-            await self._network.close()
-        self._broker.logs.abandon()
+        if self._parts is not None:
+            await self._parts.network.close()
+        logs.abandon()
         if self._tree is not None:
             await self._tree.close()
         self._shut_executor()

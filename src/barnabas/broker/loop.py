@@ -38,13 +38,19 @@ class WheelTimer:
     loop's own, in milliseconds.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        before_running: Callable[[], object] = lambda: None,
+    ) -> None:
+        """Call `before_running` before anything that is due: a process that stood still must know
+        it first.
+        """
         self._loop = loop
+        self._before_running = before_running
         self.wheel = TimingWheel(start_ms=self.now_ms())
         self._handle: asyncio.TimerHandle | None = None
         self._set_for_ms = 0
-        self.before_running: Callable[[], object] = lambda: None
-        """Called before anything that is due: a process that stood still must know it first."""
 
     def now_ms(self) -> int:
         """Return the loop's time: it never jumps, and means nothing outside this process."""
@@ -69,7 +75,7 @@ class WheelTimer:
     def _run(self) -> None:
         self._handle = None
         try:
-            self.before_running()
+            self._before_running()
             self.wheel.run(self.now_ms())
         finally:
             self.set()  # also if a timer fails: the others are due all the same

@@ -48,7 +48,7 @@ def line_of(told: Broker) -> str:
 
 def visitors(host: Broker, listener: str) -> int:
     """Return how many connections a listener of a broker has."""
-    (found,) = [each for each in host.network._listeners if each.name == listener]
+    (found,) = [each for each in host.parts.network._listeners if each.name == listener]
     return len(found.connections)
 
 
@@ -74,7 +74,7 @@ def test_the_controller_speaks_over_it_and_is_asked_over_it(tmp_path: Path) -> N
         assert visitors(first, "CONTROL") == 0
         await second.stop()  # it asks the controller to let others lead
         assert {p.leader for p in first.partitions.values()} == {0}
-        assert first.network._listeners[1]._accepted == 1
+        assert first.parts.network._listeners[1]._accepted == 1
         await stop(first)
 
     asyncio.run(story())

@@ -68,7 +68,7 @@ def test_timed_flushes(tmp_path: Path) -> None:
 def test_a_failing_task_comes_back(tmp_path: Path) -> None:
     """A sweep that fails once is made again at its next turn."""
     with Serving(tmp_path, {"connections.max.idle.ms": 40}) as serving:
-        original = serving.broker.sweep_connections
+        original = serving.broker.parts.network.sweep
         calls = []
 
         def sweep() -> None:
@@ -77,7 +77,7 @@ def test_a_failing_task_comes_back(tmp_path: Path) -> None:
                 raise ZeroDivisionError("once")
             original()
 
-        serving.broker.sweep_connections = sweep  # type: ignore[method-assign]
+        serving.broker.parts.network.sweep = sweep  # type: ignore[method-assign]
         wait_for(lambda: len(calls) > 2, "it is called again")
         serving.expect_line("Exception in callback")
 
@@ -91,5 +91,5 @@ def test_old_producers_are_forgotten(tmp_path: Path) -> None:
         assert produce(wire, "t", old).error_code == 0
         producers = serving.broker.partitions["t", 0].log.producers
         assert len(list(producers)) == 1
-        serving.inside(serving.broker.housekeeping._expire_producers)
+        serving.inside(serving.broker.parts.housekeeping._expire_producers)
         assert list(producers) == []

@@ -113,7 +113,7 @@ def test_a_stop_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, noti
             connection.send(CreateTopicsRequest(topics=[topic], timeout_ms=60_000))
         )
         async with asyncio.timeout(60):
-            while not controller.network.routers[0].under_way:  # noqa: ASYNC110 - nothing tells it
+            while not controller.parts.network.routers[0].under_way:  # noqa: ASYNC110 - nothing tells it
                 await asyncio.sleep(0.01)
         began = time.monotonic()
         await controller.stop()
@@ -185,7 +185,7 @@ def test_producers_that_wait_for_a_flush_are_answered(tmp_path: Path) -> None:
     disk.let_go.clear()
     wire.send(produce_request("t", batch_of(["first"])), 9)
     wire.send(produce_request("t", batch_of(["second"])), 9)
-    (connection,) = serving.broker.network._listeners[0].connections
+    (connection,) = serving.broker.parts.network._listeners[0].connections
     serving.wait_inside(lambda: len(serving.broker.produce_purgatory), "the first one waits")
     serving.wait_inside(lambda: connection._end > connection._start, "the second one is here")
     asked = threading.Thread(target=serving._runner.stop)
@@ -242,7 +242,7 @@ def test_producers_do_not_wait_for_followers_of_a_broker_that_stops(
         await neighbours.until(lambda: len(leader.cluster.brokers) == 2, "both know each other")
         await neighbours.create(leader, NewTopic("t", 1, 2, {0: [0, 1]}, {"flush.messages": "1"}))
         await neighbours.until(lambda: leader.partitions["t", 0].is_leader, "it is led")
-        await follower.fetchers.stop()
+        await follower.parts.fetchers.stop()
         disk.let_go.clear()
         endpoint = leader.endpoints[0]
         connection = await Connection.open(Address(endpoint.host, endpoint.port), client_id="test")

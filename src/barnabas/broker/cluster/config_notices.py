@@ -1,22 +1,20 @@
 """Changed configs: notices in the coordination tree, which every broker follows.
 
-A notice says whose configs changed, not what they are now: they are read anew. The broker that made
-the change has let it act already, and finds nothing new. Old notices are removed by whoever sees
-them.
+A notice says whose configs changed, not what they are now: they are read again. The broker that
+made the change has let it act already, and finds nothing new. Old notices are removed by any broker
+that sees them.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
 
 from barnabas.coordination.contract import Coordination, Event, NoNode, SessionExpired
 from barnabas.metadata import tree_schema as nodes
+from barnabas.metadata.config_store import ConfigStore
 from barnabas.model.errors import BarnabasError, CorruptFileError
-
-if TYPE_CHECKING:
-    from barnabas.broker.broker import Broker
 
 logger = logging.getLogger("barnabas.configs")
 
@@ -27,9 +25,16 @@ KEPT = 1000
 class ConfigNotices:
     """Follows the notices of one cluster."""
 
-    def __init__(self, broker: Broker, tree: Coordination) -> None:
-        self._broker = broker
+    def __init__(
+        self,
+        tree: Coordination,
+        store: ConfigStore,
+        on_change: Callable[[str, str, Mapping[str, str]], None],
+    ) -> None:
+        """Call `on_change` with an entity's type, its name and its configs as they are now."""
         self._tree = tree
+        self._store = store
+        self._on_change = on_change
         self._last: str | None = None
         """The newest notice that was acted upon; None before anything was read."""
         self._reading = asyncio.Lock()
@@ -75,8 +80,8 @@ class ConfigNotices:
         try:
             data, _ = await self._tree.get(path)
             entity_type, name = nodes.decode_config_change(path, data)
-            values = await self._broker.config_store.get(entity_type, name)
+            values = await self._store.get(entity_type, name)
         except (NoNode, CorruptFileError) as failure:
             logger.error("a notice of changed configs is passed over: %s", failure)
             return
-        self._broker.configs_changed(entity_type, name, values)
+        self._on_change(entity_type, name, values)

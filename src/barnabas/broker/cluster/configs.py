@@ -39,7 +39,10 @@ class Configs:
     """The configs of this broker and of all topics."""
 
     def __init__(
-        self, sources: BrokerSources, broker_id: int, topic_exists: Callable[[str], bool]
+        self,
+        sources: BrokerSources,
+        broker_id: Callable[[], int],
+        topic_exists: Callable[[str], bool],
     ) -> None:
         self._sources = sources
         self._broker_id = broker_id
@@ -88,7 +91,7 @@ class Configs:
         try:
             if name == nodes.DEFAULT_ENTITY:
                 self._sources = self._sources.with_cluster(values)
-            elif name == str(self._broker_id):
+            elif name == str(self._broker_id()):
                 self._sources = self._sources.with_broker(values)
             else:
                 return False
@@ -178,10 +181,10 @@ class Configs:
             )
 
     def _check_broker(self, name: str) -> None:
-        if name != str(self._broker_id):
+        if name != str(self._broker_id()):
             raise RequestError(
                 ErrorCode.INVALID_REQUEST,
-                f"this is broker {self._broker_id}: ask broker {name!r} itself",
+                f"this is broker {self._broker_id()}: ask broker {name!r} itself",
             )
 
 

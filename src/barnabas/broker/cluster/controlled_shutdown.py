@@ -9,50 +9,56 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from typing import TYPE_CHECKING
 
+from barnabas.broker.cluster.controller_host import ControllerHost
+from barnabas.broker.cluster.controller_requests import BrokerToController
+from barnabas.broker.cluster.registration import Registration
+from barnabas.config.broker import BrokerOptions
 from barnabas.coordination.contract import SessionState
+from barnabas.metadata.cluster_view import ClusterView
 from barnabas.model.errors import BarnabasError
 from barnabas.wire.messages.controlled_shutdown import (
     ControlledShutdownRequest,
     ControlledShutdownResponse,
 )
 
-if TYPE_CHECKING:
-    from barnabas.broker.broker import Broker
-
 logger = logging.getLogger("barnabas.broker")
 
 
-async def hand_over(broker: Broker) -> None:
-    """Have others lead what a broker leads, as far as they can."""
-    options = broker.options
+async def hand_over(
+    options: BrokerOptions,
+    registration: Registration,
+    cluster: ClusterView,
+    controller: ControllerHost,
+    to_controller: BrokerToController,
+) -> None:
+    """Have others lead what this broker leads, as far as they can."""
+
+    async def leads_nothing() -> bool:
+        """Ask the controller, again and again, to let others lead; return whether they do."""
+        request = ControlledShutdownRequest(
+            broker_id=registration.broker_id, broker_epoch=registration.epoch
+        )
+        for _ in range(options.controlled_shutdown_max_retries):
+            if not cluster.brokers.keys() - {registration.broker_id}:
+                return True  # there is nobody to lead instead
+            connected = registration.tree.state is SessionState.CONNECTED
+            if controller.term is not None and not connected:
+                return False
+            try:
+                answer = await to_controller.ask(request, options.controller_socket_timeout_ms)
+                assert isinstance(answer, ControlledShutdownResponse)
+                if not answer.error_code and not answer.remaining_partitions:
+                    return True
+            except BarnabasError as failure:
+                logger.info("could not notify the controller of the shutdown: %s", failure)
+            await asyncio.sleep(options.controlled_shutdown_retry_backoff_ms / 1000)
+        return False
+
     if not options.controlled_shutdown_enable:
         return
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(options.controller_socket_timeout_ms / 1000):
-            if await _leads_nothing_more(broker):
+            if await leads_nothing():
                 return
     logger.warning("the broker stops although it may still lead partitions")
-
-
-async def _leads_nothing_more(broker: Broker) -> bool:
-    """Ask the controller, again and again, to let others lead; tell whether they do."""
-    options = broker.options
-    request = ControlledShutdownRequest(
-        broker_id=broker.broker_id, broker_epoch=broker.broker_epoch
-    )
-    for _ in range(options.controlled_shutdown_max_retries):
-        if not broker.cluster.brokers.keys() - {broker.broker_id}:
-            return True  # there is nobody to lead instead
-        if broker.controller.term is not None and broker.tree.state is not SessionState.CONNECTED:
-            return False
-        try:
-            answer = await broker.ask_controller(request, options.controller_socket_timeout_ms)
-            assert isinstance(answer, ControlledShutdownResponse)
-            if not answer.error_code and not answer.remaining_partitions:
-                return True
-        except BarnabasError as failure:
-            logger.info("the controller cannot be told of the shutdown: %s", failure)
-        await asyncio.sleep(options.controlled_shutdown_retry_backoff_ms / 1000)
-    return False

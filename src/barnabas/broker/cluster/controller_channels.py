@@ -11,11 +11,13 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from barnabas.broker.cluster.controller_commands import Control
 from barnabas.broker.loop import spawn
 from barnabas.client.addresses import Address
 from barnabas.client.connection import Connection
+from barnabas.config.broker import BrokerOptions
 from barnabas.config.listeners import Listeners
 from barnabas.controller.outbox import Letter
 from barnabas.controller.term import Term
@@ -27,9 +29,6 @@ from barnabas.model.ids import TopicPartition
 from barnabas.wire.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrResponse
 from barnabas.wire.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
 
-if TYPE_CHECKING:
-    from barnabas.broker.broker import Broker
-
 logger = logging.getLogger("barnabas.controller")
 
 PAUSE_S = 0.1
@@ -38,8 +37,18 @@ PAUSE_S = 0.1
 class ControllerChannels:
     """The lines of one term."""
 
-    def __init__(self, broker: Broker, term: Term, post: Callable[[Event], None]) -> None:
-        self._broker = broker
+    def __init__(
+        self,
+        broker_id: int,
+        control: Control,
+        options: Callable[[], BrokerOptions],
+        term: Term,
+        post: Callable[[Event], None],
+    ) -> None:
+        """Post an event to the term for each answer; `control` is what this broker listens with."""
+        self._broker_id = broker_id
+        self._control = control
+        self._options = options
         self._term = term
         self._post = post
         self._lines: dict[int, tuple[int, asyncio.Queue[Letter], asyncio.Task[None]]] = {}
@@ -74,7 +83,7 @@ class ControllerChannels:
         if line is not None:
             line[2].cancel()
         queue: asyncio.Queue[Letter] = asyncio.Queue()
-        own = broker_id == self._broker.broker_id
+        own = broker_id == self._broker_id
         work = self._hand_over(queue) if own else self._serve(broker_id, epoch, queue)
         task = spawn(work, f"the controller's line to broker {broker_id}")
         self._lines[broker_id] = (epoch, queue, task)
@@ -85,7 +94,7 @@ class ControllerChannels:
         while True:
             letter = await queue.get()
             try:
-                self._answered(letter, await self._broker.control.take(letter.request))
+                self._answered(letter, await self._control.take(letter.request))
             except BarnabasError:  # as the router does for those who are elsewhere
                 logger.exception("broker %d cannot do what it decided", letter.broker_id)
             queue.task_done()
@@ -118,7 +127,7 @@ class ControllerChannels:
         view = self._term.knowledge.brokers.get(broker_id)
         if view is None:  # it is gone, and so is this line when the event that says so has ended
             raise RequestError(ErrorCode.BROKER_NOT_AVAILABLE, f"broker {broker_id} is gone")
-        options = self._broker.options
+        options = self._options()
         listener = heard_on(view, options.endpoints)
         if listener not in view.endpoints:
             raise RequestError(
@@ -127,7 +136,7 @@ class ControllerChannels:
         host, port = view.endpoints[listener]
         return await Connection.open(
             Address(host or "127.0.0.1", port),
-            client_id=str(self._broker.broker_id),
+            client_id=str(self._broker_id),
             connect_timeout_ms=options.socket_connection_setup_timeout_ms,
             request_timeout_ms=options.controller_socket_timeout_ms,
         )

@@ -13,17 +13,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable, Collection
+from typing import NamedTuple
 
+from barnabas.broker.cluster.registration import Registration
 from barnabas.broker.loop import Conditions
+from barnabas.config.broker import BrokerOptions
 from barnabas.controller.leadership import LEADER_OF_A_DELETED_TOPIC
 from barnabas.controller.outbox import Request
 from barnabas.coordination.contract import ServiceUnavailable
-from barnabas.metadata.cluster_view import BrokerView, PartitionView, TopicView
+from barnabas.metadata.cluster_view import BrokerView, ClusterView, PartitionView, TopicView
 from barnabas.model.error_codes import ErrorCode
-from barnabas.model.errors import RequestError
-from barnabas.model.ids import TopicPartition
-from barnabas.security.authorizer import CLUSTER_NAME, Operation, ResourceType
+from barnabas.model.ids import TopicPartition, Uuid
 from barnabas.wire.messages.leader_and_isr import (
     LeaderAndIsrPartitionError,
     LeaderAndIsrRequest,
@@ -42,28 +43,53 @@ from barnabas.wire.messages.update_metadata import (
     UpdateMetadataResponse,
 )
 
-if TYPE_CHECKING:
-    from barnabas.broker.broker import Broker
-    from barnabas.broker.network.session import Session
-
 logger = logging.getLogger("barnabas.broker")
 
 Response = LeaderAndIsrResponse | UpdateMetadataResponse | StopReplicaResponse
+RoleErrors = dict[TopicPartition, ErrorCode]
 
 
-def authorize(broker: Broker, session: Session) -> None:
-    """Raise unless whoever asks may act as a broker of this cluster."""
-    if not broker.allows(session, Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME):
-        raise RequestError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+class Line(NamedTuple):
+    """A connection over which a controller speaks; its listener numbers them as they come."""
+
+    listener: str
+    number: int
 
 
 class Control:
     """Listens to the controller, one request at a time."""
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(
+        self,
+        registration: Registration,
+        cluster: ClusterView,
+        options: Callable[[], BrokerOptions],
+        *,
+        learn_topic_configs: Callable[[Collection[str]], Awaitable[None]],
+        take_roles: Callable[[LeaderAndIsrRequest], Awaitable[RoleErrors]],
+        stop_replicas: Callable[[StopReplicaRequest], Awaitable[RoleErrors]],
+        on_controller: Callable[[int, int], None],
+        on_topic: Callable[[Uuid], None],
+        on_topic_removed: Callable[[str], None],
+        on_cluster_changed: Callable[[], None],
+    ) -> None:
+        """Keep `cluster` as the controller tells.
+
+        `on_controller` is called with id and epoch of each controller that speaks, `on_topic` when
+        metadata of a topic has come, `on_cluster_changed` after each change of the metadata.
+        """
+        self._registration = registration
+        self._cluster = cluster
+        self._options = options
+        self._learn_topic_configs = learn_topic_configs
+        self._take_roles = take_roles
+        self._stop_replicas = stop_replicas
+        self._on_controller = on_controller
+        self._on_topic = on_topic
+        self._on_topic_removed = on_topic_removed
+        self._on_cluster_changed = on_cluster_changed
         self._controller_epoch = 0
-        self._line: Session | None = None
+        self._line: Line | None = None
         """The connection over which the controller spoke last, if it is elsewhere."""
         self._lock = asyncio.Lock()
         self.learned = Conditions()
@@ -71,17 +97,17 @@ class Control:
         self._informed = asyncio.Event()
         """Set once a controller has told who is alive."""
 
-    async def take(self, request: Request, session: Session | None = None) -> Response:
-        """Do what a request of the controller says; without a session, of the one in here."""
+    async def take(self, request: Request, line: Line | None = None) -> Response:
+        """Do what a request of the controller says; without a line, of the one in here."""
         async with self._lock:
-            refusal = self._refusal(request, session)
+            refusal = self._refusal(request, line)
             if refusal is not ErrorCode.NONE:
                 return _refused(request, refusal)
             self._controller_epoch = request.controller_epoch
-            self._line = session
-            self._broker.controller_spoke(request.controller_id, request.controller_epoch)
+            self._line = line
+            self._on_controller(request.controller_id, request.controller_epoch)
             if isinstance(request, LeaderAndIsrRequest):
-                return await self._take_roles(request)
+                return await self._assume(request)
             if isinstance(request, UpdateMetadataRequest):
                 return await self._learn(request)
             return await self._stop(request)
@@ -102,9 +128,9 @@ class Control:
             async with asyncio.timeout(patience_ms / 1000):
                 await self._informed.wait()
         except TimeoutError:
-            controller = self._broker.cluster.controller_id
+            controller = self._cluster.controller_id
             who = f"broker {controller}" if controller >= 0 else "nobody"
-            own = self._broker.options.endpoints
+            own = self._options().endpoints
             hint = f"can it reach the advertised listener {own.control_plane or own.inter_broker}?"
             if own.control_plane is not None:
                 hint += " (a controller of Apache Kafka needs control.plane.listener.name, too)"
@@ -113,28 +139,27 @@ class Control:
                 f"{patience_ms} ms; {hint}"
             ) from None
 
-    def _refusal(self, request: Request, session: Session | None) -> ErrorCode:
+    def _refusal(self, request: Request, line: Line | None) -> ErrorCode:
         if request.controller_epoch < self._controller_epoch:
             return ErrorCode.STALE_CONTROLLER_EPOCH
-        if request.controller_epoch == self._controller_epoch and self._was_left(session):
+        if request.controller_epoch == self._controller_epoch and self._was_left(line):
             return ErrorCode.STALE_CONTROLLER_EPOCH
-        own = self._broker.broker_epoch
-        if request.broker_epoch != -1 and request.broker_epoch < own:
+        if request.broker_epoch != -1 and request.broker_epoch < self._registration.epoch:
             return ErrorCode.STALE_BROKER_EPOCH
         return ErrorCode.NONE
 
-    def _was_left(self, session: Session | None) -> bool:
-        """Tell whether the controller has turned to a newer connection since."""
-        line = self._line
+    def _was_left(self, line: Line | None) -> bool:
+        """Return whether the controller has turned to a newer connection since."""
+        last = self._line
         return (
-            session is not None
-            and line is not None
-            and session.listener == line.listener
-            and session.number < line.number
+            line is not None
+            and last is not None
+            and line.listener == last.listener
+            and line.number < last.number
         )
 
-    async def _take_roles(self, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
-        errors = await self._broker.replicas.take_roles(request)
+    async def _assume(self, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
+        errors = await self._take_roles(request)
         response = LeaderAndIsrResponse()
         for topic in request.topic_states:
             results = [
@@ -150,25 +175,24 @@ class Control:
         return response
 
     async def _learn(self, request: UpdateMetadataRequest) -> UpdateMetadataResponse:
-        broker = self._broker
-        cluster = broker.cluster
+        cluster = self._cluster
         new = [t.topic_name for t in request.topic_states if cluster.topic(t.topic_name) is None]
-        await broker.learn_topic_configs(new)
+        await self._learn_topic_configs(new)
         known = cluster.brokers
         cluster.brokers = {
             each.id: self._view(each, known.get(each.id)) for each in request.live_brokers
         }
         for topic in request.topic_states:
-            broker.replicas.metadata_came(topic.topic_id)
+            self._on_topic(topic.topic_id)
             present = cluster.topic(topic.topic_name)
             going = all(s.leader == LEADER_OF_A_DELETED_TOPIC for s in topic.partition_states)
             if going:
                 if present is not None and present.topic_id == topic.topic_id:
                     cluster.remove_topic(topic.topic_name)
-                    broker.topic_removed(topic.topic_name)
+                    self._on_topic_removed(topic.topic_name)
                 continue
             if present is not None and present.topic_id != topic.topic_id:
-                broker.topic_removed(topic.topic_name)
+                self._on_topic_removed(topic.topic_name)
                 present = None
             partitions = dict(enumerate(present.partitions)) if present is not None else {}
             for state in topic.partition_states:
@@ -182,13 +206,13 @@ class Control:
                     [partitions.get(number, _UNTOLD) for number in range(count)],
                 )
             )
-        broker.cluster_changed()
+        self._on_cluster_changed()
         self._informed.set()
         self.learned.look()
         return UpdateMetadataResponse()
 
     def _view(self, told: UpdateMetadataBroker, known: BrokerView | None) -> BrokerView:
-        own = self._broker.own_view
+        own = self._registration.view
         if told.id == own.broker_id:
             return own  # it knows which of its addresses stand for the one that is dialled
         return BrokerView(
@@ -200,7 +224,7 @@ class Control:
         )
 
     async def _stop(self, request: StopReplicaRequest) -> StopReplicaResponse:
-        errors = await self._broker.replicas.stop(request)
+        errors = await self._stop_replicas(request)
         return StopReplicaResponse(
             partition_errors=[
                 StopReplicaPartitionError(

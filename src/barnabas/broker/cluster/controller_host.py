@@ -13,9 +13,12 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
+from barnabas.broker.cluster.configs import Configs
 from barnabas.broker.cluster.controller_channels import ControllerChannels
+from barnabas.broker.cluster.controller_commands import Control
+from barnabas.broker.cluster.silence import Silence
 from barnabas.broker.loop import Conditions, spawn
 from barnabas.controller.guarded_tree import ControllerMoved
 from barnabas.controller.term import Term
@@ -32,12 +35,11 @@ from barnabas.coordination.contract import (
 )
 from barnabas.coordination.contract import Event as TreeEvent
 from barnabas.metadata import tree_schema as nodes
+from barnabas.metadata.cluster_view import ClusterView
+from barnabas.metadata.config_store import ConfigStore
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError, ConfigError, CorruptFileError, RequestError
 from barnabas.model.ids import new_uuid
-
-if TYPE_CHECKING:
-    from barnabas.broker.broker import Broker
 
 logger = logging.getLogger("barnabas.controller")
 
@@ -51,10 +53,25 @@ class ControllerHost:
     """Runs for office, and holds it."""
 
     def __init__(
-        self, broker: Broker, tree: Coordination, random_bytes: Callable[[int], bytes]
+        self,
+        broker_id: int,
+        tree: Coordination,
+        cluster: ClusterView,
+        configs: Configs,
+        config_store: ConfigStore,
+        control: Control,
+        silence: Silence,
+        now_ms: Callable[[], int],
+        random_bytes: Callable[[int], bytes],
     ) -> None:
-        self._broker = broker
+        self.broker_id = broker_id
         self._tree = tree
+        self._cluster = cluster
+        self._configs = configs
+        self._config_store = config_store
+        self._control = control
+        self._silence = silence
+        self._now_ms = now_ms
         self._random_bytes = random_bytes
         self._term: Term | None = None
         self._channels: ControllerChannels | None = None
@@ -95,14 +112,14 @@ class ControllerHost:
     async def resign(self) -> None:
         """End the term because the session is gone; whoever is elected next is found by `start`."""
         if self._term is not None:
-            logger.info("broker %d is no longer the controller", self._broker.broker_id)
+            logger.info("broker %d is no longer the controller", self.broker_id)
         await self._leave()
-        self._broker.cluster.controller_id = -1
+        self._cluster.controller_id = -1
 
     async def call(self, work: Callable[[Term], Awaitable[Result]]) -> Result:
         """Have the controller do something in its turn; raises NOT_CONTROLLER where it is not."""
         term = self._term
-        if term is None or self._broker.silence.is_silent:
+        if term is None or self._silence.is_silent:
             raise RequestError(ErrorCode.NOT_CONTROLLER, "this broker is not the controller")
         outcome: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
 
@@ -128,6 +145,16 @@ class ControllerHost:
         """Partitions without a leader may get one now, if this broker is the controller."""
         if self._term is not None:
             self._queue.put_nowait(self._term.unclean_election_allowed)
+
+    async def rebalance_leaders(self) -> None:
+        """Give leaderships back to preferred leaders, while this broker is the controller."""
+        if self._term is None:
+            return
+        percentage = self._configs.options.leader_imbalance_per_broker_percentage
+        keys = self._term.balance.to_rebalance(percentage)
+        if keys:
+            with contextlib.suppress(RequestError):  # another broker may be the controller by now
+                await self.call(lambda term: term.balance.elect_preferred(keys))
 
     async def all_told(self, timeout_ms: int) -> None:
         """Wait until all brokers have heard what was decided so far, or time is up."""
@@ -172,10 +199,10 @@ class ControllerHost:
             except CorruptFileError as failure:
                 logger.error("nobody is in office until it is gone: %s", failure)
                 elected = -1
-            self._broker.cluster.controller_id = elected
-            if elected != self._broker.broker_id and self._term is not None:
+            self._cluster.controller_id = elected
+            if elected != self.broker_id and self._term is not None:
                 await self.resign()
-                self._broker.cluster.controller_id = elected
+                self._cluster.controller_id = elected
             return
 
     async def _run_for_office(self) -> bool:
@@ -189,7 +216,7 @@ class ControllerHost:
                 logger.debug("another broker runs for office, too")
             data, stat = await self._tree.get(nodes.CONTROLLER_EPOCH)
         epoch = nodes.decode_controller_epoch(data) + 1
-        claim = nodes.encode_controller(self._broker.broker_id, self._broker.now_ms())
+        claim = nodes.encode_controller(self.broker_id, self._now_ms())
         try:
             results = await self._tree.multi(
                 [
@@ -203,36 +230,37 @@ class ControllerHost:
         return True
 
     async def _begin(self, epoch: int, epoch_version: int) -> None:
-        broker = self._broker
-        logger.info("broker %d is the controller, epoch %d", broker.broker_id, epoch)
-        broker.cluster.controller_id = broker.broker_id
+        options = self._configs.options
+        logger.info("broker %d is the controller, epoch %d", self.broker_id, epoch)
+        self._cluster.controller_id = self.broker_id
         queue: asyncio.Queue[Event] = asyncio.Queue()
         self._queue = queue
         term = Term(
             self._tree,
-            broker.broker_id,
+            self.broker_id,
             epoch,
             epoch_version,
-            broker.options.endpoints.inter_broker,
+            options.endpoints.inter_broker,
             post=queue.put_nowait,
             allow_unclean=self._allow_unclean,
             new_topic_id=lambda: new_uuid(self._random_bytes),
-            deletes_topics=broker.options.delete_topic_enable,
+            deletes_topics=options.delete_topic_enable,
         )
         self._term = term
-        self._channels = ControllerChannels(broker, term, queue.put_nowait)
+        self._channels = ControllerChannels(
+            self.broker_id, self._control, lambda: self._configs.options, term, queue.put_nowait
+        )
         queue.put_nowait(term.begin)
         self._task = spawn(self._run(term, queue, self._channels), "the controller")
 
     async def _allow_unclean(self, topics: Collection[str]) -> list[str]:
         """Return those of some topics that may get a leader that has not all of their records."""
-        broker = self._broker
-        found = await broker.config_store.get_readable("topics", topics)
+        found = await self._config_store.get_readable("topics", topics)
         return [topic for topic in found if self._allows_unclean(topic, found[topic])]
 
     def _allows_unclean(self, topic: str, overrides: Mapping[str, str]) -> bool:
         try:
-            options = self._broker.configs.topic_options(overrides)
+            options = self._configs.topic_options(overrides)
         except ConfigError as failure:
             logger.error("no election of topic %s may lose records: %s", topic, failure)
             return False

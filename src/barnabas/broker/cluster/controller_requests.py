@@ -1,10 +1,18 @@
-"""Requests that only the controller answers, and how this broker answers them while it is that."""
+"""Requests that only the controller answers: how this broker asks them, and how it answers them
+while it is the controller itself.
+"""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
+from barnabas.broker.cluster.controller_host import ControllerHost
+from barnabas.broker.cluster.peers import Peers
+from barnabas.config.broker import BrokerOptions
 from barnabas.controller.isr_changes import Granted, Wish
+from barnabas.metadata.cluster_view import ClusterView
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import TopicPartition, Uuid
@@ -23,7 +31,6 @@ from barnabas.wire.messages.controlled_shutdown import (
 from barnabas.wire.schema import Message
 
 if TYPE_CHECKING:
-    from barnabas.broker.broker import Broker
     from barnabas.controller.term import Term
 
 NEWEST_ALTER_PARTITION = 3
@@ -33,27 +40,58 @@ Decided: TypeAlias = tuple[dict[Uuid, str], dict[TopicPartition, Granted] | Erro
 """The topics that the controller knows, and what it grants; or why it grants nothing."""
 
 
-async def answer_here(broker: Broker, request: Message) -> Message:
-    """Answer what this broker asks of itself."""
-    if isinstance(request, AlterPartitionRequest):
-        return await alter_partition(broker, request, NEWEST_ALTER_PARTITION)
-    assert isinstance(request, ControlledShutdownRequest)
-    return await controlled_shutdown(broker, request)
+class BrokerToController:
+    """Asks the controller, which may be in this broker."""
+
+    def __init__(
+        self,
+        controller: ControllerHost,
+        cluster: ClusterView,
+        peers: Peers,
+        options: Callable[[], BrokerOptions],
+    ) -> None:
+        self._controller = controller
+        self._cluster = cluster
+        self._peers = peers
+        self._options = options
+
+    async def ask(self, request: Message, timeout_ms: int) -> Message:
+        """Send a request to whoever is the controller; raise if there is no answer in time."""
+        if self._controller.term is not None:
+            try:
+                async with asyncio.timeout(timeout_ms / 1000):
+                    return await self._answer_here(request)
+            except TimeoutError:  # it waits for the coordination service, which may be away
+                raise RequestError(
+                    ErrorCode.REQUEST_TIMED_OUT,
+                    f"the controller, which is here, was not done within {timeout_ms} ms",
+                ) from None
+        listener = self._options().endpoints.control_plane
+        answer: Message = await self._peers.ask(
+            self._cluster.controller_id, request, timeout_ms, listener
+        )
+        return answer
+
+    async def _answer_here(self, request: Message) -> Message:
+        if isinstance(request, AlterPartitionRequest):
+            return await alter_partition(self._controller, request, NEWEST_ALTER_PARTITION)
+        assert isinstance(request, ControlledShutdownRequest)
+        return await controlled_shutdown(self._controller, request)
 
 
 async def controlled_shutdown(
-    broker: Broker, request: ControlledShutdownRequest
+    controller: ControllerHost, request: ControlledShutdownRequest
 ) -> ControlledShutdownResponse:
     """Move leaderships away from a broker that is about to stop."""
     try:
-        remaining = await broker.controller.call(
+        remaining = await controller.call(
             lambda term: term.controlled_shutdown(request.broker_id, request.broker_epoch)
         )
     except RequestError as refusal:
         return ControlledShutdownResponse(error_code=refusal.code)
-    if request.broker_id == broker.broker_id:
+    if request.broker_id == controller.broker_id:
         # Nobody else could tell the others, and until they know clients come here in vain.
-        await broker.controller.all_told(TELLING_MS_MAX)
+        await controller.all_told(TELLING_MS_MAX)
     return ControlledShutdownResponse(
         remaining_partitions=[
             RemainingPartition(topic_name=key.topic, partition_index=key.partition)
@@ -63,7 +101,7 @@ async def controlled_shutdown(
 
 
 async def alter_partition(
-    broker: Broker, request: AlterPartitionRequest, version: int
+    controller: ControllerHost, request: AlterPartitionRequest, version: int
 ) -> AlterPartitionResponse:
     """Change in-sync replicas as their leader asks."""
     by_id = version >= 2
@@ -82,7 +120,7 @@ async def alter_partition(
         )
 
     try:
-        names, answers = await broker.controller.call(decide)
+        names, answers = await controller.call(decide)
     except RequestError as refusal:
         return AlterPartitionResponse(error_code=refusal.code)
     if isinstance(answers, ErrorCode):

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from barnabas.client.addresses import Address
 from barnabas.client.connection import Connection
+from barnabas.config.broker import BrokerOptions
+from barnabas.metadata.cluster_view import ClusterView
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.wire.schema import Message
-
-if TYPE_CHECKING:
-    from barnabas.broker.broker import Broker
 
 
 class Peers:
     """One connection per broker, opened when it is first needed."""
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(
+        self, broker_id: int, cluster: ClusterView, options: Callable[[], BrokerOptions]
+    ) -> None:
+        self._broker_id = broker_id
+        self._cluster = cluster
+        self._options = options
         self._connections: dict[Address, Connection] = {}
         self._locks: dict[Address, asyncio.Lock] = {}
 
@@ -36,9 +40,9 @@ class Peers:
             if connection is None or connection.closed:
                 connection = self._connections[address] = await Connection.open(
                     address,
-                    client_id=f"broker-{self._broker.broker_id}",
+                    client_id=f"broker-{self._broker_id}",
                     connect_timeout_ms=min(
-                        timeout_ms, self._broker.options.socket_connection_setup_timeout_ms
+                        timeout_ms, self._options().socket_connection_setup_timeout_ms
                     ),
                     request_timeout_ms=timeout_ms,
                 )
@@ -46,11 +50,10 @@ class Peers:
 
     def address_of(self, broker_id: int, listener: str | None = None) -> Address:
         """Return where brokers reach a broker; raises when it is not alive."""
-        broker = self._broker
-        view = broker.cluster.brokers.get(broker_id)
+        view = self._cluster.brokers.get(broker_id)
         endpoint = None
         if view is not None:
-            endpoint = view.endpoints.get(broker.options.endpoints.inter_broker)
+            endpoint = view.endpoints.get(self._options().endpoints.inter_broker)
             if listener is not None:
                 endpoint = view.endpoints.get(listener, endpoint)
         if endpoint is None:

@@ -1,19 +1,40 @@
-"""How a broker enters the coordination tree: the cluster's id, its own id, its registration."""
+"""A broker's place in its cluster: its ids in the coordination tree, and its registration there.
+
+Each registration is a life of the broker, and the tree numbers them: `epoch` grows with each.
+
+A session that expires takes the registration with it: for the cluster the broker is dead. It opens
+a new session, however long the service stays away, and registers again; meanwhile clients are sent
+elsewhere (`silence`). A broker that cannot register (its id is another's by now) gives up.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import socket
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import Executor
 
 from barnabas.config.broker import BrokerOptions
-from barnabas.coordination.contract import Coordination, NodeExists, NoNode
+from barnabas.config.listeners import Listeners
+from barnabas.controller.roster import PROTOCOLS
+from barnabas.coordination.contract import (
+    Coordination,
+    NodeExists,
+    NoNode,
+    ServiceUnavailable,
+    SessionExpired,
+    SessionState,
+)
+from barnabas.coordination.embedded import EmbeddedCoordination, EmbeddedStore
 from barnabas.metadata import tree_schema as nodes
-from barnabas.model.errors import ConfigError
+from barnabas.metadata.cluster_view import BrokerView
+from barnabas.model.errors import BarnabasError, ConfigError, StorageError
 from barnabas.model.ids import new_uuid, uuid_text
 
 logger = logging.getLogger("barnabas.registration")
+
+COORDINATION_FILE = "coordination.sqlite"
 
 FEATURE = "/feature"
 FEATURES = nodes.compact({"features": {}, "version": 2, "status": 1})
@@ -23,40 +44,56 @@ same.
 
 
 class Registration:
-    """What a broker writes about itself."""
+    """What one broker is to the others; `view` is what they know of it."""
+
+    cluster_id: str
+    broker_id: int
+    view: BrokerView
+    registered: tuple[Listeners, Mapping[str, int]]
+    """The listeners that the registration names, and their ports."""
 
     def __init__(
-        self,
-        coordination: Coordination,
-        random_bytes: Callable[[int], bytes],
-        session_timeout_ms: int,
+        self, tree: Coordination, options: BrokerOptions, random_bytes: Callable[[int], bytes]
     ) -> None:
-        self._tree = coordination
-        self._session_timeout_ms = session_timeout_ms
+        self.tree = tree
+        self._options = options
         self._random_bytes = random_bytes
 
-    async def cluster_id(self, stored: str | None, *, private: bool = True) -> str:
+    @property
+    def epoch(self) -> int:
+        """Return which life of this broker it is."""
+        return self.view.epoch
+
+    async def join(self, identity: Mapping[str, str]) -> None:
+        """Open a session, and find the cluster's id and the broker's; `identity` is on disk."""
+        await self.tree.start()
+        self.cluster_id = await self.find_cluster_id(
+            identity.get("cluster.id"), private=self._options.zookeeper_connect is None
+        )
+        self.broker_id = await self.find_broker_id(identity.get("broker.id"))
+
+    async def find_cluster_id(self, stored: str | None, *, private: bool = True) -> str:
         """Return the cluster's id, making one for a new cluster; it must be the stored one.
 
         `private` says that the tree is this broker's own: one that was lost gets the stored id. A
         tree that others use and that is new is more likely the wrong one.
         """
-        known = await self._tree.exists(nodes.CLUSTER_ID) is not None
+        known = await self.tree.exists(nodes.CLUSTER_ID) is not None
         if not known and stored is not None and not private:
             raise ConfigError(
                 f"the data directory belongs to cluster {stored}, but the ZooKeeper tree holds "
                 "none: is --data-dir or the chroot of --zookeeper the wrong one?"
             )
         for path in nodes.PERSISTENT_PATHS:
-            if await self._tree.exists(path) is None:
+            if await self.tree.exists(path) is None:
                 await self._create(path)
-        if await self._tree.exists(FEATURE) is None:
+        if await self.tree.exists(FEATURE) is None:
             await self._create(FEATURE, FEATURES)
         if not known:
             # A directory that knows its cluster keeps it when the coordination tree is new.
             fresh = stored or uuid_text(new_uuid(self._random_bytes))
             await self._create(nodes.CLUSTER_ID, nodes.encode_cluster_id(fresh))
-        data, _ = await self._tree.get(nodes.CLUSTER_ID)
+        data, _ = await self.tree.get(nodes.CLUSTER_ID)
         cluster_id = nodes.decode_cluster_id(data)
         if stored is not None and stored != cluster_id:
             raise ConfigError(
@@ -65,9 +102,9 @@ class Registration:
             )
         return cluster_id
 
-    async def broker_id(self, options: BrokerOptions, stored: str | None) -> int:
+    async def find_broker_id(self, stored: str | None) -> int:
         """Return the configured id, the stored one, or a new one from the cluster's sequence."""
-        configured = options.broker_id
+        configured = self._options.broker_id
         if stored is not None:
             if configured >= 0 and int(stored) != configured:
                 raise ConfigError(
@@ -76,53 +113,181 @@ class Registration:
             return int(stored)
         if configured >= 0:
             return configured
-        stat = await self._tree.set(nodes.BROKER_SEQUENCE, b"")
-        return stat.version + options.reserved_broker_max_id
+        stat = await self.tree.set(nodes.BROKER_SEQUENCE, b"")
+        return stat.version + self._options.reserved_broker_max_id
 
-    async def register(self, broker_id: int, registration: nodes.BrokerRegistration) -> int:
-        """Create this broker's ephemeral node; return its epoch, the id of the node's creation."""
-        path = nodes.broker_path(broker_id)
+    async def register(
+        self, listeners: Listeners, ports: Mapping[str, int], now_ms: int
+    ) -> BrokerView:
+        """Tell the cluster where this broker listens: a new life of it begins."""
+        node = self._node(listeners, ports, now_ms)
+        path = nodes.broker_path(self.broker_id)
         while True:
             try:
-                await self._tree.create(path, registration.encode(), ephemeral=True)
+                await self.tree.create(path, node.encode(), ephemeral=True)
                 break
             except NodeExists as taken:
                 # After a crash the session of this broker's last life may not have expired yet.
-                if not await self.wait_until_gone(path):
+                if not await self._wait_until_gone(path):
                     raise ConfigError(
-                        f"broker.id={broker_id}: another live broker has registered under this id"
+                        f"broker.id={self.broker_id}: another live broker has registered under "
+                        "this id"
                     ) from taken
-        stat = await self._tree.exists(path)
+        stat = await self.tree.exists(path)
         if stat is None:
             raise NoNode(path, f"the registration {path} is gone again")
-        return stat.czxid
+        return self._registered(listeners, ports, node, stat.czxid)
 
-    async def update(self, broker_id: int, registration: nodes.BrokerRegistration) -> None:
-        """Overwrite this broker's node; raise NoNode if this session has none."""
-        path = nodes.broker_path(broker_id)
-        stat = await self._tree.exists(path)
-        if stat is None or stat.ephemeral_owner != self._tree.session_id:
+    async def update(
+        self, listeners: Listeners, ports: Mapping[str, int], now_ms: int
+    ) -> BrokerView:
+        """Overwrite the registration: the broker listens elsewhere, in the same life.
+
+        Raise NoNode if this session has none.
+        """
+        node = self._node(listeners, ports, now_ms)
+        path = nodes.broker_path(self.broker_id)
+        stat = await self.tree.exists(path)
+        if stat is None or stat.ephemeral_owner != self.tree.session_id:
             raise NoNode(path, f"the registration {path} is not of this session")
-        await self._tree.set(path, registration.encode(), stat.version)
+        await self.tree.set(path, node.encode(), stat.version)
+        return self._registered(listeners, ports, node, self.epoch)
 
-    async def wait_until_gone(self, path: str) -> bool:
+    async def _wait_until_gone(self, path: str) -> bool:
         """Wait for a node of an older session to go; False if it outlives every such session."""
         gone = asyncio.Event()
-        if await self._tree.exists(path, watch=lambda _: gone.set()) is None:
+        if await self.tree.exists(path, watch=lambda _: gone.set()) is None:
             return True
         try:
-            async with asyncio.timeout(self._session_timeout_ms * 1.5 / 1000):
+            async with asyncio.timeout(self._options.zookeeper_session_timeout_ms * 1.5 / 1000):
                 await gone.wait()
         except TimeoutError:
             return False
         return True
 
-    def default_host(self) -> str:
-        """Return a name under which other machines may find this one."""
-        return socket.gethostname()
-
     async def _create(self, path: str, data: bytes = b"") -> None:
         try:
-            await self._tree.create(path, data, make_parents=True)
+            await self.tree.create(path, data, make_parents=True)
         except NodeExists:
             logger.debug("%s was created by another broker meanwhile", path)
+
+    def _node(
+        self, listeners: Listeners, ports: Mapping[str, int], now_ms: int
+    ) -> nodes.BrokerRegistration:
+        # A host name under which other machines may find this one stands for all interfaces.
+        advertised = listeners.advertise(ports, socket.gethostname())
+        return nodes.BrokerRegistration(
+            [(each.name, each.host, each.port) for each in advertised],
+            {each.name: each.protocol.name for each in advertised},
+            self._options.broker_rack,
+            now_ms,
+            listeners.control_plane,
+        )
+
+    def _registered(
+        self,
+        listeners: Listeners,
+        ports: Mapping[str, int],
+        node: nodes.BrokerRegistration,
+        epoch: int,
+    ) -> BrokerView:
+        self.registered = listeners, ports
+        self.view = BrokerView(
+            self.broker_id,
+            {
+                name: (None if listeners.dialled else host, port)
+                for name, host, port in node.endpoints
+            },
+            node.rack,
+            epoch,
+            {name: PROTOCOLS[protocol] for name, protocol in node.protocols.items()},
+            node.control_plane,
+        )
+        return self.view
+
+
+class SessionRenewal:
+    """Watches one session with the coordination service, and opens the next."""
+
+    def __init__(
+        self,
+        tree: Coordination,
+        leave: Callable[[], Awaitable[None]],
+        enter: Callable[[], Awaitable[None]],
+        give_up: Callable[[str], Awaitable[None]],
+    ) -> None:
+        """Call `leave` when a session has ended, before another is sought; `enter` in each new one.
+
+        `give_up` is called with the reason if entering is refused.
+        """
+        self._tree = tree
+        self._leave = leave
+        self._enter = enter
+        self._give_up = give_up
+        self._renewal: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Watch from now on; a session that has ended while nobody listened is renewed, too."""
+        self._tree.add_session_listener(self._changed)
+        self._changed(self._tree.state)
+
+    def stop(self) -> None:
+        """Watch no longer."""
+        self._tree.remove_session_listener(self._changed)
+        if self._renewal is not None:
+            # The one that gives up stops us from within, and goes on.
+            if self._renewal is not asyncio.current_task():
+                self._renewal.cancel()
+            self._renewal = None
+
+    def _changed(self, state: SessionState) -> None:
+        if state is SessionState.EXPIRED and self._renewal is None:
+            self._renewal = asyncio.get_running_loop().create_task(self._renew())
+
+    async def _renew(self) -> None:
+        while True:
+            try:
+                await self._leave()
+                await self._tree.start()
+                await self._enter()
+            except SessionExpired:
+                logger.warning("the new session ended before the broker was back in the cluster")
+                continue
+            except ServiceUnavailable as failure:
+                logger.warning("still without the cluster: %s", failure)
+                continue
+            except BarnabasError as failure:
+                await self._give_up(str(failure))
+                return
+            except Exception as bug:  # noqa: BLE001 - the loop tells of it
+                # One that served on would be dead for the cluster, and nobody would know why.
+                asyncio.get_running_loop().call_exception_handler(
+                    {"message": "the cluster cannot be entered again", "exception": bug}
+                )
+                await self._give_up(f"the cluster cannot be entered again: {bug!r}")
+                return
+            # A session that ended meanwhile went unnoticed: this task was taken to be at it.
+            if self._tree.state is not SessionState.EXPIRED:
+                break
+        self._renewal = None
+        logger.info("the broker is back in the cluster, with a new registration")
+
+
+def zookeeper_tree(options: BrokerOptions) -> Coordination:
+    """Return a session with the ensemble; imported here, as its library is an extra."""
+    from barnabas.coordination.zookeeper.coordination import ZooKeeperCoordination
+    from barnabas.coordination.zookeeper.settings import settings_of
+
+    return ZooKeeperCoordination(settings_of(options))
+
+
+def embedded_tree(path: str, offline: Mapping[str, str], executor: Executor | None) -> Coordination:
+    """Return the tree of a broker that is alone, in a file beside the logs at `path`.
+
+    Raise StorageError if the directory is among those that are offline, each with its reason.
+    """
+    if path in offline:
+        raise StorageError(
+            f"{path} holds {COORDINATION_FILE}, without which no topic is known: {offline[path]}"
+        )
+    return EmbeddedCoordination(EmbeddedStore(f"{path}/{COORDINATION_FILE}", executor))

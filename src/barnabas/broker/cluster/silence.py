@@ -16,14 +16,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain, islice
-from typing import TYPE_CHECKING
 
 from barnabas.broker.cluster.peers import Peers
+from barnabas.broker.cluster.registration import Registration
 from barnabas.broker.loop import spawn
 from barnabas.client.errors import UnsupportedApiError
 from barnabas.coordination.contract import SessionState
+from barnabas.metadata.cluster_view import ClusterView
 from barnabas.model.errors import BarnabasError
 from barnabas.model.ids import TopicPartition
 from barnabas.replication.partition import Partition
@@ -40,9 +41,6 @@ from barnabas.wire.messages.metadata import (
     MetadataResponse,
 )
 
-if TYPE_CHECKING:
-    from barnabas.broker.broker import Broker
-
 logger = logging.getLogger("barnabas.silence")
 
 PATIENCE_MS = 2 * TRUST_MS
@@ -54,14 +52,36 @@ PARTITIONS_PER_QUESTION = 1_000
 class Silence:
     """Asks when in doubt, and silences one broker."""
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(
+        self,
+        registration: Registration,
+        cluster: ClusterView,
+        partitions: Mapping[tuple[str, int], Partition],
+        peers: Peers,
+        clock: Callable[[], float],
+        *,
+        enabled: bool,
+        controller_epoch: Callable[[], int],
+        on_role_shown: Callable[[Partition], None],
+    ) -> None:
+        """Ask over `peers`, which nobody else uses: a question must not wait behind others.
+
+        `on_role_shown` is called for each partition when the broker falls silent or speaks again.
+        """
         self.is_silent = False
         self.until_s = math.inf
         """When to look again whether this broker may speak, by its clock; see `check`."""
-        self._broker = broker
-        self._enabled = broker.options.barnabas_lost_session_silence_enable and not broker.alone
-        self._standing = Standing(broker.broker_id)
-        self._lines = Peers(broker)  # its own: a question must not wait behind other requests
+        self._registration = registration
+        self._tree = registration.tree
+        self._cluster = cluster
+        self._partitions = partitions
+        self._lines = peers
+        self._clock = clock
+        self._enabled = enabled
+        self._controller_epoch = controller_epoch
+        self._on_role_shown = on_role_shown
+        self._broker_id = registration.broker_id
+        self._standing = Standing(registration.broker_id)
         self._newer: dict[TopicPartition, int] = {}
         """Leader epochs that somebody knows, and that were newer than those known here."""
         self._awaited: set[TopicPartition] = set()
@@ -82,7 +102,7 @@ class Silence:
     @property
     def in_contact(self) -> bool:
         """Return whether the coordination service has lately shown that the session is alive."""
-        contact = self._broker.tree.contact
+        contact = self._tree.contact
         return contact is not None and contact.heard_ago_ms < contact.timeout_ms * IN_CONTACT
 
     # what it is told
@@ -91,11 +111,10 @@ class Silence:
         """The broker has entered the cluster: a new life of it begins."""
         if not self._enabled:
             return
-        tree = self._broker.tree
         if not self._listens:
             self._listens = True
-            tree.add_session_listener(self._session_changed)
-        now_ms, contact = self._now_ms(), tree.contact
+            self._tree.add_session_listener(self._session_changed)
+        now_ms, contact = self._now_ms(), self._tree.contact
         if contact is None:
             self._standing.registered(now_ms, math.inf)
         else:
@@ -109,7 +128,7 @@ class Silence:
 
         It may hear of the new registration before this broker does.
         """
-        if self._standing.has_ended and life <= self._broker.broker_epoch:
+        if self._standing.has_ended and life <= self._registration.epoch:
             return False  # it was said to the life that is over
         self._awaited.discard(partition.topic_partition)
         return partition.confirm()
@@ -120,7 +139,7 @@ class Silence:
 
     def fenced(self, key: TopicPartition) -> None:
         """A leader knows a newer epoch of a partition that this broker follows."""
-        partition = self._broker.partitions.get(key)
+        partition = self._partitions.get(key)
         if self._enabled and partition is not None:
             self._newer[key] = partition.leader_epoch + 1
 
@@ -129,7 +148,7 @@ class Silence:
         self._enabled = False
         self.until_s = math.inf
         if self._listens:
-            self._broker.tree.remove_session_listener(self._session_changed)
+            self._tree.remove_session_listener(self._session_changed)
         self._rest()
 
     def _session_changed(self, _: SessionState) -> None:
@@ -139,52 +158,51 @@ class Silence:
 
     def check(self) -> None:
         """Look, if it is time to."""
-        if self._broker.clock() >= self.until_s:
+        if self._clock() >= self.until_s:
             self.look()
 
     def look(self) -> None:
         """Decide whether to speak now, and have it so."""
         if not self._enabled:
             return
-        broker, standing, now_ms = self._broker, self._standing, self._now_ms()
-        contact = broker.tree.contact
+        standing, now_ms = self._standing, self._now_ms()
+        contact = self._tree.contact
         if contact is not None and contact.asked_s != self._alive_s:
             self._alive_s = contact.asked_s
             if standing.was_alive(now_ms - contact.asked_ago_ms, contact.timeout_ms):
                 self._newer.clear()
-        ended = broker.tree.state is SessionState.EXPIRED and not standing.has_ended
+        ended = self._tree.state is SessionState.EXPIRED and not standing.has_ended
         if ended:
             standing.session_ended()
         verdict = standing.verdict(
-            now_ms, broker.cluster.brokers, broker.control.controller_epoch, self._fenced()
+            now_ms, self._cluster.brokers, self._controller_epoch(), self._fenced()
         )
         # First, as what follows sends answers.
         self.until_s = verdict.until_ms / 1000 if verdict.speaks else math.inf
         if ended and not verdict.speaks:
-            for partition in broker.partitions.values():
+            for partition in self._partitions.values():
                 partition.await_role()
-            self._awaited.update(map(TopicPartition._make, broker.partitions))
+            self._awaited.update(map(TopicPartition._make, self._partitions))
         if verdict.speaks == self.is_silent:
             self._show(verdict.speaks, verdict.reason)
         self._go_on(now_ms, verdict.until_ms)
 
     def _show(self, speaks: bool, reason: str) -> None:
-        broker = self._broker
         self.is_silent = not speaks
-        partitions = list(broker.partitions.values())
+        partitions = list(self._partitions.values())
         led = sum(partition.is_assigned_leader for partition in partitions)
         what = "speaks again" if speaks else "falls silent"
-        logger.warning("broker %d %s for %d partitions: %s", broker.broker_id, what, led, reason)
+        logger.warning("broker %d %s for %d partitions: %s", self._broker_id, what, led, reason)
         for partition in partitions:
             if speaks:
                 partition.unmute()
             else:
                 partition.mute()
-            broker.role_shown(partition)
+            self._on_role_shown(partition)
 
     def _fenced(self) -> str | None:
         """Return a partition of which somebody knows a newer epoch that is not known here yet."""
-        partitions = self._broker.partitions
+        partitions = self._partitions
         for key, epoch in list(self._newer.items()):
             partition = partitions.get(key)
             if partition is not None and partition.leader_epoch < epoch:
@@ -224,8 +242,8 @@ class Silence:
     def _ask(self, now_ms: float) -> None:
         """Ask all others; who does not answer in time is asked again all the same."""
         led = self._led()
-        for broker_id in self._broker.cluster.brokers:
-            if broker_id != self._broker.broker_id:
+        for broker_id in self._cluster.brokers:
+            if broker_id != self._broker_id:
                 task = spawn(
                     self._question(broker_id, led, now_ms), f"a question to broker {broker_id}"
                 )
@@ -233,7 +251,7 @@ class Silence:
                 task.add_done_callback(self._questions.discard)
 
     def _led(self) -> list[Partition]:
-        led = [each for each in self._broker.partitions.values() if each.is_assigned_leader]
+        led = [each for each in self._partitions.values() if each.is_assigned_leader]
         if len(led) <= PARTITIONS_PER_QUESTION:
             return led
         first = self._first_asked % len(led)
@@ -261,9 +279,7 @@ class Silence:
             topic.partitions.append(
                 LedPartition(partition_index=number, leader_epoch=partition.leader_epoch)
             )
-        request = BrokerStandingRequest(
-            broker_id=self._broker.broker_id, topics=list(topics.values())
-        )
+        request = BrokerStandingRequest(broker_id=self._broker_id, topics=list(topics.values()))
         response: BrokerStandingResponse = await self._lines.ask(broker_id, request, PATIENCE_MS)
         if response.error_code:
             raise BarnabasError(f"error {response.error_code}")
@@ -286,12 +302,12 @@ class Silence:
                     key = TopicPartition(topic.name, each.partition_index)
                     self._learn(key, each.leader_epoch)
         members = {each.node_id for each in response.brokers}
-        return Answer(now_ms, self._broker.broker_id in members)
+        return Answer(now_ms, self._broker_id in members)
 
     def _learn(self, key: TopicPartition, epoch: int) -> None:
-        partition = self._broker.partitions.get(key)
+        partition = self._partitions.get(key)
         if partition is not None and partition.leader_epoch < epoch:
             self._newer[key] = epoch
 
     def _now_ms(self) -> float:
-        return self._broker.clock() * 1000
+        return self._clock() * 1000

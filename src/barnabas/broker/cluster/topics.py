@@ -9,17 +9,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from barnabas.broker.cluster.controller_host import ControllerHost
 from barnabas.broker.cluster.tree_errors import refused_as
-from barnabas.metadata.cluster_view import TopicView
+from barnabas.broker.loop import Conditions
+from barnabas.config.broker import BrokerOptions
+from barnabas.metadata.cluster_view import ClusterView, TopicView
 from barnabas.metadata.topic_names import check_name
 from barnabas.metadata.topic_store import NewTopic, TopicStore
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
-
-if TYPE_CHECKING:
-    from barnabas.broker.broker import Broker
 
 AUTOMATIC_TIMEOUT_MS = 5000
 """How long a client's first request for a topic waits for it; then the client asks again."""
@@ -41,15 +40,24 @@ class Topics:
 
     def __init__(
         self,
-        broker: Broker,
         store: TopicStore,
-        default_partitions: int,
-        default_replication_factor: int,
+        cluster: ClusterView,
+        learned: Conditions,
+        controller: ControllerHost,
+        options: BrokerOptions,
+        make_internal: Callable[[str], Awaitable[bool]],
     ) -> None:
-        self._broker = broker
+        """Wait by `learned` for changes of the cluster's metadata.
+
+        `make_internal` makes a topic of that name if it is one of the broker's own; it returns
+        whether it is.
+        """
         self._store = store
-        self._default_partitions = default_partitions
-        self._default_replication_factor = default_replication_factor
+        self._cluster = cluster
+        self._learned = learned
+        self._controller = controller
+        self._options = options
+        self._make_internal = make_internal
         self._lock = asyncio.Lock()
 
     def name_error(self, name: str) -> ErrorCode | None:
@@ -65,24 +73,22 @@ class Topics:
 
         An internal one is made as its coordinators need it, whoever looks at it first.
         """
-        for host in (self._broker.groups, self._broker.transactions):
-            if host.topic == name:
-                await host.make_topic()
-                return
-        factor = min(self._default_replication_factor, len(self._broker.cluster.brokers))
-        topic = NewTopic(name, self._default_partitions, factor)
+        if await self._make_internal(name):
+            return
+        factor = min(self._options.default_replication_factor, len(self._cluster.brokers))
+        topic = NewTopic(name, self._options.num_partitions, factor)
         with refused_as(ErrorCode.LEADER_NOT_AVAILABLE):
             await self._create_unless_there(topic, check=True)
 
     async def create_internal(self, topic: NewTopic) -> None:
         """Create a topic of the broker's own, with no more replicas than brokers are alive."""
-        factor = min(topic.replication_factor, len(self._broker.cluster.brokers))
+        factor = min(topic.replication_factor, len(self._cluster.brokers))
         with refused_as(ErrorCode.COORDINATOR_NOT_AVAILABLE):
             await self._create_unless_there(replace(topic, replication_factor=factor), check=False)
 
     async def _create_unless_there(self, topic: NewTopic, *, check: bool) -> None:
         async with self._lock:
-            if self._broker.cluster.topic(topic.name) is None:
+            if self._cluster.topic(topic.name) is None:
                 if check:
                     self._store.check(topic)
                 try:
@@ -95,7 +101,7 @@ class Topics:
     async def adopt(self, topics: Sequence[NewTopic]) -> None:
         """Make topics of logs that are on disk already."""
         await self._store.create(topics)
-        await self._until_led(topics, self._broker.options.request_timeout_ms)
+        await self._until_led(topics, self._options.request_timeout_ms)
 
     async def create(
         self,
@@ -128,7 +134,7 @@ class Topics:
         if good and not dry_run:
             await self._until_led(good, timeout_ms)
             for topic in good:
-                view = self._broker.cluster.topic(topic.name)
+                view = self._cluster.topic(topic.name)
                 late = RequestError(
                     ErrorCode.REQUEST_TIMED_OUT, f"topic {topic.name!r} has no leaders yet"
                 )
@@ -140,26 +146,25 @@ class Topics:
     ) -> None:
         """Raise a topic's number of partitions; the assignments are those of the new ones."""
         async with self._lock:
-            topic = self._broker.cluster.topic(name)
+            topic = self._cluster.topic(name)
             present = len(topic.partitions) if topic is not None else 0
             assignment = {present + number: each for number, each in enumerate(assignments)}
             with refused_as():
                 await self._store.extend(name, count, assignment, dry_run=dry_run)
         if not dry_run:
             grown = NewTopic(name, count, 1)
-            await self._until_led([grown], self._broker.options.request_timeout_ms)
+            await self._until_led([grown], self._options.request_timeout_ms)
 
     async def delete(self, name: str, timeout_ms: int) -> None:
         """Delete a topic; raises REQUEST_TIMED_OUT while a replica's broker is away."""
-        broker = self._broker
         async with self._lock:
-            if broker.cluster.topic(name) is None:
+            if self._cluster.topic(name) is None:
                 raise RequestError(
                     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {name!r} does not exist"
                 )
             with refused_as():
                 await self._store.request_deletion(name)
-        controller = broker.controller
+        controller = self._controller
         term = controller.term
         if term is not None and not await controller.decided.until(
             lambda: controller.term is not term or name not in term.knowledge.topics, timeout_ms
@@ -175,16 +180,14 @@ class Topics:
             )
 
     async def is_gone(self, name: str) -> bool:
-        """Tell whether a topic that this broker does not know is deleted, or about to be."""
+        """Return whether a topic that this broker does not know is deleted, or about to be."""
         return await self._store.is_gone(name)
 
     async def _until_led(self, topics: Sequence[NewTopic], timeout_ms: int) -> None:
-        await self._broker.control.learned.until(
-            lambda: all(self._is_led(topic) for topic in topics), timeout_ms
-        )
+        await self._learned.until(lambda: all(self._is_led(topic) for topic in topics), timeout_ms)
 
     def _is_led(self, topic: NewTopic) -> bool:
-        view = self._broker.cluster.topic(topic.name)
+        view = self._cluster.topic(topic.name)
         return (
             view is not None
             and len(view.partitions) >= topic.partitions

@@ -10,19 +10,24 @@ import asyncio
 import contextlib
 import logging
 import socket
-from collections.abc import Coroutine, Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 from barnabas.broker.following.replication_quotas import follows_throttled
 from barnabas.broker.loop import spawn
+from barnabas.broker.partitions.flusher import Flusher
+from barnabas.client.addresses import Address
 from barnabas.client.connection import Connection
 from barnabas.config.broker import BrokerOptions
+from barnabas.metadata.cluster_view import ClusterView
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError, CorruptRecordError, RequestError, StorageError
-from barnabas.model.ids import TopicPartition
+from barnabas.model.ids import TopicPartition, Uuid
 from barnabas.replication.partition import Partition
 from barnabas.replication.pull import Action, Pull, Step, Wanted
 from barnabas.replication.pull_session import PullSession
+from barnabas.timing.throttle import Throttle
 from barnabas.wire.messages.api_versions import ApiVersionsRequest
 from barnabas.wire.messages.fetch import (
     FetchPartition,
@@ -38,9 +43,6 @@ from barnabas.wire.messages.list_offsets import (
     ListOffsetsResponse,
     ListOffsetsTopic,
 )
-
-if TYPE_CHECKING:
-    from barnabas.broker.broker import Broker
 
 logger = logging.getLogger("barnabas.replication")
 
@@ -66,13 +68,42 @@ def _socket_options(options: BrokerOptions) -> list[tuple[int, int, int]]:
     return [(socket.SOL_SOCKET, socket.SO_RCVBUF, size_bytes)]
 
 
+@dataclass(frozen=True, slots=True)
+class FetcherContext:
+    """What all fetchers of one broker use."""
+
+    broker_id: int
+    broker_epoch: Callable[[], int]
+    options: Callable[[], BrokerOptions]
+    clock_ms: Callable[[], int]
+    now_ms: Callable[[], int]
+    cluster: ClusterView
+    partitions: Mapping[tuple[str, int], Partition]
+    """The partitions that the broker hosts."""
+    flusher: Flusher
+    throttle: Throttle
+    """The limit for replicas that their topics name as throttled."""
+    address_of: Callable[[int], Address]
+    topic_name: Callable[[Uuid], str | None]
+    stop_compaction: Callable[[TopicPartition], Awaitable[None]]
+    write_checkpoints: Callable[[], Awaitable[None]]
+    on_appended: Callable[[Partition], None]
+    on_watermark: Callable[[TopicPartition], None]
+    """Called where a watermark rose and nothing was appended: consumers may read here, too."""
+    on_fenced: Callable[[TopicPartition], None]
+    """Called where a leader knows a newer epoch."""
+    on_storage_failure: Callable[[Partition, StorageError], None]
+
+
 class Fetcher:
     """One loop: fetch, append, fetch again."""
 
-    def __init__(self, broker: Broker, source: int) -> None:
-        self._broker = broker
+    def __init__(self, context: FetcherContext, source: int, on_idle: Callable[[], None]) -> None:
+        """Copy from broker `source`; `on_idle` is called when there is nothing left to wait for."""
+        self._context = context
         self._source = source
-        self._pull = Pull(broker.options.replica_fetch_backoff_ms)
+        self._on_idle = on_idle
+        self._pull = Pull(context.options().replica_fetch_backoff_ms)
         self._session = PullSession()
         self._partitions: dict[TopicPartition, Partition] = {}
         self._wake = asyncio.Event()
@@ -145,7 +176,7 @@ class Fetcher:
             self._connection.close()
 
     def _now_ms(self) -> int:
-        return self._broker.timer.now_ms()
+        return self._context.clock_ms()
 
     async def _run(self) -> None:
         while True:
@@ -170,16 +201,23 @@ class Fetcher:
 
     def _may_copy(self, wanted: Wanted) -> bool:
         """Leave a throttled replica out for a while when too much was copied, unless in sync."""
-        broker, key, now_ms = self._broker, wanted.key, self._now_ms()
+        context, key, now_ms = self._context, wanted.key, self._now_ms()
         options = self._partitions[key].log.options
         if (
-            follows_throttled(options, key.partition, broker.broker_id)
-            and not broker.is_in_sync(key)
-            and broker.replication_quotas.follower.is_exceeded(now_ms)
+            follows_throttled(options, key.partition, context.broker_id)
+            and not self._is_in_sync(key)
+            and context.throttle.is_exceeded(now_ms)
         ):
             self._pull.resume(key, now_ms, after_pause=True)
             return False
         return True
+
+    def _is_in_sync(self, key: TopicPartition) -> bool:
+        """Return whether this broker's replica is in sync, as far as the controller has told."""
+        view = self._context.cluster.topic(key.topic)
+        if view is None or key.partition >= len(view.partitions):
+            return False
+        return self._context.broker_id in view.partitions[key.partition].isr
 
     async def _rest(self) -> None:
         """Wait until something is ready, or somebody calls."""
@@ -195,12 +233,11 @@ class Fetcher:
         async with self._connecting:  # a step may need it at the same time
             if self._connection is not None and not self._connection.closed:
                 return self._connection
-            broker = self._broker
-            options = broker.options
+            context, options = self._context, self._context.options()
             self._session.end()
             self._connection = await Connection.open(
-                broker.peers.address_of(self._source),
-                client_id=f"broker-{broker.broker_id}-fetcher",
+                context.address_of(self._source),
+                client_id=f"broker-{context.broker_id}-fetcher",
                 connect_timeout_ms=options.socket_connection_setup_timeout_ms,
                 request_timeout_ms=options.replica_socket_timeout_ms,
                 socket_options=_socket_options(options),
@@ -208,7 +245,7 @@ class Fetcher:
             return self._connection
 
     async def _fetch(self, connection: Connection) -> FetchResponse:
-        options = self._broker.options
+        context, options = self._context, self._context.options()
         asked = self._session.ask()
         topics: dict[str, FetchTopic] = {}
         for each in asked.changed:
@@ -247,10 +284,10 @@ class Fetcher:
         )
         if version >= 15:
             request.replica_state = ReplicaState(
-                replica_id=self._broker.broker_id, replica_epoch=self._broker.broker_epoch
+                replica_id=context.broker_id, replica_epoch=context.broker_epoch()
             )
         else:
-            request.replica_id = self._broker.broker_id
+            request.replica_id = context.broker_id
         self._is_fetching, self._is_called = True, False
         try:
             response: FetchResponse = await connection.send(request, version=version)
@@ -262,11 +299,11 @@ class Fetcher:
         return response
 
     def _take(self, response: FetchResponse) -> None:
-        broker = self._broker
-        now_ms, wall_ms = self._now_ms(), broker.now_ms()
+        context = self._context
+        now_ms, wall_ms = self._now_ms(), context.now_ms()
         refused: dict[ErrorCode, list[TopicPartition]] = {}
         for topic in response.responses:
-            name = topic.topic or broker.topic_name(topic.topic_id)
+            name = topic.topic or context.topic_name(topic.topic_id)
             if name is None:
                 continue
             for data in topic.partitions:
@@ -277,8 +314,10 @@ class Fetcher:
                     continue
                 log = partition.log
                 watermark = log.high_watermark
-                if data.records and follows_throttled(log.options, key.partition, broker.broker_id):
-                    broker.replication_quotas.follower.record(len(data.records), now_ms)
+                if data.records and follows_throttled(
+                    log.options, key.partition, context.broker_id
+                ):
+                    context.throttle.record(len(data.records), now_ms)
                 try:
                     step = self._pull.take(key, data, now_ms, wall_ms)
                 except StorageError as failure:
@@ -289,7 +328,7 @@ class Fetcher:
                     self._pull.resume(key, now_ms, after_pause=True)
                     continue
                 if log.high_watermark != watermark and step.action is Action.NOTHING:
-                    broker.wake_readers(key)  # consumers may read here, too
+                    context.on_watermark(key)
                 if step.action is Action.DROPPED:
                     # Its leader will not say again what it said, a watermark for one, unless it is
                     # asked for everything.
@@ -308,14 +347,14 @@ class Fetcher:
             )
             if code is ErrorCode.FENCED_LEADER_EPOCH:
                 for key in keys:
-                    broker.silence.fenced(key)
+                    context.on_fenced(key)
 
     def _act(self, key: TopicPartition, step: Step) -> None:
         if step.action is Action.NOTHING:
             return
         partition = self._partitions[key]
         if step.action is Action.APPENDED:
-            self._broker.followed(partition)
+            self._context.on_appended(partition)
             self._hold_until_flushed(partition)
         elif step.action in (Action.TRUNCATE, Action.RESTART):
             self._spawn(self._cut(partition, step, partition.leader_epoch))
@@ -328,7 +367,7 @@ class Fetcher:
         log = partition.log
         if log.log_end_offset - log.recovery_point >= log.options.flush_messages:
             self._pull.hold(partition.topic_partition)
-            self._broker.flusher.request(partition)
+            self._context.flusher.request(partition)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = spawn(work, f"a step of the fetcher from broker {self._source}")
@@ -338,10 +377,10 @@ class Fetcher:
     def _step_ended(self, task: asyncio.Task[None]) -> None:
         self._steps.discard(task)
         if not self.is_busy:
-            self._broker.fetchers.end_idle()  # it was the last thing to wait for
+            self._on_idle()
 
     def _follows(self, partition: Partition, epoch: int) -> bool:
-        """Tell whether a step is still to be taken: what one leader says is not the next one's."""
+        """Return whether a step still applies: what one leader says is not the next one's."""
         return (
             self._partitions.get(partition.topic_partition) is partition
             and partition.leader_epoch == epoch
@@ -349,18 +388,18 @@ class Fetcher:
 
     async def _cut(self, partition: Partition, step: Step, epoch: int) -> None:
         """Cut a log back; compaction must not look at what goes."""
-        broker, key = self._broker, partition.topic_partition
-        await broker.cleaning.stop_for(key)
+        context, key = self._context, partition.topic_partition
+        await context.stop_compaction(key)
         if not self._follows(partition, epoch):
             return
         log = partition.log
         logger.info("%s is cut from %d to %d", key, log.log_end_offset, step.offset)
         try:
             if step.action is Action.RESTART:
-                log.truncate_all(step.offset, broker.now_ms())
+                log.truncate_all(step.offset, context.now_ms())
             else:
-                log.truncate_to(step.offset, broker.now_ms())
-            await broker.logs.write_checkpoints()
+                log.truncate_to(step.offset, context.now_ms())
+            await context.write_checkpoints()
         except StorageError as failure:
             self._refused(partition, failure)
             return
@@ -370,8 +409,8 @@ class Fetcher:
     def _refused(self, partition: Partition, failure: StorageError) -> None:
         """The disk refused: a full one may have room again later, a lost one is not followed."""
         key = partition.topic_partition
-        self._broker.storage_failed(partition, failure)
-        if self._broker.partitions.get(key) is partition:
+        self._context.on_storage_failure(partition, failure)
+        if self._context.partitions.get(key) is partition:
             self._pull.resume(key, self._now_ms(), after_pause=True)
             self._wake.set()
         else:
@@ -407,7 +446,7 @@ class Fetcher:
         )
         response: ListOffsetsResponse = await connection.send(
             ListOffsetsRequest(
-                replica_id=self._broker.broker_id,
+                replica_id=self._context.broker_id,
                 topics=[ListOffsetsTopic(name=key.topic, partitions=[wanted])],
             )
         )

@@ -9,22 +9,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 from zlib import crc32
 
-from barnabas.broker.following.fetcher import Fetcher
+from barnabas.broker.following.fetcher import Fetcher, FetcherContext
 from barnabas.model.ids import TopicPartition
 from barnabas.replication.partition import Partition
-
-if TYPE_CHECKING:
-    from barnabas.broker.broker import Broker
 
 
 class Fetchers:
     """All fetchers of this broker."""
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(self, context: FetcherContext) -> None:
+        self._context = context
         self._fetchers: dict[tuple[int, int], Fetcher] = {}
         self._stopped = False
 
@@ -50,7 +46,7 @@ class Fetchers:
                 if self._place(partition) != place
             ]
         )
-        count = self._broker.options.num_replica_fetchers
+        count = self._context.options().num_replica_fetchers
         for place in [each for each in self._fetchers if each[1] >= count]:
             self._fetchers.pop(place).end()
 
@@ -89,7 +85,7 @@ class Fetchers:
 
     def _place(self, partition: Partition) -> tuple[int, int]:
         """Return which fetcher of which broker copies a partition."""
-        count = self._broker.options.num_replica_fetchers
+        count = self._context.options().num_replica_fetchers
         number = crc32(partition.topic_partition.topic.encode()) + partition.topic_partition[1]
         return partition.assigned_leader, number % count
 
@@ -97,5 +93,5 @@ class Fetchers:
         place = self._place(partition)
         fetcher = self._fetchers.get(place)
         if fetcher is None:
-            fetcher = self._fetchers[place] = Fetcher(self._broker, place[0])
+            fetcher = self._fetchers[place] = Fetcher(self._context, place[0], self.end_idle)
         return fetcher

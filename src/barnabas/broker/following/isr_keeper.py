@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable, Mapping
 
 from barnabas.broker.loop import spawn
 from barnabas.model.error_codes import ErrorCode
@@ -16,6 +16,7 @@ from barnabas.model.errors import BarnabasError
 from barnabas.model.ids import TopicPartition
 from barnabas.replication.in_sync import Proposal
 from barnabas.replication.partition import Partition
+from barnabas.timing.purgatory import Purgatory
 from barnabas.wire.messages.alter_partition import (
     AlterPartitionRequest,
     AlterPartitionResponse,
@@ -24,9 +25,7 @@ from barnabas.wire.messages.alter_partition import (
     ResponsePartitionData,
     TopicData,
 )
-
-if TYPE_CHECKING:
-    from barnabas.broker.broker import Broker
+from barnabas.wire.schema import Message
 
 logger = logging.getLogger("barnabas.replication")
 
@@ -37,8 +36,22 @@ TIMEOUT_MS = 30_000
 class IsrKeeper:
     """Proposes, and hears what became of it."""
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(
+        self,
+        broker_id: int,
+        broker_epoch: Callable[[], int],
+        partitions: Mapping[tuple[str, int], Partition],
+        produce_purgatory: Purgatory,
+        *,
+        ask_controller: Callable[[Message, int], Awaitable[Message]],
+        on_watermark_rose: Callable[[Partition], None],
+    ) -> None:
+        self._broker_id = broker_id
+        self._broker_epoch = broker_epoch
+        self._partitions = partitions
+        self._produce_purgatory = produce_purgatory
+        self._ask_controller = ask_controller
+        self._on_watermark_rose = on_watermark_rose
         self._waiting: dict[TopicPartition, tuple[Partition, Proposal]] = {}
         self._task: asyncio.Task[None] | None = None
         self._stopped = False
@@ -50,7 +63,7 @@ class IsrKeeper:
 
     def shrink(self) -> None:
         """Let followers go that lag behind."""
-        for partition in list(self._broker.partitions.values()):
+        for partition in list(self._partitions.values()):
             if partition.is_leader:
                 self._propose(partition, partition.propose_shrink())
 
@@ -86,7 +99,7 @@ class IsrKeeper:
     async def _send(self, batch: dict[TopicPartition, tuple[Partition, Proposal]]) -> bool:
         """Send proposals; False when some are to be sent again after a pause."""
         try:
-            response = await self._broker.ask_controller(self._request(batch), TIMEOUT_MS)
+            response = await self._ask_controller(self._request(batch), TIMEOUT_MS)
             assert isinstance(response, AlterPartitionResponse)
         except BarnabasError as failure:
             logger.info("the controller does not hear about in-sync replicas: %s", failure)
@@ -113,9 +126,8 @@ class IsrKeeper:
     def _request(
         self, batch: dict[TopicPartition, tuple[Partition, Proposal]]
     ) -> AlterPartitionRequest:
-        request = AlterPartitionRequest(
-            broker_id=self._broker.broker_id, broker_epoch=self._broker.broker_epoch
-        )
+        own, own_epoch = self._broker_id, self._broker_epoch()
+        request = AlterPartitionRequest(broker_id=own, broker_epoch=own_epoch)
         topics: dict[str, TopicData] = {}
         for key, (partition, proposal) in batch.items():
             topic = topics.get(key.topic)
@@ -124,7 +136,6 @@ class IsrKeeper:
                     topic_name=key.topic, topic_id=partition.topic_id
                 )
                 request.topics.append(topic)
-            own = self._broker.broker_id
             topic.partitions.append(
                 PartitionData(
                     partition_index=key.partition,
@@ -132,7 +143,7 @@ class IsrKeeper:
                     new_isr_with_epochs=[
                         BrokerState(
                             broker_id=replica,
-                            broker_epoch=self._broker.broker_epoch if replica == own else epoch,
+                            broker_epoch=own_epoch if replica == own else epoch,
                         )
                         for replica, epoch in zip(proposal.isr, proposal.broker_epochs, strict=True)
                     ],
@@ -147,9 +158,9 @@ class IsrKeeper:
         if answer.leader_epoch != proposal.leader_epoch:
             return  # the controller has decided more meanwhile, and tells it
         if partition.proposal_accepted(proposal, tuple(answer.isr), answer.partition_epoch):
-            self._broker.watermark_rose(partition)
+            self._on_watermark_rose(partition)
         else:
-            self._broker.produce_purgatory.check(partition.topic_partition)
+            self._produce_purgatory.check(partition.topic_partition)
 
     def _again(
         self, batch: dict[TopicPartition, tuple[Partition, Proposal]], code: ErrorCode

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable, Collection, Sequence
 
+from barnabas.broker.cluster.configs import Configs
+from barnabas.broker.cluster.silence import Silence
+from barnabas.broker.following.fetchers import Fetchers
+from barnabas.broker.partitions.flusher import Flusher
+from barnabas.broker.storage.compaction_workers import CompactionWorkers
+from barnabas.broker.storage.log_failures import LogFailures
+from barnabas.broker.storage.logs import Logs
+from barnabas.broker.storage.relocations import Relocations
 from barnabas.config.topic import TopicOptions
+from barnabas.metadata.cluster_view import ClusterView
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import DamagedLogError, RequestError, StorageError
 from barnabas.model.ids import ZERO_UUID, TopicPartition, Uuid
@@ -16,9 +24,6 @@ from barnabas.replication.partition import Partition
 from barnabas.replication.role import Role
 from barnabas.wire.messages.leader_and_isr import LeaderAndIsrPartitionState, LeaderAndIsrRequest
 from barnabas.wire.messages.stop_replica import StopReplicaPartitionState, StopReplicaRequest
-
-if TYPE_CHECKING:
-    from barnabas.broker.broker import Broker
 
 logger = logging.getLogger("barnabas.replicas")
 
@@ -35,12 +40,50 @@ they ask is of little use before the roles are taken.
 class Replicas:
     """Makes partitions what the controller says, and drops those that it wants no more."""
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(
+        self,
+        broker_id: int,
+        partitions: dict[tuple[str, int], Partition],
+        cluster: ClusterView,
+        configs: Configs,
+        silence: Silence,
+        fetchers: Fetchers,
+        flusher: Flusher,
+        logs: Logs,
+        log_failures: LogFailures,
+        relocations: Relocations,
+        compaction: CompactionWorkers,
+        now_ms: Callable[[], int],
+        clock_ms: Callable[[], int],
+        *,
+        learn_topic_configs: Callable[[Collection[str]], Awaitable[None]],
+        on_role_taken: Callable[[Partition], None],
+        on_role_shown: Callable[[Partition], None],
+    ) -> None:
+        """Keep `partitions` to those that this broker hosts.
+
+        `on_role_taken` is called for each role that is new, `on_role_shown` where a partition is
+        led, or not, as it was not before.
+        """
+        self._broker_id = broker_id
+        self._partitions = partitions
+        self._cluster = cluster
+        self._configs = configs
+        self._silence = silence
+        self._fetchers = fetchers
+        self._flusher = flusher
+        self._logs = logs
+        self._log_failures = log_failures
+        self._relocations = relocations
+        self._compaction = compaction
+        self._now_ms = now_ms
+        self._learn_topic_configs = learn_topic_configs
+        self._on_role_taken = on_role_taken
+        self._on_role_shown = on_role_shown
         self._neighbours = Neighbours(
-            broker.timer.now_ms,
-            lambda other: other in broker.cluster.brokers,
-            lambda: broker.options.replica_lag_time_max_ms,
+            clock_ms,
+            lambda other: other in cluster.brokers,
+            lambda: configs.options.replica_lag_time_max_ms,
         )
         self._names: dict[Uuid, str] = {}
 
@@ -57,13 +100,12 @@ class Replicas:
 
     async def take_roles(self, request: LeaderAndIsrRequest) -> dict[TopicPartition, ErrorCode]:
         """Take over roles; return what became of each."""
-        broker = self._broker
         unread = [
             topic.topic_name
             for topic in request.topic_states
-            if not broker.configs.knows(topic.topic_name)
+            if not self._configs.knows(topic.topic_name)
         ]
-        await broker.learn_topic_configs(unread)
+        await self._learn_topic_configs(unread)
         errors: dict[TopicPartition, ErrorCode] = {}
         loop = asyncio.get_running_loop()
         began = loop.time()
@@ -74,7 +116,7 @@ class Replicas:
                     began = loop.time()
                 states = topic.partition_states[start : start + ROLES_AT_ONCE]
                 self._take(topic.topic_name, topic.topic_id, states, request.broker_epoch, errors)
-        broker.fetchers.end_idle()
+        self._fetchers.end_idle()
         return errors
 
     def _take(
@@ -89,14 +131,13 @@ class Replicas:
 
         They were told to the `life` of this broker that began with that epoch.
         """
-        broker = self._broker
         options = self._options_of(topic)
         if options is None:
             # Not by others: they would delete what these may be meant to keep.
             for state in states:
                 errors[TopicPartition(topic, state.partition_index)] = ErrorCode.KAFKA_STORAGE_ERROR
             return
-        if topic_id != ZERO_UUID and broker.cluster.topic_by_id(topic_id) is None:
+        if topic_id != ZERO_UUID and self._cluster.topic_by_id(topic_id) is None:
             self._names[topic_id] = topic
         led: list[Partition] = []
         followed: list[Partition] = []
@@ -106,12 +147,12 @@ class Replicas:
                 partition = self._partition(key, topic_id, state, options, life)
                 leads_already = partition.is_assigned_leader
                 partition.assume(_role(state))
-                broker.silence.role_told(partition, life)
+                self._silence.role_told(partition, life)
             except RequestError as refusal:
                 errors[key] = refusal.code
                 continue
             except StorageError as failure:
-                known = isinstance(failure, DamagedLogError) or broker.logs.may_be_offline(key)
+                known = isinstance(failure, DamagedLogError) or self._logs.may_be_offline(key)
                 if not known:  # else a line was logged at the start
                     logger.error("cannot open the log of %s: %s", key, failure)
                 errors[key] = ErrorCode.KAFKA_STORAGE_ERROR
@@ -122,20 +163,17 @@ class Replicas:
             else:
                 followed.append(partition)
                 if leads_already:
-                    broker.flusher.forget(partition)
-        broker.fetchers.forget([partition.topic_partition for partition in led])
-        broker.fetchers.follow(followed)
+                    self._flusher.forget(partition)
+        self._fetchers.forget([partition.topic_partition for partition in led])
+        self._fetchers.follow(followed)
         for partition in (*led, *followed):
             if partition.is_leader and partition.flush_owed:
-                broker.flusher.request(partition)
-            broker.role_taken(partition)
+                self._flusher.request(partition)
+            self._on_role_taken(partition)
 
     def _options_of(self, topic: str) -> TopicOptions | None:
         """Return a topic's options, None if what is set for it cannot be read or cannot act."""
-        configs = self._broker.configs
-        if not configs.knows(topic):
-            return None
-        return configs.options_of(topic)
+        return self._configs.options_of(topic) if self._configs.knows(topic) else None
 
     def _partition(
         self,
@@ -146,8 +184,7 @@ class Replicas:
         life: int,
     ) -> Partition:
         """Return the partition that a role is for; raise what speaks against taking it."""
-        broker = self._broker
-        partition = broker.partitions.get(key)
+        partition = self._partitions.get(key)
         if partition is not None:
             if topic_id != ZERO_UUID and partition.topic_id != topic_id:
                 if partition.assigned_leader != -1:
@@ -155,39 +192,33 @@ class Replicas:
                 self.drop(key)
                 partition = None
             elif state.leader_epoch <= partition.leader_epoch:
-                if state.leader_epoch == partition.leader_epoch and broker.silence.role_told(
+                if state.leader_epoch == partition.leader_epoch and self._silence.role_told(
                     partition, life
                 ):
-                    broker.role_shown(partition)  # a controller that saw no end of its session
-                if broker.log_failures.hands_on(partition):
+                    self._on_role_shown(partition)  # a controller that saw no end of its session
+                if self._log_failures.hands_on(partition):
                     raise RequestError(ErrorCode.KAFKA_STORAGE_ERROR)
                 raise RequestError(ErrorCode.STALE_CONTROLLER_EPOCH)
-        if broker.broker_id not in state.replicas:
+        if self._broker_id not in state.replicas:
             raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         if partition is None:
-            log = broker.logs.open(key, topic_id, options, broker.now_ms(), new=state.is_new)
-            partition = Partition(key, topic_id, log, broker.broker_id, self._neighbours)
-            broker.partitions[key] = partition
-            if broker.silence.is_silent:
+            log = self._logs.open(key, topic_id, options, self._now_ms(), new=state.is_new)
+            partition = Partition(key, topic_id, log, self._broker_id, self._neighbours)
+            self._partitions[key] = partition
+            if self._silence.is_silent:
                 partition.mute()
         return partition
 
     def drop(self, key: TopicPartition) -> None:
-        """Host a partition no longer: who waits for it is told."""
-        broker = self._broker
-        partition = broker.partitions.pop(key, None)
+        """Host a partition no longer: who waits for it is notified."""
+        partition = self._partitions.pop(key, None)
         if partition is None:
             return
         partition.resign()
-        broker.silence.dropped(key)
-        broker.relocations.cancel(key)
-        broker.flusher.forget(partition)
-        for host in (broker.groups, broker.transactions):
-            if host.topic == key.topic:
-                host.resign(key.partition)
-        broker.wake_readers(key)
-        broker.produce_purgatory.check(key)
-        broker.deletion_purgatory.check(key)
+        self._silence.dropped(key)
+        self._relocations.cancel(key)
+        self._flusher.forget(partition)
+        self._on_role_shown(partition)
 
     async def stop(self, request: StopReplicaRequest) -> dict[TopicPartition, ErrorCode]:
         """Stop replicas, and delete those that are to be; return what became of each."""
@@ -196,29 +227,28 @@ class Replicas:
             for state in topic.partition_states:
                 key = TopicPartition(topic.topic_name, state.partition_index)
                 errors[key] = await self._stop(key, state)
-        self._broker.fetchers.end_idle()
+        self._fetchers.end_idle()
         return errors
 
     async def _stop(self, key: TopicPartition, state: StopReplicaPartitionState) -> ErrorCode:
-        broker = self._broker
-        partition = broker.partitions.get(key)
+        partition = self._partitions.get(key)
         if (
             partition is not None
             and state.leader_epoch not in (EPOCH_DURING_DELETION, NO_EPOCH)
             and state.leader_epoch < partition.leader_epoch
         ):
             return ErrorCode.FENCED_LEADER_EPOCH
-        if partition is None and broker.logs.may_be_offline(key):
+        if partition is None and self._logs.may_be_offline(key):
             return ErrorCode.KAFKA_STORAGE_ERROR
-        broker.fetchers.forget([key])
+        self._fetchers.forget([key])
         self.drop(key)
         if state.delete_partition:
-            await broker.cleaning.stop_for(key)
-            options = broker.configs.options_of(key.topic) or broker.configs.topic_options({})
+            await self._compaction.stop_for(key)
+            options = self._configs.options_of(key.topic) or self._configs.topic_options({})
             try:
-                broker.logs.delete(key, options.file_delete_delay_ms)
+                self._logs.delete(key, options.file_delete_delay_ms)
             except StorageError as failure:
-                broker.log_failures.of_partition(key, failure)
+                self._log_failures.of_partition(key, failure)
                 return ErrorCode.KAFKA_STORAGE_ERROR
         return ErrorCode.NONE
 

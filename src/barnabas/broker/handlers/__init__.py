@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from barnabas.broker.handlers import (
     add_offsets_to_txn,
@@ -63,8 +64,11 @@ from barnabas.broker.handlers import (
 from barnabas.broker.network.router import Served
 from barnabas.wire.apis import API_BY_NAME
 
+if TYPE_CHECKING:
+    from barnabas.broker.broker import Broker
 
-def _served(name: str, module: ModuleType) -> Served:
+
+def _served(name: str, module: ModuleType) -> Served[Broker]:
     """Serve an API in all its stable versions."""
     api = API_BY_NAME[name]
     versions = api.stable_versions
@@ -77,7 +81,7 @@ CONTROLLER_KEYS = frozenset(
 """Requests of the controller, served on the control plane alone where there is one."""
 
 
-def served_apis(*, alone: bool = True) -> dict[int, Served]:
+def served_apis(*, alone: bool = True) -> dict[int, Served[Broker]]:
     """Return what a broker serves, by API key.
 
     One that is `alone` (its coordination is embedded) hears its controller directly, and nobody who

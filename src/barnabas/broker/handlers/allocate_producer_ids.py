@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from barnabas.broker.cluster.controller_commands import authorize
 from barnabas.broker.cluster.tree_errors import refused_as
 from barnabas.metadata.producer_id_blocks import ProducerIdBlocks
 from barnabas.model.error_codes import ErrorCode
@@ -27,7 +26,7 @@ async def handle(
     broker: Broker, request: Request[AllocateProducerIdsRequest]
 ) -> AllocateProducerIdsResponse:
     """Reserve a block for a broker in its present life."""
-    authorize(broker, request.session)
+    broker.check_cluster_action(request.session)
     asked = request.body
 
     async def reserve(term: Term) -> range:

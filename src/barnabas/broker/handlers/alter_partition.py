@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from barnabas.broker.cluster.controller_commands import authorize
 from barnabas.broker.cluster.controller_requests import alter_partition
 from barnabas.model.error_codes import ErrorCode
 from barnabas.wire.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
@@ -16,8 +15,8 @@ if TYPE_CHECKING:
 
 async def handle(broker: Broker, request: Request[AlterPartitionRequest]) -> AlterPartitionResponse:
     """Grant or refuse each change."""
-    authorize(broker, request.session)
-    return await alter_partition(broker, request.body, request.version)
+    broker.check_cluster_action(request.session)
+    return await alter_partition(broker.controller, request.body, request.version)
 
 
 def refuse(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from barnabas.broker.cluster.controller_commands import authorize
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.wire.messages.broker_standing import (
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
 def handle(broker: Broker, request: Request[BrokerStandingRequest]) -> BrokerStandingResponse:
     """Tell what is known, without asking anybody."""
-    authorize(broker, request.session)
+    broker.check_cluster_action(request.session)
     if not broker.control.informed:
         raise RequestError(ErrorCode.BROKER_NOT_AVAILABLE, "nothing of the cluster is known yet")
     response = BrokerStandingResponse(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from barnabas.broker.cluster.controller_commands import authorize
 from barnabas.broker.cluster.controller_requests import controlled_shutdown
 from barnabas.model.error_codes import ErrorCode
 from barnabas.wire.messages.controlled_shutdown import (
@@ -21,8 +20,8 @@ async def handle(
     broker: Broker, request: Request[ControlledShutdownRequest]
 ) -> ControlledShutdownResponse:
     """Move what can be moved."""
-    authorize(broker, request.session)
-    return await controlled_shutdown(broker, request.body)
+    broker.check_cluster_action(request.session)
+    return await controlled_shutdown(broker.controller, request.body)
 
 
 def refuse(

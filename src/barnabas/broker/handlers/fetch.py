@@ -13,9 +13,9 @@ import logging
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, cast
 
-from barnabas.broker.cluster.leader_hint import MISLED, leader_of, places_of
 from barnabas.broker.following.preferred_replica import RACK_AWARE, preferred_replica
 from barnabas.broker.following.replication_quotas import leads_throttled
+from barnabas.broker.handlers.leader_hint import MISLED, leader_of, places_of
 from barnabas.broker.partitions.fetch_sessions import LOOK_MS, Fetching, FetchItem
 from barnabas.broker.storage.down_conversion import read_converted
 from barnabas.log.consumer_read import read_for_consumer

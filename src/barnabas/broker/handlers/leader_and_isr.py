@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from barnabas.broker.cluster.controller_commands import authorize
+from barnabas.broker.cluster.controller_commands import Line
 from barnabas.model.error_codes import ErrorCode
 from barnabas.wire.messages.leader_and_isr import (
     LeaderAndIsrPartitionError,
@@ -26,7 +26,7 @@ FIRST_ID_VERSION = 5
 
 async def handle(broker: Broker, request: Request[LeaderAndIsrRequest]) -> LeaderAndIsrResponse:
     """Take the roles over."""
-    authorize(broker, request.session)
+    broker.check_cluster_action(request.session)
     body = request.body
     if request.version < FIRST_GROUPED_VERSION:
         topics: dict[str, LeaderAndIsrTopicState] = {}
@@ -36,7 +36,8 @@ async def handle(broker: Broker, request: Request[LeaderAndIsrRequest]) -> Leade
             )
             topic.partition_states.append(state)
         body.topic_states = list(topics.values())
-    response = await broker.control.take(body, request.session)
+    line = Line(request.session.listener, request.session.number)
+    response = await broker.control.take(body, line)
     assert isinstance(response, LeaderAndIsrResponse)
     if request.version < FIRST_ID_VERSION:
         response.partition_errors = [

@@ -12,7 +12,7 @@ from collections.abc import Coroutine, Mapping
 from struct import Struct
 from typing import TYPE_CHECKING, Any
 
-from barnabas.broker.cluster.leader_hint import MISLED, leader_of, places_of
+from barnabas.broker.handlers.leader_hint import MISLED, leader_of, places_of
 from barnabas.kernels import TRANSACTIONAL_BIT, check_batch
 from barnabas.metadata.topic_names import INTERNAL_TOPICS
 from barnabas.model.error_codes import ErrorCode

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from barnabas.broker.cluster.controller_commands import authorize
+from barnabas.broker.cluster.controller_commands import Line
 from barnabas.model.error_codes import ErrorCode
 from barnabas.wire.messages.stop_replica import (
     StopReplicaPartitionState,
@@ -25,7 +25,7 @@ FIRST_STATE_VERSION = 3
 
 async def handle(broker: Broker, request: Request[StopReplicaRequest]) -> StopReplicaResponse:
     """Stop them."""
-    authorize(broker, request.session)
+    broker.check_cluster_action(request.session)
     body = request.body
     if request.version < FIRST_STATE_VERSION:
         named = [(each.topic_name, each.partition_index) for each in body.ungrouped_partitions]
@@ -41,7 +41,8 @@ async def handle(broker: Broker, request: Request[StopReplicaRequest]) -> StopRe
                 )
             )
         body.topic_states = list(topics.values())
-    response = await broker.control.take(body, request.session)
+    line = Line(request.session.listener, request.session.number)
+    response = await broker.control.take(body, line)
     assert isinstance(response, StopReplicaResponse)
     return response
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from barnabas.broker.cluster.controller_commands import authorize
+from barnabas.broker.cluster.controller_commands import Line
 from barnabas.model.error_codes import ErrorCode
 from barnabas.wire.messages.update_metadata import (
     UpdateMetadataRequest,
@@ -21,7 +21,7 @@ FIRST_GROUPED_VERSION = 5
 
 async def handle(broker: Broker, request: Request[UpdateMetadataRequest]) -> UpdateMetadataResponse:
     """Learn it."""
-    authorize(broker, request.session)
+    broker.check_cluster_action(request.session)
     body = request.body
     if request.version < FIRST_GROUPED_VERSION:
         topics: dict[str, UpdateMetadataTopicState] = {}
@@ -31,7 +31,8 @@ async def handle(broker: Broker, request: Request[UpdateMetadataRequest]) -> Upd
             )
             topic.partition_states.append(state)
         body.topic_states = list(topics.values())
-    response = await broker.control.take(body, request.session)
+    line = Line(request.session.listener, request.session.number)
+    response = await broker.control.take(body, line)
     assert isinstance(response, UpdateMetadataResponse)
     return response
 

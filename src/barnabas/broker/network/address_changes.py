@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
+from barnabas.broker.cluster.registration import Registration
 from barnabas.broker.loop import spawn
+from barnabas.broker.network.socket_server import SocketServer
+from barnabas.config.broker import BrokerOptions
+from barnabas.config.listeners import Listeners
 from barnabas.coordination.contract import SessionExpired
+from barnabas.metadata.cluster_view import ClusterView
 from barnabas.model.errors import BarnabasError, ConfigError
-
-if TYPE_CHECKING:
-    from barnabas.broker.broker import Broker
 
 logger = logging.getLogger("barnabas.listener")
 
@@ -26,9 +28,21 @@ RETRY_S = 0.5
 class AddressChanges:
     """Applies a broker's changed options to its sockets and its registration."""
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
-        self._tried = broker.network.listeners
+    def __init__(
+        self,
+        network: SocketServer,
+        registration: Registration,
+        cluster: ClusterView,
+        options: Callable[[], BrokerOptions],
+        now_ms: Callable[[], int],
+    ) -> None:
+        self._network = network
+        self._registration = registration
+        self._cluster = cluster
+        self._options = options
+        self._now_ms = now_ms
+        self._tried: Listeners | None = None
+        """The last ones that were opened, or could not be; None as long as none have changed."""
         self._task: asyncio.Task[None] | None = None
 
     def look(self) -> None:
@@ -46,11 +60,13 @@ class AddressChanges:
             await asyncio.gather(task, return_exceptions=True)
 
     def _is_due(self) -> bool:
-        broker = self._broker
-        return broker.options.endpoints != self._tried or not self._is_told()
+        return self._is_untried() or not self._is_registered()
 
-    def _is_told(self) -> bool:
-        return self._broker.membership.told == self._broker.network.reached_at
+    def _is_untried(self) -> bool:
+        return self._options().endpoints != (self._tried or self._network.listeners)
+
+    def _is_registered(self) -> bool:
+        return self._registration.registered == self._network.reached_at
 
     def _done(self, task: asyncio.Task[None]) -> None:
         self._task = None
@@ -58,18 +74,17 @@ class AddressChanges:
             self.look()
 
     async def _act(self) -> None:
-        broker = self._broker
-        if broker.options.endpoints != self._tried:
-            self._tried = broker.options.endpoints
+        options = self._options()
+        if self._is_untried():
+            self._tried = options.endpoints
             try:
-                await broker.network.relisten(broker.options)
+                await self._network.relisten(options)
             except ConfigError as failure:
                 logger.error("listeners unchanged: %s", failure)
-        while not self._is_told():
+        while not self._is_registered():
             try:
-                broker.cluster.brokers[broker.broker_id] = await broker.membership.announce(
-                    *broker.network.reached_at, broker.now_ms()
-                )
+                view = await self._registration.update(*self._network.reached_at, self._now_ms())
+                self._cluster.brokers[view.broker_id] = view
             except SessionExpired:
                 return  # the next session registers with the new ones
             except BarnabasError as failure:

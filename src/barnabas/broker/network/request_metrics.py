@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from barnabas.broker.network.router import Served
 from barnabas.metrics.registry import Registry
@@ -11,7 +12,7 @@ from barnabas.metrics.registry import Registry
 class RequestMetrics:
     """Counters and histograms of requests, found by API key."""
 
-    def __init__(self, registry: Registry, served: Mapping[int, Served]) -> None:
+    def __init__(self, registry: Registry, served: Mapping[int, Served[Any]]) -> None:
         self._times = {
             key: registry.histogram(
                 "request_time_us", "Time from a request's frame to its answer.", api=entry.api.name

@@ -14,8 +14,9 @@ import logging
 from collections import deque
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from barnabas.broker.cluster.silence import Silence
 from barnabas.broker.cluster.tree_errors import refusal_of
 from barnabas.broker.network.request import Request
 from barnabas.broker.network.zero_copy import BYTES, ranges_in, release
@@ -34,7 +35,6 @@ from barnabas.wire.messages.api_versions import ApiVersion, ApiVersionsResponse
 from barnabas.wire.schema import Message
 
 if TYPE_CHECKING:
-    from barnabas.broker.broker import Broker
     from barnabas.broker.network.connection import Connection
     from barnabas.broker.network.request_metrics import RequestMetrics
 
@@ -42,40 +42,47 @@ logger = logging.getLogger("barnabas.router")
 
 Answer = Coroutine[Any, Any, "Message | None"]
 Result = Message | Answer | None
-Handle = Callable[["Broker", Request[Any]], Result]
+Host = TypeVar("Host")
+"""What handlers are given with each request: the broker."""
+Handle = Callable[[Host, Request[Any]], Result]
 Refuse = Callable[[Any, ErrorCode, str | None], Message]
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class Served(Generic[Host]):
     """An API that this broker serves, in a range of versions."""
 
     api: Api
     first_version: int
     last_version: int
-    handle: Handle
+    handle: Handle[Host]
     refuse: Refuse
     """Makes the answer to a request that failed as a whole."""
 
 
-class Router:
+class Router(Generic[Host]):
     """Hands frames to handlers and sends what they return."""
 
     def __init__(
         self,
-        broker: Broker,
-        served: Mapping[int, Served],
+        host: Host,
+        served: Mapping[int, Served[Host]],
+        silence: Silence,
+        clock: Callable[[], float],
         metrics: RequestMetrics,
         queued_max: int,
+        elsewhere: Mapping[int, str],
     ) -> None:
-        self._broker = broker
-        self._silence = broker.silence
-        self._clock = broker.clock
+        """Serve some APIs; `elsewhere` names the listener of those that are served there alone."""
+        self._host = host
         self._served = served
+        self._elsewhere = elsewhere
+        self._silence = silence
+        self._clock = clock
         self._metrics = metrics
         self._queued_max = queued_max
         self._tasks: set[asyncio.Task[None]] = set()
-        self._queue: deque[tuple[Served, Request[Any]]] = deque()
+        self._queue: deque[tuple[Served[Host], Request[Any]]] = deque()
 
     @property
     def under_way(self) -> int:
@@ -123,9 +130,9 @@ class Router:
             for task in self._tasks:
                 task.cancel()
 
-    def _handle(self, served: Served, request: Request[Any]) -> None:
+    def _handle(self, served: Served[Host], request: Request[Any]) -> None:
         try:
-            result = served.handle(self._broker, request)
+            result = served.handle(self._host, request)
         except Exception as failure:  # noqa: BLE001 - answered and, if unexpected, logged
             self._fail(served, request, failure)
             return
@@ -139,12 +146,12 @@ class Router:
             result.close()
             self._queue.append((served, request))
 
-    def _run(self, served: Served, request: Request[Any], answer: Answer) -> None:
+    def _run(self, served: Served[Host], request: Request[Any], answer: Answer) -> None:
         task = asyncio.get_running_loop().create_task(self._complete(served, request, answer))
         self._tasks.add(task)
         task.add_done_callback(self._finished)
 
-    async def _complete(self, served: Served, request: Request[Any], answer: Answer) -> None:
+    async def _complete(self, served: Served[Host], request: Request[Any], answer: Answer) -> None:
         try:
             response = await answer
         except Exception as failure:  # noqa: BLE001 - answered and, if unexpected, logged
@@ -160,7 +167,7 @@ class Router:
             if request.connection.is_open:
                 self._handle(served, request)
 
-    def _fail(self, served: Served, request: Request[Any], failure: Exception) -> None:
+    def _fail(self, served: Served[Host], request: Request[Any], failure: Exception) -> None:
         """Turn an exception into the protocol's answer; a bug is logged with its trace."""
         refusal = failure if isinstance(failure, RequestError) else refusal_of(failure)
         if refusal is not None:
@@ -207,7 +214,7 @@ class Router:
         self._metrics.answered(request.api_key, now - request.received)
 
     def _unsupported(
-        self, connection: Connection, header: RequestHeader, served: Served | None
+        self, connection: Connection, header: RequestHeader, served: Served[Host] | None
     ) -> None:
         """Close the connection, or tell an ApiVersions client in v0 which versions we speak."""
         if header.api_key == API_VERSIONS_KEY and served is not None:
@@ -225,9 +232,9 @@ class Router:
             return
         if served is not None:
             range_text = f"{served.first_version} to {served.last_version} are served"
-        elif header.api_key in self._broker.served:
-            control_plane = self._broker.options.endpoints.control_plane
-            range_text = f"served on {control_plane} alone (control.plane.listener.name)"
+        elif header.api_key in self._elsewhere:
+            listener = self._elsewhere[header.api_key]
+            range_text = f"served on {listener} alone (control.plane.listener.name)"
         else:
             range_text = "not served here"
         connection.close(

@@ -1,20 +1,20 @@
 """A broker's side of the network: its listeners, what they may take, who answers.
 
 Where there is a control plane, it has a router of its own, and requests of clients pass a
-turnstile, so that a flood of them cannot delay the controller. Addresses are taken before the
-broker is known to anybody, and connections are accepted when it can answer.
+turnstile, so that a flood of them cannot delay the controller. Addresses are taken (`bind`) before
+the broker is known to anybody, and connections are accepted (`accept`) when it can answer.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import Any
 
 from barnabas.broker.network.connection import Dispatcher
 from barnabas.broker.network.connection_limits import UNBOUNDED, ConnectionLimits
 from barnabas.broker.network.listener import Listener, SocketOptions
-from barnabas.broker.network.request_metrics import RequestMetrics
 from barnabas.broker.network.router import Router
 from barnabas.broker.network.turnstile import Turnstile
 from barnabas.config.broker import BrokerOptions, listener_prefix
@@ -22,35 +22,26 @@ from barnabas.config.broker.network import parse_connection_overrides
 from barnabas.config.listeners import Endpoint, Listeners, check_served
 from barnabas.model.errors import ConfigError
 
-if TYPE_CHECKING:
-    from barnabas.broker.broker import Broker
-
-
 logger = logging.getLogger("barnabas.listener")
 
 
 class SocketServer:
-    """The listeners of one broker and their routers."""
+    """The listeners of one broker and their routers; until `bind` there are none."""
 
-    def __init__(self, broker: Broker) -> None:
-        options = broker.options
-        check_served(options.endpoints)
-        self.listeners = options.endpoints
-        """What is bound and advertised now; the options may be ahead of it for a moment."""
+    listeners: Listeners
+    """What is bound and advertised since `bind`; the options may be ahead of it for a moment."""
+
+    def __init__(
+        self, data_plane: Router[Any], control_plane: Router[Any], clock_ms: Callable[[], int]
+    ) -> None:
         self._limits = ConnectionLimits(UNBOUNDED)
         self._limits_of: dict[str, ConnectionLimits] = {}
-        metrics = RequestMetrics(broker.metrics, broker.served)
-        data_plane, control_plane = (
-            Router(broker, served, metrics, options.queued_max_requests)
-            for served in (broker.served_to_clients, broker.served)
-        )
         self.routers = [data_plane, control_plane]
         self.turnstile = Turnstile(data_plane, lambda: control_plane.under_way > 0)
-        self._now_ms = broker.timer.now_ms
-        self._listeners = [self._listener(each, options) for each in options.endpoints.bind]
+        self._now_ms = clock_ms
+        self._listeners: list[Listener] = []
         self._retired: list[Listener] = []
         self._accepting = False
-        self.configure(options)
 
     def _listener(self, endpoint: Endpoint, options: BrokerOptions) -> Listener:
         control_plane = self.listeners.control_plane
@@ -86,8 +77,12 @@ class SocketServer:
         """Return the listeners that act now, and their ports: what the registration must say."""
         return self.listeners, self.ports
 
-    async def bind(self) -> None:
-        """Take the addresses."""
+    async def bind(self, options: BrokerOptions) -> None:
+        """Take the addresses; raise ConfigError if one cannot be taken or served."""
+        check_served(options.endpoints)
+        self.listeners = options.endpoints
+        self._listeners = [self._listener(each, options) for each in options.endpoints.bind]
+        self.configure(options)
         for listener in self._listeners:
             await listener.bind()
 

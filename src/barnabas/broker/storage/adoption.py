@@ -11,16 +11,13 @@ options that the topics had, and partitions that have no directory (they begin e
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
+from barnabas.broker.storage.logs import Logs
 from barnabas.log.directory import Damaged
 from barnabas.log.partition_log import PartitionLog
 from barnabas.metadata.topic_store import NewTopic
 from barnabas.model.ids import TopicPartition, Uuid
-
-if TYPE_CHECKING:
-    from barnabas.broker.broker import Broker
 
 logger = logging.getLogger("barnabas.logs")
 
@@ -67,14 +64,20 @@ def topics_of(
     return adopted
 
 
-async def adopt(broker: Broker) -> None:
-    """Take over the logs of a broker that is alone, if nobody knows a topic."""
-    if any(True for _ in broker.cluster.topics):
-        return
-    configs = {host.topic: host.topic_configs for host in (broker.groups, broker.transactions)}
-    topics = topics_of(broker.logs.all, configs, broker.logs.damaged)
+async def adopt(
+    logs: Logs,
+    internal_configs: Mapping[str, Mapping[str, str]],
+    *,
+    reserve_producer_ids: Callable[[int], Awaitable[None]],
+    create: Callable[[Sequence[NewTopic]], Awaitable[None]],
+) -> None:
+    """Take over the logs of a broker that is alone and knows no topic.
+
+    Producer ids up to the greatest one found are reserved before the topics are created.
+    """
+    topics = topics_of(logs.all, internal_configs, logs.damaged)
     if topics:
         names = ", ".join(topic.name for topic in topics)
         logger.info("topics found on disk are taken over: %s", names)
-        await broker.producer_id_blocks.reserve(producer_id_max(broker.logs.all))
-        await broker.topics.adopt(topics)
+        await reserve_producer_ids(producer_id_max(logs.all))
+        await create(topics)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING
 
@@ -22,7 +22,10 @@ from barnabas.model.errors import BarnabasError, StorageError
 from barnabas.model.ids import TopicPartition
 
 if TYPE_CHECKING:
-    from barnabas.broker.broker import Broker
+    from barnabas.broker.storage.logs import Logs
+    from barnabas.config.broker import BrokerOptions
+    from barnabas.metrics.registry import Registry
+    from barnabas.replication.partition import Partition
 
 logger = logging.getLogger("barnabas.cleaning")
 
@@ -34,14 +37,25 @@ WAIT_S_MAX = 0.1
 class CompactionWorkers:
     """The cleaners of one broker."""
 
-    def __init__(self, broker: Broker, executor: Executor | None) -> None:
+    def __init__(
+        self,
+        logs: Logs,
+        partitions: Mapping[tuple[str, int], Partition],
+        executor: Executor | None,
+        options: Callable[[], BrokerOptions],
+        now_ms: Callable[[], int],
+        metrics: Registry,
+        on_failure: Callable[[TopicPartition, StorageError], None],
+    ) -> None:
         """Work on an executor; without one, each cleaner gets a thread of its own."""
         self.cleaner = CompactionScheduler()
-        self._metrics = CleanerMetrics(
-            broker.metrics, self.cleaner, broker.partitions, broker.now_ms
-        )
-        self._broker = broker
+        self._metrics = CleanerMetrics(metrics, self.cleaner, partitions, now_ms)
+        self._logs = logs
+        self._partitions = partitions
         self._executor = executor
+        self._options = options
+        self._now_ms = now_ms
+        self._on_failure = on_failure
         self._workers: dict[int, asyncio.Task[None]] = {}
         self._ended: dict[TopicPartition, asyncio.Event] = {}
         self._stopping = asyncio.Event()
@@ -49,7 +63,7 @@ class CompactionWorkers:
 
     def start(self) -> None:
         """Have as many cleaners as the options say, from now on; also when they change."""
-        options = self._broker.options
+        options = self._options()
         if not options.log_cleaner_enable or self._stopping.is_set():
             return
         for number in range(options.log_cleaner_threads):
@@ -76,19 +90,18 @@ class CompactionWorkers:
         self.cleaner.forget(partition)
 
     async def _work(self, number: int) -> None:
-        broker = self._broker
         own = None
         executor = self._executor
         if executor is None:
             executor = own = background_thread(f"barnabas-cleaner-{number}")
         try:
-            while not self._stopping.is_set() and number < broker.options.log_cleaner_threads:
-                logs = (partition.log for partition in list(broker.partitions.values()))
-                found = self.cleaner.begin_next(logs, broker.now_ms(), self._cannot_look)
+            while not self._stopping.is_set() and number < self._options().log_cleaner_threads:
+                logs = (partition.log for partition in list(self._partitions.values()))
+                found = self.cleaner.begin_next(logs, self._now_ms(), self._cannot_look)
                 if found is not None:
                     await self._clean(number, found, executor)
                     continue
-                pause_s = max(broker.options.log_cleaner_backoff_ms / 1000, PAUSE_S_MIN)
+                pause_s = max(self._options().log_cleaner_backoff_ms / 1000, PAUSE_S_MIN)
                 try:
                     await asyncio.wait_for(self._stopping.wait(), pause_s)
                 except TimeoutError:
@@ -103,9 +116,9 @@ class CompactionWorkers:
                 own.shutdown(wait=False)
 
     async def _clean(self, number: int, found: Cleanable, executor: Executor) -> None:
-        broker, log = self._broker, found.log
+        log = found.log
         began = asyncio.get_running_loop().time()
-        partition, options = log.topic_partition, broker.options
+        partition, options = log.topic_partition, self._options()
         cleaners = max(options.log_cleaner_threads, 1)
         ended = self._ended[partition] = asyncio.Event()
         reason: str | None = None
@@ -124,13 +137,13 @@ class CompactionWorkers:
                     options.log_cleaner_io_buffer_load_factor,
                     options.log_cleaner_io_buffer_size // cleaners,
                 ),
-                broker.now_ms(),
-                unlink_later=lambda paths: broker.logs.unlink_later(paths, delay_ms),
+                self._now_ms(),
+                unlink_later=lambda paths: self._logs.unlink_later(paths, delay_ms),
                 is_aborted=is_aborted,
             )
             done = await self._run(steps, executor, is_aborted)
             log.cleaned_offset = done.end_offset
-            await broker.logs.write_checkpoints()
+            await self._logs.write_checkpoints()
             seconds = asyncio.get_running_loop().time() - began
             run = LastRun(
                 seconds, done.bytes_before, done.bytes_after, done.map_share, found.delay_ms
@@ -162,7 +175,7 @@ class CompactionWorkers:
     def _failed(self, partition: TopicPartition, failure: BarnabasError) -> None:
         logger.error("%s cannot be compacted and is left alone: %s", partition, failure)
         if isinstance(failure, StorageError):
-            self._broker.log_failures.of_partition(partition, failure)
+            self._on_failure(partition, failure)
 
     async def _run(
         self, steps: Steps, executor: Executor, is_aborted: Callable[[], bool]
@@ -185,7 +198,7 @@ class CompactionWorkers:
     async def _pay(self, size: int, is_aborted: Callable[[], bool]) -> None:
         """Wait until so many bytes are within the rate that all cleaners share."""
         loop = asyncio.get_running_loop()
-        rate = max(self._broker.options.log_cleaner_io_max_bytes_per_second, 1.0)
+        rate = max(self._options().log_cleaner_io_max_bytes_per_second, 1.0)
         self._free_at = max(self._free_at, loop.time()) + size / rate
         free_at = self._free_at
         while (wait_s := free_at - loop.time()) > 0 and not is_aborted():  # noqa: ASYNC110

@@ -13,12 +13,12 @@ are aborted in the fork. Its leader epochs go on from the source's, its producer
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from barnabas.broker.coordinators.markers import Ending, write_markers
+from barnabas.broker.coordinators.markers import Done, Ending
 from barnabas.broker.loop import offload
 from barnabas.log.fork import Fork
 from barnabas.model.error_codes import ErrorCode
@@ -26,10 +26,13 @@ from barnabas.model.errors import RequestError, StorageError
 from barnabas.model.ids import TopicPartition, new_uuid
 
 if TYPE_CHECKING:
-    from barnabas.broker.broker import Broker
+    from barnabas.broker.storage.logs import Logs
     from barnabas.config.topic import TopicOptions
+    from barnabas.metadata.cluster_view import ClusterView
     from barnabas.metadata.topic_store import NewTopic
     from barnabas.replication.partition import Partition
+
+WriteMarkers = Callable[[Ending, Iterable[TopicPartition], Done], None]
 
 SOURCE, OFFSETS, AT = "barnabas.fork.source", "barnabas.fork.offsets", "barnabas.fork.at"
 
@@ -67,16 +70,32 @@ class Forks:
     """Makes forks, and clears away those that a crash cut short."""
 
     def __init__(
-        self, broker: Broker, executor: Executor | None, random_bytes: Callable[[int], bytes]
+        self,
+        logs: Logs,
+        partitions: Mapping[tuple[str, int], Partition],
+        cluster: ClusterView,
+        executor: Executor | None,
+        now_ms: Callable[[], int],
+        random_bytes: Callable[[int], bytes],
+        *,
+        topic_options: Callable[[Mapping[str, str]], TopicOptions],
+        absent: Callable[[str, int], RequestError],
+        write_markers: WriteMarkers,
     ) -> None:
-        self._broker = broker
+        """Use `absent` to say why a partition is not hosted here."""
+        self._logs = logs
+        self._partitions = partitions
+        self._cluster = cluster
         self._executor = executor
+        self._now_ms = now_ms
         self._random_bytes = random_bytes
+        self._topic_options = topic_options
+        self._absent = absent
+        self._write_markers = write_markers
 
     def check(self, fork: ForkOf, partitions: int) -> list[Partition]:
         """Return the partitions to fork; raise unless they can be. -1 stands for as many."""
-        broker = self._broker
-        view = broker.cluster.topic(fork.source)
+        view = self._cluster.topic(fork.source)
         if view is None:
             raise RequestError(
                 ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {fork.source!r} does not exist"
@@ -92,9 +111,9 @@ class Forks:
             )
         found = []
         for number in range(len(view.partitions)):
-            partition = broker.partitions.get((fork.source, number))
+            partition = self._partitions.get((fork.source, number))
             if partition is None:
-                raise broker.absent(fork.source, number)
+                raise self._absent(fork.source, number)
             partition.check_leader()
             found.append(partition)
         for number, offset in fork.offsets.items():
@@ -113,26 +132,25 @@ class Forks:
 
     async def prepare(self, topic: NewTopic, fork: ForkOf) -> NewTopic:
         """Make the logs of a topic that does not exist yet; return it completed."""
-        broker = self._broker
         partitions = self.check(fork, topic.partitions)
         topic_id = new_uuid(self._random_bytes)
         epochs = {}
-        options = broker.configs.topic_options(topic.configs)
+        options = self._topic_options(topic.configs)
         try:
             for number, partition in enumerate(partitions):
                 key = TopicPartition(topic.name, number)
-                broker.logs.delete(key, 0)  # of a topic that had this name before
-                made = broker.logs.fork(key, partition.log, topic_id, _end(partition, fork))
+                self._logs.delete(key, 0)  # of a topic that had this name before
+                made = self._logs.fork(key, partition.log, topic_id, _end(partition, fork))
                 await self._make(made, options)
                 epochs[number] = max(partition.leader_epoch, partition.log.leader_epochs.latest) + 1
-            await broker.logs.write_checkpoints()
+            await self._logs.write_checkpoints()
         except StorageError as failure:
             self.undo(topic)
             raise RequestError(ErrorCode.KAFKA_STORAGE_ERROR, str(failure)) from failure
         return replace(topic, topic_id=topic_id, leader_epochs=epochs)
 
     async def _make(self, fork: Fork, options: TopicOptions) -> None:
-        now_ms = self._broker.now_ms()
+        now_ms = self._now_ms()
         try:
             try:
                 fork.link(now_ms)
@@ -141,28 +159,27 @@ class Forks:
                 fork.release()
             fork.settle()
         except BaseException:
-            self._broker.logs.remove_later(fork.abandon(), 0)
+            self._logs.remove_later(fork.abandon(), 0)
             raise
 
     def undo(self, topic: NewTopic) -> None:
         """Remove the logs of a topic that did not come to be."""
         for number in range(topic.partitions):
-            self._broker.logs.delete(TopicPartition(topic.name, number), 0)
+            self._logs.delete(TopicPartition(topic.name, number), 0)
 
     def created(self, topic: NewTopic) -> None:
         """The topic exists: its logs are in use, and its open transactions end."""
-        broker = self._broker
         for number in range(topic.partitions):
-            partition = broker.partitions.get((topic.name, number))
+            partition = self._partitions.get((topic.name, number))
             if partition is None:
                 continue
-            broker.logs.confirm_fork(partition.topic_partition)
+            self._logs.confirm_fork(partition.topic_partition)
             for entry in list(partition.log.producers):
                 if entry.transaction_first_offset >= 0:
                     ending = Ending(
                         entry.producer_id, entry.epoch, False, max(entry.coordinator_epoch, 0)
                     )
-                    write_markers(broker, ending, [partition.topic_partition], lambda _: None)
+                    self._write_markers(ending, [partition.topic_partition], lambda _: None)
 
 
 def _end(partition: Partition, fork: ForkOf) -> int:

@@ -17,16 +17,17 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any
 
+from barnabas.coordination.contract import Coordination
 from barnabas.metadata import tree_schema as nodes
 from barnabas.model.errors import BarnabasError, StorageError
 from barnabas.model.ids import TopicPartition
 from barnabas.replication.partition import Partition
 
 if TYPE_CHECKING:
-    from barnabas.broker.broker import Broker
+    from barnabas.broker.storage.logs import Logs
 
 logger = logging.getLogger("barnabas.logs")
 
@@ -55,13 +56,13 @@ RETURN_S = 10.0
 
 
 def directory_is_lost(failure: StorageError) -> bool:
-    """Tell whether a refusal means that the directory's disk cannot be trusted any more."""
+    """Return whether a refusal means that the directory's disk can no longer be trusted."""
     cause = failure.__cause__
     return isinstance(cause, OSError) and cause.errno not in PASSING
 
 
 def disk_is_full(failure: StorageError) -> bool:
-    """Tell whether a refusal means that there is no room."""
+    """Return whether a refusal means that there is no room."""
     cause = failure.__cause__
     return isinstance(cause, OSError) and cause.errno in NO_ROOM
 
@@ -69,10 +70,29 @@ def disk_is_full(failure: StorageError) -> bool:
 class LogFailures:
     """Takes directories out of use as they fail."""
 
-    def __init__(self, broker: Broker, vital_path: str | None) -> None:
+    def __init__(
+        self,
+        logs: Logs,
+        partitions: Mapping[tuple[str, int], Partition],
+        tree: Coordination,
+        broker_id: int,
+        clock_ms: Callable[[], int],
+        *,
+        vital_path: str | None,
+        cancel_moves_to: Callable[[str], None],
+        drop: Callable[[TopicPartition], None],
+        give_up: Callable[[str], Coroutine[Any, Any, None]],
+    ) -> None:
         """Watch over a broker; it cannot go on without the directory at `vital_path`."""
-        self._broker = broker
+        self._logs = logs
+        self._partitions = partitions
+        self._tree = tree
+        self._broker_id = broker_id
+        self._clock_ms = clock_ms
         self._vital_path = vital_path
+        self._cancel_moves_to = cancel_moves_to
+        self._drop = drop
+        self._give_up = give_up
         self._tasks: set[asyncio.Task[None]] = set()
         self._handed_on: dict[TopicPartition, int] = {}
         """Partitions that another shall lead, with the epoch to end, until the controller asks."""
@@ -83,23 +103,23 @@ class LogFailures:
         """The disk refused something about a partition's log."""
         if disk_is_full(failure):
             self._hand_on(TopicPartition(*key))
-        path = self._broker.logs.path_of(TopicPartition(*key))
+        path = self._logs.path_of(TopicPartition(*key))
         if path is not None:
             self.of_directory(path, failure)
 
     def _hand_on(self, key: TopicPartition) -> None:
         """Have another lead a partition that cannot be written here, if there is one."""
-        partition = self._broker.partitions.get(key)
+        partition = self._partitions.get(key)
         if partition is None or not partition.is_leader or len(partition.isr) < 2:
             return
         self._handed_on[key] = partition.leader_epoch
-        now_ms = self._broker.timer.now_ms()
+        now_ms = self._clock_ms()
         if now_ms - self._told_ms >= NOTICE_MS:
             self._told_ms = now_ms
             self._spawn(self.notify())
 
     def hands_on(self, partition: Partition) -> bool:
-        """Tell the controller, which asks, whether another shall lead a partition."""
+        """Return whether another broker shall lead a partition; the controller asks."""
         epoch = self._handed_on.pop(partition.topic_partition, None)
         if epoch != partition.leader_epoch or not partition.is_leader:
             return False
@@ -113,27 +133,26 @@ class LogFailures:
 
     def of_directory(self, path: str, failure: StorageError) -> None:
         """The disk refused something in a directory: take it offline if that is the disk's end."""
-        broker = self._broker
-        if not directory_is_lost(failure) or path in broker.logs.offline:
+        if not directory_is_lost(failure) or path in self._logs.offline:
             return
-        broker.relocations.cancel_to(path)
-        held = broker.logs.take_offline(path, failure)
+        self._cancel_moves_to(path)
+        held = self._logs.take_offline(path, failure)
         logger.error("%s is offline with %d partitions: %s", path, len(held), failure)
         for key in held:
-            broker.replicas.drop(key)
-        if not broker.logs.paths:
-            self._spawn(broker.give_up("no log directory is left"))
+            self._drop(key)
+        if not self._logs.paths:
+            self._spawn(self._give_up("no log directory is left"))
         elif path == self._vital_path:
-            self._spawn(broker.give_up(f"{path} is lost, which holds the coordination file"))
+            self._spawn(self._give_up(f"{path} is lost, which holds the coordination file"))
         else:
             self._spawn(self.notify())
 
     async def notify(self) -> None:
         """Tell the controller that a directory of this broker failed."""
         try:
-            await self._broker.tree.create(
+            await self._tree.create(
                 f"{nodes.LOG_DIR_EVENTS}/log_dir_event_",
-                nodes.encode_log_dir_event(self._broker.broker_id),
+                nodes.encode_log_dir_event(self._broker_id),
                 sequence=True,
             )
         except BarnabasError as failure:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING
 
@@ -19,8 +20,9 @@ from barnabas.model.errors import BarnabasError, StorageError
 from barnabas.model.ids import TopicPartition
 
 if TYPE_CHECKING:
-    from barnabas.broker.broker import Broker
+    from barnabas.broker.storage.logs import Logs
     from barnabas.replication.partition import Partition
+    from barnabas.timing.throttle import Throttle
 
 logger = logging.getLogger("barnabas.relocations")
 
@@ -59,10 +61,26 @@ class Move:
 class Relocations:
     """The moves of one broker."""
 
-    def __init__(self, broker: Broker, executor: Executor | None) -> None:
+    def __init__(
+        self,
+        logs: Logs,
+        executor: Executor | None,
+        now_ms: Callable[[], int],
+        clock_ms: Callable[[], int],
+        *,
+        throttle: Throttle,
+        stop_compaction: Callable[[TopicPartition], Awaitable[None]],
+        on_failure: Callable[[str, StorageError], None],
+    ) -> None:
+        """Keep moves within a throttle; `on_failure` is called with the directory that failed."""
         self.under_way: dict[TopicPartition, Move] = {}
-        self._broker = broker
+        self._logs = logs
         self._executor = executor
+        self._now_ms = now_ms
+        self._clock_ms = clock_ms
+        self._throttle = throttle
+        self._stop_compaction = stop_compaction
+        self._on_failure = on_failure
         self._tasks: set[asyncio.Task[None]] = set()
 
     def begin(self, partition: Partition, path: str) -> None:
@@ -72,7 +90,7 @@ class Relocations:
         if under_way is not None and under_way.target_path == path:
             return
         self.cancel(key)
-        relocation = self._broker.logs.relocation(key, path, self._broker.now_ms())
+        relocation = self._logs.relocation(key, path, self._now_ms())
         if relocation is None:
             return
         move = Move(relocation)
@@ -101,47 +119,47 @@ class Relocations:
             await asyncio.wait(self._tasks)
 
     async def _run(self, partition: Partition, move: Move) -> None:
-        broker, relocation = self._broker, move.relocation
+        relocation = move.relocation
         key = partition.topic_partition
         try:
             await self._catch_up(move)
-            await broker.cleaning.stop_for(key)
-            log = relocation.finish(broker.now_ms())
+            await self._stop_compaction(key)
+            log = relocation.finish(self._now_ms())
         except asyncio.CancelledError:
-            broker.logs.remove_later(relocation.abandon(), 0)
+            self._logs.remove_later(relocation.abandon(), 0)
             raise
         except BarnabasError as failure:
             logger.error("cannot move %s to %s: %s", key, move.target_path, failure)
             del self.under_way[key]
-            broker.logs.remove_later(relocation.abandon(), 0)
+            self._logs.remove_later(relocation.abandon(), 0)
             if isinstance(failure, StorageError):
                 failed = relocation.source if move.reading else relocation.target
-                broker.log_failures.of_directory(failed.path, failure)
+                self._on_failure(failed.path, failure)
             return
         del self.under_way[key]
         partition.log = log
         try:
             old = relocation.retire()
-            broker.logs.remove_later(old, log.options.file_delete_delay_ms)
+            self._logs.remove_later(old, log.options.file_delete_delay_ms)
         except StorageError as failure:
             logger.error("the old log of %s stays on disk: %s", key, failure)
-            broker.log_failures.of_directory(relocation.source.path, failure)
+            self._on_failure(relocation.source.path, failure)
         logger.info("%s moved to %s", key, move.target_path)
 
     async def _catch_up(self, move: Move) -> None:
         """Return when the rest is small and what the source has flushed is safe in the copy."""
-        broker, relocation = self._broker, move.relocation
+        relocation = move.relocation
         for _ in range(ROUNDS_MAX):
-            while (piece := relocation.next_piece(broker.now_ms())) is not None:
+            while (piece := relocation.next_piece(self._now_ms())) is not None:
                 move.reading = True
                 try:
                     data = await offload(self._executor, piece.read)
                 finally:
                     piece.release()
                 move.reading = False
-                await offload(self._executor, relocation.copy, data, broker.now_ms())
+                await offload(self._executor, relocation.copy, data, self._now_ms())
                 size = len(data)
-                await self._throttle(size)
+                await self._keep_to_limit(size)
                 if size < PIECE_BYTES and relocation.is_safe:
                     break
             flush = relocation.future.begin_flush()
@@ -149,15 +167,15 @@ class Relocations:
                 try:
                     await offload(self._executor, flush.run)
                 finally:
-                    relocation.future.finish_flush(flush, broker.now_ms())
+                    relocation.future.finish_flush(flush, self._now_ms())
             if relocation.is_safe:
                 return
 
-    async def _throttle(self, size: int) -> None:
+    async def _keep_to_limit(self, size: int) -> None:
         """Rest until all moves together are as slow as they should be."""
-        alarm, throttle = self._broker.timer, self._broker.replication_quotas.directories
-        throttle.record(size, alarm.now_ms())
-        wait_ms = throttle.wait_ms(alarm.now_ms())
+        throttle, clock_ms = self._throttle, self._clock_ms
+        throttle.record(size, clock_ms())
+        wait_ms = throttle.wait_ms(clock_ms())
         while wait_ms:
             await asyncio.sleep(min(wait_ms, LONGEST_REST_MS) / 1000)
-            wait_ms = throttle.wait_ms(alarm.now_ms())
+            wait_ms = throttle.wait_ms(clock_ms())

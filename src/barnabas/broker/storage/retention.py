@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING
 
@@ -16,8 +17,10 @@ from barnabas.broker.loop import offload
 from barnabas.model.errors import CorruptFileError, CorruptRecordError, StorageError
 
 if TYPE_CHECKING:
-    from barnabas.broker.broker import Broker
+    from barnabas.broker.partitions.flusher import Flusher
+    from barnabas.broker.storage.logs import Logs
     from barnabas.log.partition_log import PartitionLog
+    from barnabas.model.ids import TopicPartition
     from barnabas.replication.partition import Partition
 
 logger = logging.getLogger("barnabas.retention")
@@ -30,9 +33,21 @@ FLUSH_WAIT_S_MAX = 30.0
 class Retention:
     """Looks over the logs of a broker, one turn at a time."""
 
-    def __init__(self, broker: Broker, executor: Executor | None) -> None:
-        self._broker = broker
+    def __init__(
+        self,
+        logs: Logs,
+        partitions: Mapping[tuple[str, int], Partition],
+        flusher: Flusher,
+        executor: Executor | None,
+        now_ms: Callable[[], int],
+        on_failure: Callable[[TopicPartition, StorageError], None],
+    ) -> None:
+        self._logs = logs
+        self._partitions = partitions
+        self._flusher = flusher
         self._executor = executor
+        self._now_ms = now_ms
+        self._on_failure = on_failure
         self._running = False
 
     async def turn(self) -> None:
@@ -43,7 +58,7 @@ class Retention:
         try:
             expired = await self._find()
             if expired:
-                await self._broker.logs.write_checkpoints()
+                await self._logs.write_checkpoints()
                 for partition, log, offset in expired:
                     try:
                         await self._remove(partition, log, offset)
@@ -55,17 +70,16 @@ class Retention:
 
     async def _find(self) -> list[tuple[Partition, PartitionLog, int]]:
         """Raise the log starts, and return the logs with segments that may go once it is safe."""
-        broker = self._broker
         expired: list[tuple[Partition, PartitionLog, int]] = []
         to_flush = False
-        for number, partition in enumerate(list(broker.partitions.values())):
+        for number, partition in enumerate(list(self._partitions.values())):
             if number % LOGS_AT_ONCE == LOGS_AT_ONCE - 1:
                 await asyncio.sleep(0)
             log = partition.log
             if log.compacting or not self._is_hosted(partition, log):
                 continue
             try:
-                now_ms = broker.now_ms()
+                now_ms = self._now_ms()
                 offset = log.expired_before(now_ms)
                 if offset <= log.segments[0].base_offset:
                     continue
@@ -78,11 +92,11 @@ class Retention:
                 continue
             expired.append((partition, log, offset))
             if log.recovery_point < offset:
-                broker.flusher.request_finished(partition)
+                self._flusher.request_finished(partition)
                 to_flush = True
         if to_flush:
             try:
-                await asyncio.wait_for(broker.flusher.drain(), FLUSH_WAIT_S_MAX)
+                await asyncio.wait_for(self._flusher.drain(), FLUSH_WAIT_S_MAX)
             except TimeoutError:
                 logger.info("a busy disk: some segments go at the next turn")
         return expired
@@ -97,8 +111,8 @@ class Retention:
             if not paths:
                 break
             count += before - len(log.segments)
-            self._broker.logs.unlink_later(paths, log.options.file_delete_delay_ms)
-            await offload(self._executor, self._broker.logs.flush_directory, log.directory)
+            self._logs.unlink_later(paths, log.options.file_delete_delay_ms)
+            await offload(self._executor, self._logs.flush_directory, log.directory)
         log.finish_removal()
         if count:
             logger.info(
@@ -109,10 +123,10 @@ class Retention:
             )
 
     def _is_hosted(self, partition: Partition, log: PartitionLog) -> bool:
-        hosted = self._broker.partitions.get(partition.topic_partition)
+        hosted = self._partitions.get(partition.topic_partition)
         return hosted is partition and partition.log is log
 
     def _failed(self, partition: Partition, failure: StorageError) -> None:
-        if self._broker.partitions.get(partition.topic_partition) is partition:
+        if self._partitions.get(partition.topic_partition) is partition:
             logger.error("cannot remove segments of %s: %s", partition.topic_partition, failure)
-            self._broker.log_failures.of_partition(partition.topic_partition, failure)
+            self._on_failure(partition.topic_partition, failure)

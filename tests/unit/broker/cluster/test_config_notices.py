@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, cast
+from collections.abc import Mapping
 
 import pytest
 from tests.unit.controller.trees import prepared, session
 
-from barnabas.broker.broker import Broker
 from barnabas.broker.cluster import config_notices
 from barnabas.broker.cluster.config_notices import ConfigNotices
 from barnabas.coordination.memory import MemoryCoordination, MemoryStore
@@ -19,17 +18,16 @@ from barnabas.metadata.config_store import ConfigStore
 class Told:
     """The part of a broker that hears of changed configs."""
 
-    def __init__(self, tree: MemoryCoordination) -> None:
-        self.config_store = ConfigStore(tree)
+    def __init__(self) -> None:
         self.calls: list[tuple[str, str, dict[str, str]]] = []
 
-    def configs_changed(self, entity_type: str, name: str, values: dict[str, str]) -> None:
-        self.calls.append((entity_type, name, values))
+    def configs_changed(self, entity_type: str, name: str, values: Mapping[str, str]) -> None:
+        self.calls.append((entity_type, name, dict(values)))
 
 
 async def following(tree: MemoryCoordination) -> tuple[Told, ConfigNotices]:
-    told = Told(tree)
-    notices = ConfigNotices(cast(Broker, cast(Any, told)), tree)
+    told = Told()
+    notices = ConfigNotices(tree, ConfigStore(tree), told.configs_changed)
     await notices.start()
     return told, notices
 
@@ -131,8 +129,8 @@ def test_what_changes_between_the_first_look_and_the_start_is_heard_of() -> None
         store = MemoryStore()
         tree, other = await prepared(store), await session(store)
         await ConfigStore(other).set("brokers", "<default>", {"a": "0"})
-        told = Told(tree)
-        notices = ConfigNotices(cast(Broker, cast(Any, told)), tree)
+        told = Told()
+        notices = ConfigNotices(tree, ConfigStore(tree), told.configs_changed)
         await notices.skip()
         await ConfigStore(other).set("brokers", "<default>", {"a": "1"})
         assert told.calls == []

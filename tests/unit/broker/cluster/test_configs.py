@@ -21,7 +21,7 @@ class Stored:
 
     def __init__(self) -> None:
         options = BrokerOptions.parse({"log.retention.ms": "9000"})
-        self.configs = Configs(BrokerSources(options.given), 0, lambda topic: topic == "t")
+        self.configs = Configs(BrokerSources(options.given), lambda: 0, lambda topic: topic == "t")
         self.calls: list[tuple[str, str, dict[str, str]]] = []
 
     async def __call__(self, entity_type: str, name: str, values: Mapping[str, str]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from barnabas.broker.cluster.controller_commands import Control
+from barnabas.broker.cluster.controller_commands import Control, Line
 from barnabas.broker.handlers import metadata
 from barnabas.broker.network.session import Session
 from barnabas.config.listeners import parse_listeners
@@ -35,20 +35,31 @@ class Listening:
 
         broker: Any = SimpleNamespace(
             broker_id=OWN,
-            broker_epoch=OWN_EPOCH,
             cluster=ClusterView(),
-            own_view=BrokerView(OWN, {}, None, OWN_EPOCH),
-            learn_topic_configs=nothing,
-            cluster_changed=lambda: None,
+            options=SimpleNamespace(auto_create_topics_enable=False),
         )
         self.broker = broker
         self.cluster: ClusterView = broker.cluster
-        broker.controller_spoke = lambda who, epoch: setattr(broker.cluster, "controller_id", who)
         broker.shown_leader = lambda topic, partition, leader: leader
         broker.shown_controller = -1
-        self.control = broker.control = Control(broker)
+        registration: Any = SimpleNamespace(
+            epoch=OWN_EPOCH, view=BrokerView(OWN, {}, None, OWN_EPOCH)
+        )
+        unexpected: Any = None
+        self.control = broker.control = Control(
+            registration,
+            broker.cluster,
+            lambda: broker.options,
+            learn_topic_configs=nothing,
+            take_roles=unexpected,
+            stop_replicas=unexpected,
+            on_controller=lambda who, epoch: setattr(broker.cluster, "controller_id", who),
+            on_topic=lambda topic_id: None,
+            on_topic_removed=unexpected,
+            on_cluster_changed=lambda: None,
+        )
 
-    def tell(self, *alive: int, epoch: int = 3, line: Session | None = None, to: int = -1) -> int:
+    def tell(self, *alive: int, epoch: int = 3, line: Line | None = None, to: int = -1) -> int:
         """Say who is alive; return the error."""
         request = UpdateMetadataRequest(
             controller_id=7,
@@ -59,8 +70,8 @@ class Listening:
         return asyncio.run(self.control.take(request, line)).error_code
 
 
-def line(number: int, listener: str = "PLAINTEXT") -> Session:
-    return Session(listener, "", "", number=number)
+def line(number: int, listener: str = "PLAINTEXT") -> Line:
+    return Line(listener, number)
 
 
 def test_what_still_comes_over_an_older_connection_is_not_heard() -> None:
@@ -95,14 +106,12 @@ def test_clients_of_a_broker_that_has_just_started_wait_for_the_controllers_word
     """They would take a topic that the broker has not heard of for a deleted one."""
     listening = Listening()
     listening.broker.allows = lambda *asked: True
-    listening.broker.options = SimpleNamespace(auto_create_topics_enable=False)
-    listening.broker.replicas = SimpleNamespace(metadata_came=lambda topic_id: None)
     listening.broker.offline_replicas = lambda *asked: []
     listening.broker.endpoints_for = lambda *asked: []
     request: Any = SimpleNamespace(
         body=MetadataRequest(topics=[MetadataRequestTopic(name="t")]),
         version=12,
-        session=line(1),
+        session=Session("PLAINTEXT", "", ""),
     )
     told = UpdateMetadataRequest(
         controller_id=7,

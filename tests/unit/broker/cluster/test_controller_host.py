@@ -12,7 +12,7 @@ from tests.unit.broker.neighbours import alone_with_tree, broker, create, until
 
 from barnabas.broker.broker import Broker
 from barnabas.broker.cluster import controller_host
-from barnabas.broker.housekeeping import Housekeeping
+from barnabas.broker.cluster.controller_host import ControllerHost
 from barnabas.client.addresses import Address
 from barnabas.client.connection import Connection
 from barnabas.controller.term import Term
@@ -266,14 +266,16 @@ def test_preferred_leaders_lead_again_by_themselves(tmp_path: Path) -> None:
 
 
 def test_a_controller_that_has_left_meanwhile_elects_nobody() -> None:
-    """Housekeeping looks at the balance, and another broker takes over before it acts."""
+    """It looks at the balance, and another broker takes over before it acts."""
 
     async def moved(_: object) -> None:
         raise RequestError(ErrorCode.NOT_CONTROLLER)
 
     balance = SimpleNamespace(to_rebalance=lambda percentage: [T0])
-    called: Any = SimpleNamespace(
-        controller=SimpleNamespace(term=SimpleNamespace(balance=balance), call=moved),
-        options=SimpleNamespace(leader_imbalance_per_broker_percentage=10),
+    options = SimpleNamespace(leader_imbalance_per_broker_percentage=10)
+    host: Any = SimpleNamespace(
+        _term=SimpleNamespace(balance=balance),
+        _configs=SimpleNamespace(options=options),
+        call=moved,
     )
-    assert asyncio.run(Housekeeping(called)._rebalance_leaders()) is None
+    assert asyncio.run(ControllerHost.rebalance_leaders(host)) is None

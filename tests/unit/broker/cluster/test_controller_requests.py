@@ -1,4 +1,4 @@
-"""What a controller answers that has just been elected, and is still reading the tree."""
+"""The controller's answers, right after its election and while its tree is away."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ from collections.abc import Awaitable, Callable
 from types import SimpleNamespace
 from typing import Any
 
-from barnabas.broker.cluster.controller_requests import alter_partition
+import pytest
+
+from barnabas.broker.cluster.controller_requests import BrokerToController, alter_partition
 from barnabas.broker.handlers import list_partition_reassignments
 from barnabas.controller.isr_changes import Granted
 from barnabas.controller.knowledge import Assignment
+from barnabas.metadata.cluster_view import ClusterView
 from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import RequestError
 from barnabas.model.ids import TopicPartition
 from barnabas.wire.messages.alter_partition import (
     AlterPartitionRequest,
@@ -19,6 +23,7 @@ from barnabas.wire.messages.alter_partition import (
     PartitionData,
     TopicData,
 )
+from barnabas.wire.messages.controlled_shutdown import ControlledShutdownRequest
 from barnabas.wire.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
 
 TOPIC_ID = bytes(range(16))
@@ -56,7 +61,7 @@ def test_a_leader_is_not_told_that_its_topic_is_unknown() -> None:
     request = AlterPartitionRequest(
         broker_id=1, topics=[TopicData(topic_id=TOPIC_ID, partitions=[data])]
     )
-    response = asyncio.run(alter_partition(broker(), request, 3))
+    response = asyncio.run(alter_partition(broker().controller, request, 3))
     (answer,) = response.topics[0].partitions
     assert answer.error_code == ErrorCode.FENCED_LEADER_EPOCH
 
@@ -70,3 +75,17 @@ def test_what_moves_is_listed() -> None:
     assert [(topic.name, topic.partitions[0].replicas) for topic in response.topics] == [
         ("t", [1, 2])
     ]
+
+
+def test_a_controller_that_waits_for_its_tree_is_not_waited_for() -> None:
+    """Otherwise a broker whose ZooKeeper is away could never be stopped."""
+
+    async def never(work: object) -> Any:
+        await asyncio.get_running_loop().create_future()
+
+    here: Any = SimpleNamespace(term=object(), call=never)
+    nobody: Any = None
+    asking = BrokerToController(here, ClusterView(), peers=nobody, options=nobody)
+    with pytest.raises(RequestError, match="10 ms") as refusal:
+        asyncio.run(asking.ask(ControlledShutdownRequest(broker_id=0), 10))
+    assert refusal.value.code is ErrorCode.REQUEST_TIMED_OUT

@@ -89,10 +89,12 @@ def test_a_watermark_in_an_answer_that_comes_too_late_is_told_again(tmp_path: Pa
         assert await produce(leader, "idle", "x") is ErrorCode.NONE
         assert leader.partitions["idle", 0].log.high_watermark == 1
         followed = follower.partitions["idle", 0]
-        follower.fetchers.follow([followed])  # the answer that this calls for is of older times
+        follower.parts.fetchers.follow(
+            [followed]
+        )  # the answer that this calls for is of older times
 
         def has_heard() -> bool:
-            follower.fetchers.flushed(followed)  # ends the fetch that waits
+            follower.parts.fetchers.flushed(followed)  # ends the fetch that waits
             return followed.log.high_watermark == 1
 
         await until(has_heard, "the follower knows the watermark")
@@ -107,16 +109,16 @@ def test_a_fetcher_with_nothing_left_to_follow_ends(tmp_path: Path) -> None:
 
     async def story() -> None:
         leader, follower = await pair(tmp_path)
-        (fetcher,) = follower.fetchers._fetchers.values()
+        (fetcher,) = follower.parts.fetchers._fetchers.values()
         await lead(leader, "other")
         await until(lambda: ("other", 0) in follower.partitions, "both are followed")
-        assert list(follower.fetchers._fetchers.values()) == [fetcher]
+        assert list(follower.parts.fetchers._fetchers.values()) == [fetcher]
         await leader.topics.delete("idle", 60_000)
         await until(lambda: ("idle", 0) not in follower.partitions, "one is gone")
-        assert list(follower.fetchers._fetchers.values()) == [fetcher]
+        assert list(follower.parts.fetchers._fetchers.values()) == [fetcher]
         await leader.topics.delete("other", 60_000)
         await until(lambda: fetcher.task.done(), "the loop has ended")
-        assert not follower.fetchers._fetchers
+        assert not follower.parts.fetchers._fetchers
         assert fetcher._connection is not None
         assert fetcher._connection.closed
         await until(lambda: not len(leader.fetch_purgatory), "nobody waits at the leader")
@@ -133,7 +135,7 @@ def test_an_idle_fetcher_ends_after_its_last_step(tmp_path: Path) -> None:
 
     async def story() -> None:
         leader, follower = await pair(tmp_path)
-        (fetcher,) = follower.fetchers._fetchers.values()
+        (fetcher,) = follower.parts.fetchers._fetchers.values()
         may_end = asyncio.Event()
         ended: list[bool] = []
 
@@ -149,7 +151,7 @@ def test_an_idle_fetcher_ends_after_its_last_step(tmp_path: Path) -> None:
         may_end.set()
         await until(lambda: fetcher.task.done(), "the loop has ended")
         assert ended == [True]
-        assert not follower.fetchers._fetchers
+        assert not follower.parts.fetchers._fetchers
         await follower.stop()
         await leader.stop()
 

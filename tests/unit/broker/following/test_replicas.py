@@ -47,7 +47,7 @@ def test_configs_that_make_no_sense_cost_their_topic_alone(
     async def story() -> None:
         alone, tree = await alone_with_tree(tmp_path)
         await tree.create(nodes.config_path("topics", "bad"), tampered)
-        errors = await alone.replicas.take_roles(roles("bad", "good"))
+        errors = await alone.parts.replicas.take_roles(roles("bad", "good"))
         assert errors == {
             TopicPartition("bad", 0): ErrorCode.KAFKA_STORAGE_ERROR,
             TopicPartition("good", 0): ErrorCode.NONE,

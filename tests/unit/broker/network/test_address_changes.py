@@ -112,8 +112,8 @@ def test_a_listener_comes_and_goes(tmp_path: Path) -> None:
         wait_for(lambda: len(registered(serving)) == 1, "the cluster knows")
         assert produce(wire, "t", batch_of(["y"])).error_code == 0
         assert serving.broker.broker_epoch > epoch, "of the restart alone"
-        serving.inside(serving.broker.network.sweep)
-        assert serving.broker.network._retired == []
+        serving.inside(serving.broker.parts.network.sweep)
+        assert serving.broker.parts.network._retired == []
 
 
 def test_who_changes_the_address_that_he_uses_is_answered_there(tmp_path: Path) -> None:
@@ -264,7 +264,7 @@ def test_partitions_are_spread_over_more_fetchers_and_fewer(tmp_path: Path) -> N
         await until(lambda: len(follower.partitions) == 6, "the follower has its roles")
 
         def spread() -> list[int]:
-            fetchers = follower.fetchers._fetchers.values()
+            fetchers = follower.parts.fetchers._fetchers.values()
             return sorted(len(list(each.partitions)) for each in fetchers)
 
         assert spread() == [6]

@@ -95,7 +95,7 @@ def test_a_flood_behind_a_waiting_request_stays_in_the_socket(
         assert sent < 64 << 20, "the broker took everything"
         (connection,) = (
             each
-            for listener in serving.broker.network._listeners
+            for listener in serving.broker.parts.network._listeners
             for each in listener.connections
             if not each.is_idle
         )
@@ -111,10 +111,10 @@ def test_large_buffers_are_given_back(serving: Serving, wire: Wire, topic: str) 
     assert produce(wire, topic, batch_of([bytes(900_000)])).error_code == 0
 
     def connection() -> object:
-        return next(iter(serving.broker.network._listeners[0].connections))
+        return next(iter(serving.broker.parts.network._listeners[0].connections))
 
     def shrunk() -> int:
-        found = next(iter(serving.broker.network._listeners[0].connections))
+        found = next(iter(serving.broker.parts.network._listeners[0].connections))
         found.shrink()
         return len(found._buffer)
 
@@ -133,7 +133,7 @@ def test_queued_requests_are_all_answered(tmp_path: Path) -> None:
         for number, wire in enumerate(wires):
             _, response = wire.receive(CreateTopicsRequest, 7)
             assert [(t.name, t.error_code) for t in response.topics] == [(f"t{number}", 0)]
-        assert serving.inside(lambda: serving.broker.network.routers[0].under_way) == 0
+        assert serving.inside(lambda: serving.broker.parts.network.routers[0].under_way) == 0
 
 
 def test_queued_requests_of_closed_connections_are_dropped(
@@ -150,7 +150,7 @@ def test_queued_requests_of_closed_connections_are_dropped(
         _, response = wires[-1].receive(CreateTopicsRequest, 7)
         assert response.topics[0].error_code == 0
         serving.wait_inside(
-            lambda: serving.broker.network.routers[0].under_way == 0, "nothing waits"
+            lambda: serving.broker.parts.network.routers[0].under_way == 0, "nothing waits"
         )
 
 
@@ -165,7 +165,9 @@ class TestLimits:
                 third.expect_close()
             serving.expect_line("max.connections=2")
             first.socket.close()
-            serving.wait_inside(lambda: serving.broker.network._limits.total == 1, "one has left")
+            serving.wait_inside(
+                lambda: serving.broker.parts.network._limits.total == 1, "one has left"
+            )
             with serving.connect() as fourth:
                 assert fourth.ask(ApiVersionsRequest(), 0).error_code == 0
 
@@ -189,7 +191,7 @@ class TestLimits:
         """A flood of new connections is cut off; the old ones are served."""
         with Serving(tmp_path, {"max.connection.creation.rate": 5}) as serving:
             wires = [serving.connect() for _ in range(40)]
-            limits, lines = serving.broker.network._limits, serving.lines
+            limits, lines = serving.broker.parts.network._limits, serving.lines
             wait_for(lambda: limits.total + len(lines.of()) == 40, "all are admitted or refused")
             assert lines.of()
             assert all("max.connection.creation.rate=5" in line for line in lines.of())
@@ -235,7 +237,7 @@ IDLE_MS = 60_000
 def grow_old(serving: Serving) -> None:
     """Let more time pass than a connection may be idle, and have the broker look."""
     serving.let_pass(IDLE_MS + 1)
-    serving.inside(serving.broker.sweep_connections)
+    serving.inside(serving.broker.parts.network.sweep)
 
 
 class TestIdleness:
@@ -247,14 +249,14 @@ class TestIdleness:
             half.socket.sendall(b"\0\0\1\0half a frame")
             waiting.send(fetch_request("t", max_wait_ms=10 * IDLE_MS), 12)
             serving.wait_inside(lambda: len(serving.broker.fetch_purgatory), "the fetch waits")
-            connections = serving.broker.network._listeners[0].connections
+            connections = serving.broker.parts.network._listeners[0].connections
             serving.wait_inside(
                 lambda: sorted(each._end - each._start for each in connections) == [0, 0, 0, 16],
                 "all are connected, and half a frame is there",
             )
             serving.let_pass(IDLE_MS + 1)
             assert busy.ask(ApiVersionsRequest(), 0).error_code == 0
-            serving.inside(serving.broker.sweep_connections)
+            serving.inside(serving.broker.parts.network.sweep)
             silent.expect_close()
             half.expect_close()
             produce(busy, "t", batch_of(["x"]))
@@ -283,7 +285,7 @@ class TestIdleness:
             victim.setblocking(False)
             frame = request_frame(MetadataRequest(topics=None), 12, 1, "greedy")
             unsent = bytearray()
-            listener = serving.broker.network._listeners[0]
+            listener = serving.broker.parts.network._listeners[0]
 
             def stuffed() -> bool:
                 if not unsent:
@@ -313,7 +315,7 @@ class TestIdleness:
             stalled.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             stalled.send(fetch_request("t", partition_max_bytes=1 << 25), 12)
             log = serving.broker.partitions["t", 0].log
-            listener = serving.broker.network._listeners[0]
+            listener = serving.broker.parts.network._listeners[0]
 
             def gone() -> bool:
                 grow_old(serving)
@@ -364,7 +366,7 @@ class TestListeners:
             assert serving.broker.endpoints[1].name == "CONTROL"
             assert data.ask(ApiVersionsRequest(), 0).error_code == 0
             assert control.ask(ApiVersionsRequest(), 0).error_code == 0
-            routers = serving.broker.network.routers
+            routers = serving.broker.parts.network.routers
             assert routers[0] is not routers[1]
             # The data plane's one slot is taken: only the control plane gets an answer.
             lock = serving.broker.topics._lock

@@ -92,12 +92,12 @@ def test_a_cleaner_that_breaks_is_counted(tmp_path: Path, monkeypatch: pytest.Mo
         raise ZeroDivisionError
 
     with Serving(tmp_path, OPTIONS) as serving:
-        monkeypatch.setattr(serving.broker.cleaning.cleaner, "begin_next", broken)
+        monkeypatch.setattr(serving.broker.parts.compaction.cleaner, "begin_next", broken)
         registry = serving.broker.metrics
         serving.wait_inside(
             lambda: values(registry)["dead_thread_count"] == 1, "the cleaner has ended"
         )
         serving.expect_line("cleaner 0 ended")
         monkeypatch.undo()
-        serving.inside(serving.broker.cleaning.start)
+        serving.inside(serving.broker.parts.compaction.start)
         assert serving.inside(lambda: values(registry))["dead_thread_count"] == 0

@@ -154,7 +154,7 @@ def test_a_log_that_cannot_be_compacted_is_left_alone_and_served(tmp_path: Path)
         change = log.options.with_overrides({"min.cleanable.dirty.ratio": "0.1"})
         serving.inside(lambda: log.configure(change))
         serving.expect_line("cannot be compacted and is left alone")
-        uncleanable = serving.broker.cleaning.cleaner.uncleanable
+        uncleanable = serving.broker.parts.compaction.cleaner.uncleanable
         serving.wait_inside(lambda: list(uncleanable) == [TopicPartition("t", 0)], "it is noted")
         assert put(wire, "t", (b"k", b"more")) == 100
         assert fetch(wire, "t", 100).error_code == 0
@@ -163,14 +163,14 @@ def test_a_log_that_cannot_be_compacted_is_left_alone_and_served(tmp_path: Path)
 @pytest.mark.parametrize("threads", [0, 3])
 def test_as_many_cleaners_as_the_options_say(tmp_path: Path, threads: int) -> None:
     with Serving(tmp_path, {**OPTIONS, "log.cleaner.threads": threads}) as serving:
-        assert serving.inside(lambda: len(serving.broker.cleaning._workers)) == threads
+        assert serving.inside(lambda: len(serving.broker.parts.compaction._workers)) == threads
     with Serving(tmp_path, {**OPTIONS, "log.cleaner.enable": "false"}) as serving:
-        assert serving.inside(lambda: len(serving.broker.cleaning._workers)) == 0
+        assert serving.inside(lambda: len(serving.broker.parts.compaction._workers)) == 0
 
 
 def test_the_rate_is_kept(tmp_path: Path) -> None:
     with Serving(tmp_path, {**OPTIONS, "log.cleaner.io.max.bytes.per.second": 1000}) as serving:
-        cleaning = serving.broker.cleaning
+        cleaning = serving.broker.parts.compaction
 
         async def pay() -> float:
             loop = asyncio.get_running_loop()

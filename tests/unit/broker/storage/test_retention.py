@@ -91,7 +91,7 @@ def test_a_damaged_log_keeps_no_other_from_being_looked_at(tmp_path: Path) -> No
             file.write(b"\x07")
         serving.start()
         bad, good = (serving.broker.partitions[name, 0].log for name in ("bad", "good"))
-        turn = serving.broker.retention.turn()
+        turn = serving.broker.parts.retention.turn()
         asyncio.run_coroutine_threadsafe(turn, serving.broker.loop).result(60)
         assert serving.inside(lambda: (bad.log_start_offset, good.log_start_offset)) == (0, 20)
         assert [line for line in serving.lines.of() if "bad-0 cannot be looked at" in line]

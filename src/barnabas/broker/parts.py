@@ -1,0 +1,343 @@
+"""The parts of a broker, and how they are put together.
+
+Each part is given what it uses. What happens in one part and concerns several others goes through
+the broker: its methods `role_taken`, `appended`, `configs_changed` and so on are handed out here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from functools import partial
+from random import Random
+from typing import TYPE_CHECKING
+
+from barnabas.broker.cluster.config_notices import ConfigNotices
+from barnabas.broker.cluster.controller_commands import Control
+from barnabas.broker.cluster.controller_host import ControllerHost
+from barnabas.broker.cluster.controller_requests import BrokerToController
+from barnabas.broker.cluster.peers import Peers
+from barnabas.broker.cluster.registration import Registration, SessionRenewal
+from barnabas.broker.cluster.silence import Silence
+from barnabas.broker.cluster.topics import Topics
+from barnabas.broker.cluster.tree_offsets import TreeOffsets
+from barnabas.broker.coordinators.groups import GroupHost
+from barnabas.broker.coordinators.markers import write_markers
+from barnabas.broker.coordinators.producer_ids import ProducerIds
+from barnabas.broker.coordinators.transactions import TransactionHost
+from barnabas.broker.following.fetcher import FetcherContext
+from barnabas.broker.following.fetchers import Fetchers
+from barnabas.broker.following.isr_keeper import IsrKeeper
+from barnabas.broker.following.replicas import Replicas
+from barnabas.broker.following.replication_quotas import ReplicationQuotas
+from barnabas.broker.housekeeping import Housekeeping
+from barnabas.broker.loop import WheelTimer
+from barnabas.broker.network.address_changes import AddressChanges
+from barnabas.broker.network.request_metrics import RequestMetrics
+from barnabas.broker.network.router import Router
+from barnabas.broker.network.socket_server import SocketServer
+from barnabas.broker.partitions.fetch_sessions import FetchSessions
+from barnabas.broker.partitions.flusher import Flusher
+from barnabas.broker.storage.compaction_workers import CompactionWorkers
+from barnabas.broker.storage.forks import Forks
+from barnabas.broker.storage.log_failures import LogFailures
+from barnabas.broker.storage.logs import Logs
+from barnabas.broker.storage.relocations import Relocations
+from barnabas.broker.storage.retention import Retention
+from barnabas.config.broker import BrokerOptions
+from barnabas.metadata.config_store import ConfigStore
+from barnabas.metadata.producer_id_blocks import ProducerIdBlocks
+from barnabas.metadata.topic_store import TopicStore
+from barnabas.timing.purgatory import Purgatory
+
+if TYPE_CHECKING:
+    from barnabas.broker.broker import Broker
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """All parts of a broker that has joined its cluster."""
+
+    timer: WheelTimer
+    # partitions
+    fetch_purgatory: Purgatory
+    produce_purgatory: Purgatory
+    deletion_purgatory: Purgatory
+    fetch_sessions: FetchSessions
+    flusher: Flusher
+    # storage
+    logs: Logs
+    log_failures: LogFailures
+    compaction: CompactionWorkers
+    relocations: Relocations
+    retention: Retention
+    forks: Forks
+    # cluster
+    registration: Registration
+    session_renewal: SessionRenewal
+    peers: Peers
+    silence: Silence
+    control: Control
+    controller: ControllerHost
+    to_controller: BrokerToController
+    config_store: ConfigStore
+    config_notices: ConfigNotices
+    topics: Topics
+    tree_offsets: TreeOffsets
+    # following
+    replication_quotas: ReplicationQuotas
+    fetchers: Fetchers
+    replicas: Replicas
+    isr_keeper: IsrKeeper
+    # coordinators
+    groups: GroupHost
+    transactions: TransactionHost
+    producer_id_blocks: ProducerIdBlocks
+    producer_ids: ProducerIds
+    # network
+    network: SocketServer
+    address_changes: AddressChanges
+
+    housekeeping: Housekeeping
+
+
+def make_parts(
+    broker: Broker,
+    logs: Logs,
+    registration: Registration,
+    *,
+    executor: Executor | None,
+    compaction_executor: Executor | None,
+    vital_path: str | None,
+    random: Random,
+    random_bytes: Callable[[int], bytes],
+    enter_cluster: Callable[[], Awaitable[None]],
+) -> Parts:
+    """Make the parts of a broker, from its logs and its place in the cluster on.
+
+    Where two parts use each other, the first one is given a lambda that finds the second later.
+    """
+    tree, broker_id = registration.tree, registration.broker_id
+    cluster, partitions, configs = broker.cluster, broker.partitions, broker.configs
+    now_ms = broker.now_ms
+
+    def options() -> BrokerOptions:
+        return configs.options
+
+    def broker_epoch() -> int:
+        return registration.epoch
+
+    timer = WheelTimer(asyncio.get_running_loop(), before_running=lambda: silence.check())
+    produce_purgatory = Purgatory("produce", timer.wheel)
+    flusher = Flusher(executor, now_ms, broker.flushed, broker.storage_failed_flushing)
+    replication_quotas = ReplicationQuotas(options)
+
+    log_failures = LogFailures(
+        logs,
+        partitions,
+        tree,
+        broker_id,
+        timer.now_ms,
+        vital_path=vital_path,
+        cancel_moves_to=lambda path: relocations.cancel_to(path),
+        drop=lambda key: replicas.drop(key),
+        give_up=broker.give_up,
+    )
+    logs.on_failure = log_failures.of_directory
+    compaction = CompactionWorkers(
+        logs,
+        partitions,
+        compaction_executor,
+        options,
+        now_ms,
+        broker.metrics,
+        log_failures.of_partition,
+    )
+    relocations = Relocations(
+        logs,
+        executor,
+        now_ms,
+        timer.now_ms,
+        throttle=replication_quotas.directories,
+        stop_compaction=compaction.stop_for,
+        on_failure=log_failures.of_directory,
+    )
+    retention = Retention(logs, partitions, flusher, executor, now_ms, log_failures.of_partition)
+
+    peers = Peers(broker_id, cluster, options)
+    silence = Silence(
+        registration,
+        cluster,
+        partitions,
+        Peers(broker_id, cluster, options),
+        broker.clock,
+        enabled=options().barnabas_lost_session_silence_enable and not broker.alone,
+        controller_epoch=lambda: control.controller_epoch,
+        on_role_shown=broker.role_shown,
+    )
+    fetchers = Fetchers(
+        FetcherContext(
+            broker_id,
+            broker_epoch,
+            options,
+            timer.now_ms,
+            now_ms,
+            cluster,
+            partitions,
+            flusher,
+            replication_quotas.follower,
+            address_of=peers.address_of,
+            topic_name=broker.topic_name,
+            stop_compaction=compaction.stop_for,
+            write_checkpoints=logs.write_checkpoints,
+            on_appended=broker.followed,
+            on_watermark=broker.wake_readers,
+            on_fenced=silence.fenced,
+            on_storage_failure=broker.storage_failed,
+        )
+    )
+    replicas = Replicas(
+        broker_id,
+        partitions,
+        cluster,
+        configs,
+        silence,
+        fetchers,
+        flusher,
+        logs,
+        log_failures,
+        relocations,
+        compaction,
+        now_ms,
+        timer.now_ms,
+        learn_topic_configs=broker.learn_topic_configs,
+        on_role_taken=broker.role_taken,
+        on_role_shown=broker.role_shown,
+    )
+
+    config_store = ConfigStore(tree)
+    control = Control(
+        registration,
+        cluster,
+        options,
+        learn_topic_configs=broker.learn_topic_configs,
+        take_roles=replicas.take_roles,
+        stop_replicas=replicas.stop,
+        on_controller=broker.controller_spoke,
+        on_topic=replicas.metadata_came,
+        on_topic_removed=broker.topic_removed,
+        on_cluster_changed=broker.cluster_changed,
+    )
+    controller = ControllerHost(
+        broker_id, tree, cluster, configs, config_store, control, silence, now_ms, random_bytes
+    )
+    to_controller = BrokerToController(controller, cluster, peers, options)
+    isr_keeper = IsrKeeper(
+        broker_id,
+        broker_epoch,
+        partitions,
+        produce_purgatory,
+        ask_controller=to_controller.ask,
+        on_watermark_rose=broker.watermark_rose,
+    )
+
+    groups = GroupHost(broker, random_bytes)
+    transactions = TransactionHost(broker)
+    producer_id_blocks = ProducerIdBlocks(tree, broker_id)
+
+    async def make_internal(topic: str) -> bool:
+        for host in (groups, transactions):
+            if host.topic == topic:
+                await host.make_topic()
+                return True
+        return False
+
+    topics = Topics(
+        TopicStore(tree, cluster, random_bytes),
+        cluster,
+        control.learned,
+        controller,
+        options(),
+        make_internal,
+    )
+    forks = Forks(
+        logs,
+        partitions,
+        cluster,
+        executor,
+        now_ms,
+        random_bytes,
+        topic_options=configs.topic_options,
+        absent=broker.absent,
+        write_markers=partial(write_markers, broker),
+    )
+
+    network = _network(broker, silence, timer)
+    return Parts(
+        timer=timer,
+        fetch_purgatory=Purgatory("fetch", timer.wheel),
+        produce_purgatory=produce_purgatory,
+        deletion_purgatory=Purgatory("delete-records", timer.wheel),
+        fetch_sessions=FetchSessions(
+            options().max_incremental_fetch_session_cache_slots,
+            lambda: random.randrange(1, 2**31),
+        ),
+        flusher=flusher,
+        logs=logs,
+        log_failures=log_failures,
+        compaction=compaction,
+        relocations=relocations,
+        retention=retention,
+        forks=forks,
+        registration=registration,
+        session_renewal=SessionRenewal(tree, controller.resign, enter_cluster, broker.give_up),
+        peers=peers,
+        silence=silence,
+        control=control,
+        controller=controller,
+        to_controller=to_controller,
+        config_store=config_store,
+        config_notices=ConfigNotices(tree, config_store, broker.configs_changed),
+        topics=topics,
+        tree_offsets=TreeOffsets(tree),
+        replication_quotas=replication_quotas,
+        fetchers=fetchers,
+        replicas=replicas,
+        isr_keeper=isr_keeper,
+        groups=groups,
+        transactions=transactions,
+        producer_id_blocks=producer_id_blocks,
+        producer_ids=ProducerIds(producer_id_blocks.take),
+        network=network,
+        address_changes=AddressChanges(network, registration, cluster, options, now_ms),
+        housekeeping=Housekeeping(
+            options,
+            now_ms,
+            partitions,
+            flusher,
+            logs,
+            retention,
+            isr_keeper,
+            controller,
+            groups,
+            transactions,
+            network,
+        ),
+    )
+
+
+def _network(broker: Broker, silence: Silence, timer: WheelTimer) -> SocketServer:
+    """Return listeners to be, and a router for each plane."""
+    options = broker.options
+    metrics = RequestMetrics(broker.metrics, broker.served)
+    control_plane = options.endpoints.control_plane
+    elsewhere = {
+        key: control_plane or "" for key in broker.served if key not in broker.served_to_clients
+    }
+    data, control = (
+        Router(broker, served, silence, broker.clock, metrics, options.queued_max_requests, other)
+        for served, other in ((broker.served_to_clients, elsewhere), (broker.served, {}))
+    )
+    return SocketServer(data, control, timer.now_ms)
