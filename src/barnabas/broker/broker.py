@@ -33,11 +33,11 @@ from barnabas.config.listeners import Endpoint
 from barnabas.config.sources import BrokerSources
 from barnabas.coordination.contract import Coordination
 from barnabas.log.files import Files
-from barnabas.metadata.cluster_view import NO_LEADER, ClusterView
+from barnabas.metadata.cluster_view import ClusterView
 from barnabas.metrics.registry import Registry
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError, StorageError
-from barnabas.model.ids import TopicPartition, Uuid
+from barnabas.model.ids import NO_LEADER, TopicPartition, Uuid
 from barnabas.replication.partition import Partition
 from barnabas.security.authorizer import (
     CLUSTER_NAME,

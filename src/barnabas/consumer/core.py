@@ -19,7 +19,7 @@ from typing import Any
 
 from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.retry import Backoff, Verdict, verdict
-from barnabas.config.clients.consumer import READ_COMMITTED, ConsumerOptions
+from barnabas.config.clients.consumer import ConsumerOptions
 from barnabas.consumer.fetch_buffer import FetchBuffer
 from barnabas.consumer.fetcher import Fetcher
 from barnabas.consumer.group.assignors import strategies
@@ -38,6 +38,7 @@ from barnabas.consumer.subscription import Mode, Subscription
 from barnabas.errors import KafkaTimeoutError
 from barnabas.model.errors import BarnabasError, ConfigError
 from barnabas.model.ids import TopicPartition
+from barnabas.model.isolation import IsolationLevel
 from barnabas.model.request_errors import request_error
 from barnabas.structs import OffsetAndMetadata
 
@@ -102,7 +103,7 @@ class ConsumerCore:
         )
         self.lookups = Lookups(
             self.client,
-            committed=options.isolation_level == READ_COMMITTED,
+            committed=options.isolation_level == IsolationLevel.READ_COMMITTED,
             backoff=backoff,
             timeout_ms=options.default_api_timeout_ms,
         )
@@ -394,7 +395,7 @@ class ConsumerCore:
 
     def lag(self, partition: TopicPartition) -> int | None:
         """Return how many offsets the user is behind the end that it can read, if known."""
-        committed = self.options.isolation_level == READ_COMMITTED
+        committed = self.options.isolation_level == IsolationLevel.READ_COMMITTED
         return self.subscription.state(partition).lag(committed=committed)
 
     def metrics(self) -> dict[str, dict[str, float]]:

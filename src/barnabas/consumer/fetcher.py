@@ -16,7 +16,7 @@ from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.connection import Connection
 from barnabas.client.metadata import BrokerAddress
 from barnabas.client.retry import Backoff, Verdict, verdict
-from barnabas.config.clients.consumer import READ_COMMITTED, ConsumerOptions
+from barnabas.config.clients.consumer import ConsumerOptions
 from barnabas.consumer.fetch_buffer import CompletedFetch, FetchBuffer
 from barnabas.consumer.fetch_plan import FetchChannel, FetchPlan
 from barnabas.consumer.fetch_session import (
@@ -35,6 +35,7 @@ from barnabas.kernels import RecordCursor
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError, CorruptRecordError
 from barnabas.model.ids import ZERO_UUID, TopicPartition
+from barnabas.model.isolation import IsolationLevel
 from barnabas.model.request_errors import request_error
 from barnabas.records.bounds import Bounds
 from barnabas.records.chunks import unpack_chunks
@@ -135,7 +136,7 @@ class Fetcher:
         self._client = client
         self._subscription = subscription
         self._options = options
-        self._committed = options.isolation_level == READ_COMMITTED
+        self._committed = options.isolation_level == IsolationLevel.READ_COMMITTED
         self._buffer = buffer
         self._bounds = Bounds(options.barnabas_unpacked_record_max_bytes)
         self._positions = positions

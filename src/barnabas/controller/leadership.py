@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-NO_LEADER = -1
 LEADER_OF_A_DELETED_TOPIC = -2
 """Stands in UpdateMetadata for the leader of a topic that is being deleted."""
 

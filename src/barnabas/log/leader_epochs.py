@@ -12,8 +12,8 @@ from collections.abc import Iterator
 
 from barnabas.log.checkpoints import decode_lines, encode_lines
 from barnabas.model.errors import CorruptFileError
+from barnabas.model.ids import NO_EPOCH
 
-NO_EPOCH = -1
 NO_OFFSET = -1
 
 

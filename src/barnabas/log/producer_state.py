@@ -20,10 +20,10 @@ from barnabas.kernels.contract import TRANSACTIONAL_BIT, HeaderFields
 from barnabas.log.transaction_index import AbortedTransaction
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
+from barnabas.model.ids import NO_EPOCH
 
 BATCHES_REMEMBERED = 5
 SEQUENCE_COUNT = 2**31
-NO_EPOCH = -1
 NO_SEQUENCE = -1
 NO_OFFSET = -1
 

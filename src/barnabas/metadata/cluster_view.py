@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 
 from barnabas.model.ids import ZERO_UUID, Uuid
 
-NO_LEADER = -1
-
 
 @dataclass(frozen=True, slots=True)
 class PartitionView:

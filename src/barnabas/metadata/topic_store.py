@@ -21,12 +21,12 @@ from barnabas.coordination.contract import (
     Set,
 )
 from barnabas.metadata import tree_schema as nodes
-from barnabas.metadata.cluster_view import NO_LEADER, BrokerView, ClusterView
+from barnabas.metadata.cluster_view import BrokerView, ClusterView
 from barnabas.metadata.replica_placement import assign_replicas, check_assignment, check_counts
 from barnabas.metadata.topic_names import check_collision, check_name
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
-from barnabas.model.ids import Uuid, new_uuid
+from barnabas.model.ids import NO_LEADER, Uuid, new_uuid
 
 NODE_BYTES_MAX = 1_000_000
 REQUEST_BYTES_MAX = 512 * 1024

@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from barnabas.model.errors import InvalidValueError
 
@@ -18,6 +18,12 @@ Uuid: TypeAlias = bytes
 
 ZERO_UUID: Uuid = bytes(16)
 """Stands for "no id" on the wire."""
+
+NO_LEADER: Final = -1
+"""Stands for a broker's id where nobody leads a partition."""
+
+NO_EPOCH: Final = -1
+"""Stands for an epoch that is not known, of a leader, a producer, a broker or a partition."""
 
 METADATA_UUID: Uuid = bytes(15) + b"\x01"
 """Reserved by Kafka for its metadata topic; never given out."""

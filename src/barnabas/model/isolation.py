@@ -1,8 +1,13 @@
-"""What a reader sees of transactions, by name."""
+"""What a reader sees of transactions: by name, and by number on the wire."""
 
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Final
+
+READ_UNCOMMITTED: Final = 0
+READ_COMMITTED: Final = 1
+"""On the wire."""
 
 
 class IsolationLevel(StrEnum):

@@ -11,8 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from barnabas.model.error_codes import ErrorCode
-from barnabas.model.ids import TopicPartition
-from barnabas.replication.role import NO_EPOCH
+from barnabas.model.ids import NO_EPOCH, TopicPartition
 
 
 class Proposal(NamedTuple):

@@ -25,14 +25,13 @@ from barnabas.log.scan import first_offset
 from barnabas.log.validation import Origin
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
-from barnabas.model.ids import TopicPartition, Uuid
+from barnabas.model.ids import NO_EPOCH, NO_LEADER, TopicPartition, Uuid
+from barnabas.model.isolation import READ_COMMITTED
 from barnabas.replication.follower import Follower
 from barnabas.replication.in_sync import InSync, Proposal
 from barnabas.replication.neighbours import ALONE, Neighbours
-from barnabas.replication.role import NO_EPOCH, NO_LEADER, Role
+from barnabas.replication.role import Role
 
-READ_UNCOMMITTED = 0
-READ_COMMITTED = 1
 OFFSET_BYTES = 8
 """A batch begins with its first offset."""
 

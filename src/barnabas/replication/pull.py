@@ -18,9 +18,8 @@ from enum import Enum
 from typing import NamedTuple
 
 from barnabas.model.error_codes import ErrorCode
-from barnabas.model.ids import TopicPartition, Uuid
+from barnabas.model.ids import NO_EPOCH, TopicPartition, Uuid
 from barnabas.replication.partition import Partition
-from barnabas.replication.role import NO_EPOCH
 from barnabas.replication.truncation import truncation_offset
 from barnabas.wire.messages.fetch import PartitionData
 

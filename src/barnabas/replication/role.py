@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-NO_LEADER = -1
-NO_EPOCH = -1
-
 
 class Role(NamedTuple):
     """Who leads a partition in which epoch, who follows, and who is in sync."""

@@ -15,11 +15,12 @@ from barnabas.admin.offsets import list_offsets
 from barnabas.admin.topic_descriptions import describe_topics
 from barnabas.blocking.loop_thread import LoopThread
 from barnabas.client.cluster_client import ClusterClient
-from barnabas.config.clients.consumer import READ_COMMITTED, ConsumerOptions
+from barnabas.config.clients.consumer import ConsumerOptions
 from barnabas.config.clients.options import parse_client_options
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError
 from barnabas.model.ids import ZERO_UUID, TopicPartition, uuid_text
+from barnabas.model.isolation import IsolationLevel
 from barnabas.spark.choice import Choice, TopicNow
 from barnabas.spark.places import EARLIEST, LATEST, Places
 from barnabas.spark.progress import View
@@ -101,7 +102,9 @@ class Cluster:
         cluster_client = await self._opened()
         assert self._options is not None
         found = await list_offsets(
-            cluster_client, asked, committed=self._options.isolation_level == READ_COMMITTED
+            cluster_client,
+            asked,
+            committed=self._options.isolation_level == IsolationLevel.READ_COMMITTED,
         )
         return {place: each.offset for place, each in found.items()}
 

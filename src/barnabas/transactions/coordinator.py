@@ -22,7 +22,7 @@ from typing import Final
 
 from barnabas.config.broker.transactions import TransactionsOptions
 from barnabas.model.error_codes import ErrorCode
-from barnabas.model.ids import TopicPartition
+from barnabas.model.ids import NO_EPOCH, TopicPartition
 from barnabas.model.outcome import Reply, StateRecord, TimerChange
 from barnabas.transactions import rules
 from barnabas.transactions.answers import (
@@ -37,12 +37,7 @@ from barnabas.transactions.entry import Progress
 from barnabas.transactions.ledger import RETRY_BACKOFF_MS, Ledger, together
 from barnabas.transactions.outcome import MarkerRequest, TransactionOutcome
 from barnabas.transactions.rules import Verdict
-from barnabas.transactions.transaction import (
-    NO_EPOCH,
-    NO_PRODUCER_ID,
-    Producer,
-    Transaction,
-)
+from barnabas.transactions.transaction import NO_PRODUCER_ID, Producer, Transaction
 from barnabas.wire.messages.add_offsets_to_txn import (
     AddOffsetsToTxnRequest,
     AddOffsetsToTxnResponse,

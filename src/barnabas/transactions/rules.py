@@ -15,12 +15,11 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from barnabas.model.error_codes import ErrorCode
-from barnabas.model.ids import TopicPartition
+from barnabas.model.ids import NO_EPOCH, TopicPartition
 from barnabas.transactions.state import State
 from barnabas.transactions.transaction import (
     EPOCH_PER_TRANSACTION,
     LAST_EPOCH,
-    NO_EPOCH,
     NO_PRODUCER_ID,
     Producer,
     Transaction,

@@ -12,11 +12,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
-from barnabas.model.ids import TopicPartition
+from barnabas.model.ids import NO_EPOCH, TopicPartition
 from barnabas.transactions.state import STEPS, State
 
 NO_PRODUCER_ID: Final = -1
-NO_EPOCH: Final = -1
 NO_TIME: Final = -1
 LAST_EPOCH: Final = 32_766
 """The highest epoch that a producer gets; one more is left for fencing it."""

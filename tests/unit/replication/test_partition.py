@@ -14,8 +14,9 @@ from barnabas.log.partition_log import PartitionLog
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import TopicPartition
+from barnabas.model.isolation import READ_COMMITTED, READ_UNCOMMITTED
 from barnabas.records.builder import build_batch
-from barnabas.replication.partition import READ_COMMITTED, READ_UNCOMMITTED, Partition
+from barnabas.replication.partition import Partition
 from barnabas.replication.role import Role
 
 NOW = 1_700_000_000_000

@@ -22,11 +22,11 @@ from barnabas.client.cluster_client import ClusterClient
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import InvalidValueError, RequestError
 from barnabas.model.ids import TopicPartition
+from barnabas.model.isolation import READ_COMMITTED
 from barnabas.structs import OffsetAndTimestamp
 
 Partitions = Mapping[str, Iterable[int]] | Iterable[str] | None
 
-READ_COMMITTED = 1
 ISOLATION_LEVELS = ("read_uncommitted", "read_committed")
 
 

@@ -18,7 +18,7 @@ from barnabas.config.topic import TopicOptions
 from barnabas.metadata.cluster_view import ClusterView
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import DamagedLogError, RequestError, StorageError
-from barnabas.model.ids import ZERO_UUID, TopicPartition, Uuid
+from barnabas.model.ids import NO_EPOCH, ZERO_UUID, TopicPartition, Uuid
 from barnabas.replication.neighbours import Neighbours
 from barnabas.replication.partition import Partition
 from barnabas.replication.role import Role
@@ -28,7 +28,6 @@ from barnabas.wire.messages.stop_replica import StopReplicaPartitionState, StopR
 logger = logging.getLogger("barnabas.replicas")
 
 EPOCH_DURING_DELETION = -2
-NO_EPOCH = -1
 
 ROLES_AT_ONCE = 50
 TURN_S_MAX = 0.1

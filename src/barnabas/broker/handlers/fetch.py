@@ -27,10 +27,10 @@ from barnabas.model.errors import (
     RequestError,
     StorageError,
 )
-from barnabas.model.ids import Uuid
+from barnabas.model.ids import NO_LEADER, Uuid
+from barnabas.model.isolation import READ_COMMITTED
 from barnabas.replication.follower import Follower
-from barnabas.replication.partition import READ_COMMITTED, Partition
-from barnabas.replication.role import NO_LEADER
+from barnabas.replication.partition import Partition
 from barnabas.security.authorizer import CLUSTER_NAME, Operation, ResourceType
 from barnabas.timing.purgatory import DelayedOperation
 from barnabas.wire.messages.fetch import (

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from barnabas.metadata.cluster_view import NO_LEADER
 from barnabas.model.error_codes import ErrorCode
+from barnabas.model.ids import NO_LEADER
 
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker

@@ -10,9 +10,7 @@ from barnabas.config.clients.classes import ROLES, all_found, found, made
 from barnabas.config.clients.common import CommonOptions
 from barnabas.config.option import option
 from barnabas.model.errors import ConfigError
-
-READ_COMMITTED = "read_committed"
-READ_UNCOMMITTED = "read_uncommitted"
+from barnabas.model.isolation import IsolationLevel
 
 
 class ConsumerOptions(CommonOptions):
@@ -116,8 +114,8 @@ class ConsumerOptions(CommonOptions):
     isolation_level: str = option(
         "isolation.level",
         "string",
-        default=READ_UNCOMMITTED,
-        choices=(READ_UNCOMMITTED, READ_COMMITTED),
+        default=IsolationLevel.READ_UNCOMMITTED.value,
+        choices=tuple(level.value for level in IsolationLevel),
         doc="Whether records of open and aborted transactions are shown.",
     )
     key_deserializer: Any = option(

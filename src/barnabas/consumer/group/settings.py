@@ -10,10 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from barnabas.client.retry import Backoff
-from barnabas.config.clients.consumer import READ_COMMITTED, ConsumerOptions
+from barnabas.config.clients.consumer import ConsumerOptions
 from barnabas.consumer.group.callbacks import CommitCallback
 from barnabas.metadata.topic_names import illegal_name
 from barnabas.model.errors import ConfigError
+from barnabas.model.isolation import IsolationLevel
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ class GroupSettings:
                 options.auto_commit_interval_ms if options.enable_auto_commit else None
             ),
             commit_callback=options.default_offset_commit_callback,
-            require_stable=options.isolation_level == READ_COMMITTED,
+            require_stable=options.isolation_level == IsolationLevel.READ_COMMITTED,
             exclude_internal_topics=options.exclude_internal_topics,
             rack_id=options.client_rack or None,
             remote_assignor=options.group_remote_assignor,
