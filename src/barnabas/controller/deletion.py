@@ -15,7 +15,7 @@ from barnabas.controller.knowledge import Knowledge, Replica
 from barnabas.controller.outbox import Outbox
 from barnabas.controller.partitions import Partitions
 from barnabas.controller.phases import PartitionPhase, ReplicaPhase
-from barnabas.controller.replicas import Replicas
+from barnabas.controller.replica_state_machine import ReplicaStateMachine
 from barnabas.coordination.contract import Delete, NoNode
 from barnabas.metadata import tree_schema as nodes
 from barnabas.model.ids import TopicPartition
@@ -35,7 +35,7 @@ class Deletion:
         tree: GuardedTree,
         outbox: Outbox,
         partitions: Partitions,
-        replicas: Replicas,
+        replicas: ReplicaStateMachine,
         *,
         enabled: bool,
     ) -> None:

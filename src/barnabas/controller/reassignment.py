@@ -23,7 +23,7 @@ from barnabas.controller.leadership import Assignment
 from barnabas.controller.outbox import Outbox
 from barnabas.controller.partitions import Partitions
 from barnabas.controller.phases import ReplicaPhase
-from barnabas.controller.replicas import Replicas
+from barnabas.controller.replica_state_machine import ReplicaStateMachine
 from barnabas.coordination.contract import BadVersion, Delete, NoNode, Set
 from barnabas.metadata import tree_schema as nodes
 from barnabas.model.error_codes import ErrorCode
@@ -42,7 +42,7 @@ class Reassignment:
         tree: GuardedTree,
         outbox: Outbox,
         partitions: Partitions,
-        replicas: Replicas,
+        replicas: ReplicaStateMachine,
         deletion: Deletion,
     ) -> None:
         self._knowledge = knowledge

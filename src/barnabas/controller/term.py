@@ -25,7 +25,7 @@ from barnabas.controller.outbox import Letter, Outbox
 from barnabas.controller.partitions import Partitions
 from barnabas.controller.phases import PartitionPhase, ReplicaPhase
 from barnabas.controller.reassignment import Reassignment
-from barnabas.controller.replicas import Replicas
+from barnabas.controller.replica_state_machine import ReplicaStateMachine
 from barnabas.controller.roster import Roster, turnover
 from barnabas.controller.watches import Event, Watches
 from barnabas.coordination.contract import Coordination
@@ -82,7 +82,7 @@ class Term:
         )
         self.outbox = Outbox(self.knowledge, broker_id, epoch, listener)
         self._partitions = Partitions(self.knowledge, guarded, self.outbox, epoch, allow_unclean)
-        self._replicas = Replicas(self.knowledge, self.outbox, self._partitions)
+        self._replicas = ReplicaStateMachine(self.knowledge, self.outbox, self._partitions)
         self._deletion = Deletion(
             self.knowledge,
             guarded,

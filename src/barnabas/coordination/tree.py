@@ -75,7 +75,7 @@ class Outcome(NamedTuple):
     fired: list[Fired]
 
 
-class Session:
+class TreeSession:
     """An open session: when it expires (never, if it has no timeout) and what goes with it."""
 
     __slots__ = ("deadline_ms", "ephemerals", "timeout_ms")
@@ -96,7 +96,7 @@ class Tree:
     def __init__(self, nodes: Iterable[tuple[str, Node]] = (), zxid: int = 0) -> None:
         """Hold `nodes` (parents need not come first); raise NoNode if one lacks its parent."""
         self.zxid = zxid
-        self.sessions: dict[int, Session] = {}
+        self.sessions: dict[int, TreeSession] = {}
         self._nodes: dict[str, Node] = {"/": Node(b"", 0, 0, 0)}
         # Paths of the children of those nodes that have some: most nodes are leaves.
         self._children: dict[str, set[str]] = {}
@@ -119,7 +119,7 @@ class Tree:
     def open_session(self, now_ms: int, timeout_ms: int | None = None) -> int:
         """Open a session that expires `timeout_ms` after it was last heard of; return its id."""
         self._last_session_id += 1
-        self.sessions[self._last_session_id] = Session(timeout_ms, now_ms)
+        self.sessions[self._last_session_id] = TreeSession(timeout_ms, now_ms)
         return self._last_session_id
 
     def hear(self, session_id: int, now_ms: int) -> None:
@@ -222,7 +222,7 @@ class Tree:
 
     # Inside
 
-    def _session(self, session_id: int) -> Session:
+    def _session(self, session_id: int) -> TreeSession:
         try:
             return self.sessions[session_id]
         except KeyError:

@@ -14,7 +14,7 @@ from barnabas.model.ids import TopicPartition
 logger = logging.getLogger("barnabas.controller")
 
 
-class Replicas:
+class ReplicaStateMachine:
     """The replicas of one controller's term."""
 
     def __init__(self, knowledge: Knowledge, outbox: Outbox, partitions: Partitions) -> None:
