@@ -99,7 +99,7 @@ class TestFrames:
         half = [serving.connect() for _ in range(50)]
         for each in half:
             each.socket.sendall(struct.pack(">i", 100 * 1024 * 1024) + b"x" * 1000)
-        listener = serving.broker.network._listeners[0]
+        listener = serving.broker.parts.network._listeners[0]
 
         def buffers() -> list[int]:
             """Return the sizes of the buffers that hold all that was sent."""
@@ -548,7 +548,7 @@ def leave(serving: Serving, connection: Wire) -> None:
     """Close a connection, and wait until the broker has done with all that came on it."""
     own = connection.socket.getsockname()
     connection.socket.close()
-    present = serving.broker.network._listeners[0].connections
+    present = serving.broker.parts.network._listeners[0].connections
     serving.wait_inside(
         lambda: all(each._transport.get_extra_info("peername") != own for each in present),
         "the broker has let go of the connection",

@@ -80,7 +80,7 @@ class WatchedBroker(Broker):
 
     def watch_answers(self, session_ended: Callable[[int], float | None]) -> None:
         """Show the witness every answer; `session_ended` says when a session did, None if not."""
-        for router in self.network.routers:
+        for router in self.parts.network.routers:
             reply = router._reply
 
             def watched(request: Any, response: Any, reply: Any = reply) -> None:
