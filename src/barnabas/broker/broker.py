@@ -48,8 +48,7 @@ from barnabas.broker.network.address_changes import AddressChanges
 from barnabas.broker.network.router import Served
 from barnabas.broker.network.session import Session
 from barnabas.broker.network.socket_server import SocketServer
-from barnabas.broker.partitions.fetch_sessions import FetchSessions
-from barnabas.broker.partitions.flusher import Flusher
+from barnabas.broker.partitions.hosted_partitions import HostedPartitions
 from barnabas.broker.storage.compaction_workers import CompactionWorkers
 from barnabas.broker.storage.forks import Forks
 from barnabas.broker.storage.log_failures import LogFailures
@@ -65,11 +64,10 @@ from barnabas.metadata.config_store import ConfigStore
 from barnabas.metadata.producer_id_blocks import ProducerIdBlocks
 from barnabas.metrics.registry import Registry
 from barnabas.model.error_codes import ErrorCode
-from barnabas.model.errors import RequestError, StorageError
+from barnabas.model.errors import RequestError
 from barnabas.model.ids import TopicPartition, Uuid
 from barnabas.replication.partition import Partition
 from barnabas.security.authorizer import AllowAll, Authorizer, Operation, ResourceType
-from barnabas.timing.purgatory import Purgatory
 from barnabas.wire.schema import Message
 
 logger = logging.getLogger("barnabas.broker")
@@ -84,15 +82,11 @@ class Broker:
     lost: asyncio.Event
     lost_reason: str
     timer: WheelTimer
-    fetch_purgatory: Purgatory
-    produce_purgatory: Purgatory
-    deletion_purgatory: Purgatory
-    fetch_sessions: FetchSessions
-    flusher: Flusher
     logs: Logs
     tree: Coordination
     membership: Membership
     broker_id: int
+    partitions: HostedPartitions
     log_failures: LogFailures
     relocations: Relocations
     retention: Retention
@@ -135,7 +129,6 @@ class Broker:
         self.static_options = options
         self.authorizer: Authorizer = AllowAll()
         self.cluster = ClusterView()
-        self.partitions: dict[tuple[str, int], Partition] = {}
         self.metrics = Registry()
         self.alone = coordination is None and options.zookeeper_connect is None
         """Whether it has its tree for itself, and no other broker can come."""
@@ -240,49 +233,6 @@ class Broker:
                 host, port = endpoint
                 yield view.broker_id, host or session.dialled_host, port, view.rack
 
-    def wake_readers(self, key: TopicPartition) -> None:
-        """Have consumers and followers look again at a partition to which something happened."""
-        for session in self.fetch_sessions.touched(key):
-            self.fetch_purgatory.check(session)
-        self.fetch_purgatory.check(key)
-
-    def appended(self, partition: Partition) -> None:
-        """Wake whoever waits for new records or a higher watermark of a partition."""
-        key = partition.topic_partition
-        self.wake_readers(key)
-        self.produce_purgatory.check(key)
-        if partition.log.has_finished_segment_to_flush:
-            self.flusher.request_finished(partition)
-
-    def storage_failed(self, partition: Partition, failure: StorageError) -> None:
-        """Note that the disk refused a write."""
-        logger.error("cannot append to %s: %s", partition.topic_partition, failure)
-        self.log_failures.of_partition(partition.topic_partition, failure)
-
-    def storage_failed_reading(self, topic: str, partition: int, failure: StorageError) -> None:
-        """Note that the disk refused a read."""
-        logger.error("cannot read %s-%d: %s", topic, partition, failure)
-        self.log_failures.of_partition((topic, partition), failure)
-
-    def flushed(self, partition: Partition) -> None:
-        """A partition's log was flushed: what waited for that goes on."""
-        self.silence.check()
-        if self.partitions.get(partition.topic_partition) is not partition:
-            return  # it was deleted meanwhile
-        partition.flushed()
-        if partition.flush_owed:
-            self.flusher.request(partition)
-        if not partition.is_leader:
-            self.fetchers.flushed(partition)
-        self.appended(partition)
-
-    def storage_failed_flushing(self, partition: Partition, failure: StorageError) -> None:
-        """Note that the disk refused a flush."""
-        if self.partitions.get(partition.topic_partition) is not partition:
-            return  # it was deleted meanwhile, and its directory renamed
-        logger.error("cannot flush %s: %s", partition.topic_partition, failure)
-        self.log_failures.of_partition(partition.topic_partition, failure)
-
     async def store_configs(self, entity_type: str, name: str, values: Mapping[str, str]) -> None:
         """Make configs durable and let them act."""
         with refused_as():
@@ -337,26 +287,12 @@ class Broker:
                     host.lead_all([partition])
                 else:
                     host.resign(key.partition)
-        self.wake_readers(key)
-        self.produce_purgatory.check(key)
-        self.deletion_purgatory.check(key)
-
-    def watermark_rose(self, partition: Partition) -> None:
-        """Wake who waits for records to be safe, or to become visible."""
-        key = partition.topic_partition
-        self.produce_purgatory.check(key)
-        self.wake_readers(key)
-
-    def followed(self, partition: Partition) -> None:
-        """Records came from a partition's leader: consumers may read here, too."""
-        self.wake_readers(partition.topic_partition)
-        if partition.log.has_finished_segment_to_flush:
-            self.flusher.request_finished(partition)
+        self.partitions.role_changed(key)
 
     def cluster_changed(self) -> None:
         """The controller has told who is alive and who leads."""
         self.fetchers.cluster_changed()
-        self.deletion_purgatory.check(LIVE_BROKERS)
+        self.partitions.deletion_purgatory.check(LIVE_BROKERS)
 
     def topic_removed(self, topic: str) -> None:
         """A topic is being deleted: nobody finds it any more."""

@@ -127,7 +127,7 @@ class Housekeeping:
         now_ms = self._broker.now_ms()
         for partition in self._broker.partitions.values():
             if partition.log.options.flush_ms != NEVER_MS and partition.log.needs_flush(now_ms):
-                self._broker.flusher.request(partition)
+                self._broker.partitions.flusher.request(partition)
 
     async def _rebalance_leaders(self) -> None:
         """Give leaderships back, while this broker is the controller."""

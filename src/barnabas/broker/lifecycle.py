@@ -41,7 +41,7 @@ from barnabas.broker.loop import WheelTimer
 from barnabas.broker.network.address_changes import AddressChanges
 from barnabas.broker.network.socket_server import SocketServer
 from barnabas.broker.partitions.fetch_sessions import FetchSessions
-from barnabas.broker.partitions.flusher import Flusher
+from barnabas.broker.partitions.hosted_partitions import HostedPartitions
 from barnabas.broker.storage.adoption import adopt
 from barnabas.broker.storage.compaction_workers import CompactionWorkers
 from barnabas.broker.storage.forks import Forks
@@ -55,7 +55,6 @@ from barnabas.log.files import DiskFiles, Files
 from barnabas.metadata.config_store import ConfigStore
 from barnabas.metadata.producer_id_blocks import ProducerIdBlocks
 from barnabas.metadata.topic_store import TopicStore
-from barnabas.timing.purgatory import Purgatory
 
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
@@ -99,16 +98,6 @@ class Lifecycle:
         broker.lost = asyncio.Event()
         broker.lost_reason = ""
         broker.timer = WheelTimer(asyncio.get_running_loop())
-        broker.fetch_purgatory = Purgatory("fetch", broker.timer.wheel)
-        broker.produce_purgatory = Purgatory("produce", broker.timer.wheel)
-        broker.deletion_purgatory = Purgatory("delete-records", broker.timer.wheel)
-        broker.fetch_sessions = FetchSessions(
-            options.max_incremental_fetch_session_cache_slots,
-            lambda: self._random.randrange(1, 2**31),
-        )
-        broker.flusher = Flusher(
-            self._executor, broker.now_ms, broker.flushed, broker.storage_failed_flushing
-        )
         broker.logs = Logs(
             self._files,
             options.log_directories,
@@ -149,6 +138,18 @@ class Lifecycle:
     def _make_parts(self) -> None:
         broker, tree = self._broker, self._broker.tree
         options = broker.static_options
+        broker.partitions = HostedPartitions(
+            broker.timer,
+            self._executor,
+            broker.now_ms,
+            FetchSessions(
+                options.max_incremental_fetch_session_cache_slots,
+                lambda: self._random.randrange(1, 2**31),
+            ),
+            check_silence=lambda: broker.silence.check(),
+            on_follower_flushed=lambda partition: broker.fetchers.flushed(partition),
+            on_storage_failure=lambda key, failure: broker.log_failures.of_partition(key, failure),
+        )
         broker.log_failures = LogFailures(broker, self._first_directory if broker.alone else None)
         broker.relocations = Relocations(broker, self._executor)
         broker.retention = Retention(broker, self._executor)
@@ -270,7 +271,7 @@ class Lifecycle:
         broker.timer.stop()
         await broker.relocations.stop()
         await broker.cleaning.stop()
-        await broker.flusher.drain()
+        await broker.partitions.flusher.drain()
         await broker.housekeeping.drain()
         await broker.log_failures.drain()
         broker.peers.close()
@@ -282,10 +283,10 @@ class Lifecycle:
         """Flush what producers wait for, and tell them; the others that nobody fetches any more."""
         broker = self._broker
         for partition in broker.partitions.values():
-            if partition.flush_owed:  # also where the disk refused before, and may not now
-                broker.flusher.request(partition)
-        await broker.flusher.drain()
-        broker.produce_purgatory.give_up()
+            # Also where the disk refused before, and may not now.
+            broker.partitions.flush_if_owed(partition)
+        await broker.partitions.flusher.drain()
+        broker.partitions.produce_purgatory.give_up()
         await asyncio.sleep(0)  # the loop writes at the end of its turn
 
     async def kill(self) -> None:
@@ -317,7 +318,7 @@ class Lifecycle:
         await broker.relocations.stop()
         await broker.cleaning.stop()
         await broker.housekeeping.abandon()
-        await broker.flusher.abandon()
+        await broker.partitions.flusher.abandon()
 
     async def _abandon(self) -> None:
         """Let go of the network, the files, the tree and the threads."""

@@ -206,7 +206,7 @@ class CoordinatorHost(ABC, Generic[M]):
     def load_again(self, shard: Shard[M]) -> None:
         """Begin anew from the log, which has records that the machine has taken back."""
         self._lead(shard.partition)
-        self._broker.produce_purgatory.check(shard.partition.topic_partition)
+        self._broker.partitions.produce_purgatory.check(shard.partition.topic_partition)
 
     def resign(self, number: int) -> None:
         """Stop coordinating a partition."""
@@ -302,7 +302,7 @@ class CoordinatorHost(ABC, Generic[M]):
         except StorageError as failure:
             # First the answer: what is led on the same disk may have to be resigned.
             self.fail(outcome, ErrorCode.KAFKA_STORAGE_ERROR)
-            self._broker.storage_failed(shard.partition, failure)
+            self._broker.partitions.append_failed(shard.partition, failure)
             return
         except BarnabasError as failure:
             code = ErrorCode.KAFKA_STORAGE_ERROR
@@ -318,7 +318,9 @@ class CoordinatorHost(ABC, Generic[M]):
         operation = _Commit(self, shard, outcome, shard.required)
         broker = self._broker
         deadline_ms = broker.timer.now_ms() + broker.options.offsets_commit_timeout_ms
-        broker.produce_purgatory.watch(operation, [shard.partition.topic_partition], deadline_ms)
+        broker.partitions.produce_purgatory.watch(
+            operation, [shard.partition.topic_partition], deadline_ms
+        )
         broker.timer.set()
 
     def finish(self, shard: Shard[M], outcome: Outcome) -> None:
@@ -347,9 +349,9 @@ class CoordinatorHost(ABC, Generic[M]):
             batch, ALL_REPLICAS, NEWEST_VERSION, now_ms, origin="coordinator"
         )
         if partition.flush_owed:
-            broker.flusher.request(partition)
+            broker.partitions.flusher.request(partition)
         else:
-            broker.appended(partition)
+            broker.partitions.appended(partition)
         return appended.last_offset + 1
 
     def send(self, replies: list[Reply]) -> None:

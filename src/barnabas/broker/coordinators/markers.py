@@ -50,11 +50,11 @@ def write_markers(
         except (RequestError, CorruptRecordError) as refusal:
             errors[key] = refusal.code
         except StorageError as failure:
-            broker.storage_failed(partition, failure)
+            broker.partitions.append_failed(partition, failure)
             errors[key] = ErrorCode.KAFKA_STORAGE_ERROR
     operation = _Markers(broker, ending, waiting, errors, done)
     deadline_ms = broker.timer.now_ms() + TIMEOUT_MS
-    if not broker.produce_purgatory.watch(operation, list(waiting), deadline_ms):
+    if not broker.partitions.produce_purgatory.watch(operation, list(waiting), deadline_ms):
         broker.timer.set()
 
 
@@ -70,9 +70,9 @@ def _append(broker: Broker, partition: Partition, ending: Ending) -> int:
         bytearray(batch), ALL_REPLICAS, NEWEST_VERSION, broker.now_ms(), origin="coordinator"
     )
     if partition.flush_owed:
-        broker.flusher.request(partition)
+        broker.partitions.flusher.request(partition)
     else:
-        broker.appended(partition)
+        broker.partitions.appended(partition)
     return appended.last_offset + 1
 
 

@@ -289,7 +289,7 @@ class Fetcher:
                     self._pull.resume(key, now_ms, after_pause=True)
                     continue
                 if log.high_watermark != watermark and step.action is Action.NOTHING:
-                    broker.wake_readers(key)  # consumers may read here, too
+                    broker.partitions.wake_readers(key)  # consumers may read here, too
                 if step.action is Action.DROPPED:
                     # Its leader will not say again what it said, a watermark for one, unless it is
                     # asked for everything.
@@ -315,7 +315,7 @@ class Fetcher:
             return
         partition = self._partitions[key]
         if step.action is Action.APPENDED:
-            self._broker.followed(partition)
+            self._broker.partitions.followed(partition)
             self._hold_until_flushed(partition)
         elif step.action in (Action.TRUNCATE, Action.RESTART):
             self._spawn(self._cut(partition, step, partition.leader_epoch))
@@ -328,7 +328,7 @@ class Fetcher:
         log = partition.log
         if log.log_end_offset - log.recovery_point >= log.options.flush_messages:
             self._pull.hold(partition.topic_partition)
-            self._broker.flusher.request(partition)
+            self._broker.partitions.flusher.request(partition)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = spawn(work, f"a step of the fetcher from broker {self._source}")
@@ -370,7 +370,7 @@ class Fetcher:
     def _refused(self, partition: Partition, failure: StorageError) -> None:
         """The disk refused: a full one may have room again later, a lost one is not followed."""
         key = partition.topic_partition
-        self._broker.storage_failed(partition, failure)
+        self._broker.partitions.append_failed(partition, failure)
         if self._broker.partitions.get(key) is partition:
             self._pull.resume(key, self._now_ms(), after_pause=True)
             self._wake.set()

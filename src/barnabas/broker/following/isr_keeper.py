@@ -147,9 +147,9 @@ class IsrKeeper:
         if answer.leader_epoch != proposal.leader_epoch:
             return  # the controller has decided more meanwhile, and tells it
         if partition.proposal_accepted(proposal, tuple(answer.isr), answer.partition_epoch):
-            self._broker.watermark_rose(partition)
+            self._broker.partitions.watermark_rose(partition)
         else:
-            self._broker.produce_purgatory.check(partition.topic_partition)
+            self._broker.partitions.produce_purgatory.check(partition.topic_partition)
 
     def _again(
         self, batch: dict[TopicPartition, tuple[Partition, Proposal]], code: ErrorCode

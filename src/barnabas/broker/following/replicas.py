@@ -122,12 +122,12 @@ class Replicas:
             else:
                 followed.append(partition)
                 if leads_already:
-                    broker.flusher.forget(partition)
+                    broker.partitions.flusher.forget(partition)
         broker.fetchers.forget([partition.topic_partition for partition in led])
         broker.fetchers.follow(followed)
         for partition in (*led, *followed):
-            if partition.is_leader and partition.flush_owed:
-                broker.flusher.request(partition)
+            if partition.is_leader:
+                broker.partitions.flush_if_owed(partition)
             broker.role_taken(partition)
 
     def _options_of(self, topic: str) -> TopicOptions | None:
@@ -181,13 +181,11 @@ class Replicas:
         partition.resign()
         broker.silence.dropped(key)
         broker.relocations.cancel(key)
-        broker.flusher.forget(partition)
+        broker.partitions.flusher.forget(partition)
         for host in (broker.groups, broker.transactions):
             if host.topic == key.topic:
                 host.resign(key.partition)
-        broker.wake_readers(key)
-        broker.produce_purgatory.check(key)
-        broker.deletion_purgatory.check(key)
+        broker.partitions.role_changed(key)
 
     async def stop(self, request: StopReplicaRequest) -> dict[TopicPartition, ErrorCode]:
         """Stop replicas, and delete those that are to be; return what became of each."""

@@ -161,7 +161,7 @@ def _handle(
         operation = DelayedProduce(broker, request, response, waiting)
         request.park(operation)
         keys = [partition.topic_partition for partition, _, _ in waiting]
-        broker.produce_purgatory.watch(operation, keys, deadline_ms)
+        broker.partitions.produce_purgatory.watch(operation, keys, deadline_ms)
         broker.timer.set()
         return None
     if failed is not None:
@@ -319,7 +319,7 @@ def _append(
     except CorruptRecordError as corrupt:
         return _refused(index, RequestError(corrupt.code, str(corrupt)))
     except StorageError as failure:
-        broker.storage_failed(partition, failure)
+        broker.partitions.append_failed(partition, failure)
         return _refused(index, RequestError(ErrorCode.KAFKA_STORAGE_ERROR, str(failure)))
     result = PartitionProduceResponse(
         index=index,
@@ -328,9 +328,9 @@ def _append(
         log_start_offset=appended.log_start_offset,
     )
     if partition.flush_owed:
-        broker.flusher.request(partition)
+        broker.partitions.flusher.request(partition)
     else:
-        broker.appended(partition)
+        broker.partitions.appended(partition)
     if (
         acks
         and partition.log.high_watermark <= appended.last_offset

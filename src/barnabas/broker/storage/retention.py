@@ -78,11 +78,11 @@ class Retention:
                 continue
             expired.append((partition, log, offset))
             if log.recovery_point < offset:
-                broker.flusher.request_finished(partition)
+                broker.partitions.flusher.request_finished(partition)
                 to_flush = True
         if to_flush:
             try:
-                await asyncio.wait_for(broker.flusher.drain(), FLUSH_WAIT_S_MAX)
+                await asyncio.wait_for(broker.partitions.flusher.drain(), FLUSH_WAIT_S_MAX)
             except TimeoutError:
                 logger.info("a busy disk: some segments go at the next turn")
         return expired

@@ -220,7 +220,7 @@ def test_answers_wait_until_their_records_are_safe_and_keep_their_order(tmp_path
             wires[3].send(DescribeGroupsRequest(groups=["g"]), 5)
             wires[4].send(ListGroupsRequest(), 4)
             serving.wait_inside(
-                lambda: len(serving.broker.produce_purgatory) >= 5, "five answers wait"
+                lambda: len(serving.broker.partitions.produce_purgatory) >= 5, "five answers wait"
             )
             for wire in wires:
                 assert_silent(wire)
