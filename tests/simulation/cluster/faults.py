@@ -77,7 +77,7 @@ class Faults:
         else:
             first = deeds // 2
             await asyncio.gather(self._some(first), self._some(deeds - first))
-        await self._admin.client.close()
+        await self._admin.cluster_client.close()
 
     async def _some(self, deeds: int) -> None:
         kinds = [
