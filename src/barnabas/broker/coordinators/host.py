@@ -14,8 +14,9 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
+from barnabas.broker.partitions.delayed_append import ALL_REPLICAS
 from barnabas.groups.partitioning import partition_for
 from barnabas.kernels import TRANSACTIONAL_BIT, BatchBuilder, Buffer
 from barnabas.log.validation import NEWEST_VERSION, stored_bounds
@@ -27,7 +28,6 @@ from barnabas.records.bounds import Bounds
 from barnabas.records.compression import Codec, compress
 from barnabas.records.control import ControlType, read_marker
 from barnabas.records.conversion import to_batches
-from barnabas.timing.purgatory import DelayedOperation
 from barnabas.timing.wheel import Timer
 
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("barnabas.coordinator")
 
-ALL_REPLICAS = -1
 KNOWN_IDS_MAX = 10_000
 LOAD_SLICE_S = 0.01
 """For so long loading keeps others waiting before it lets them run."""
@@ -315,13 +314,29 @@ class CoordinatorHost(ABC, Generic[M]):
         if shard.partition.log.high_watermark >= shard.required:
             self.finish(shard, outcome)
             return
-        operation = _Commit(self, shard, outcome, shard.required)
         broker = self._broker
-        deadline_ms = broker.timer.now_ms() + broker.options.offsets_commit_timeout_ms
-        broker.partitions.produce_purgatory.watch(
-            operation, [shard.partition.topic_partition], deadline_ms
+        broker.partitions.when_safe(
+            [(shard.partition, shard.required, outcome)],
+            broker.timer.now_ms() + broker.options.offsets_commit_timeout_ms,
+            partial(self._settled, shard, outcome, shard.required),
+            is_stale=lambda: not self.is_current(shard),
         )
-        broker.timer.set()
+
+    def _settled(self, shard: Shard[M], outcome: Outcome, required_offset: int) -> None:
+        """Finish an outcome whose records are safe; undo it if they are not."""
+        partition = shard.partition
+        if not partition.is_leader:
+            self.fail(outcome, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        elif not self.is_current(shard):
+            self.fail(outcome, ErrorCode.NOT_COORDINATOR)
+        elif partition.log.high_watermark < required_offset:
+            self.fail(outcome, ErrorCode.REQUEST_TIMED_OUT)
+            # Records are in the log all the same, and may become safe. And what nobody waits for,
+            # such as the markers that are due after loading, nobody would ask for again.
+            if outcome.records or not outcome.replies:
+                self.load_again(shard)
+        else:
+            self.finish(shard, outcome)
 
     def finish(self, shard: Shard[M], outcome: Outcome) -> None:
         """Send the replies of an outcome whose records are safe."""
@@ -333,7 +348,7 @@ class CoordinatorHost(ABC, Generic[M]):
 
     def _append(self, shard: Shard[M], outcome: Outcome) -> int:
         """Append an outcome's records as one batch; return the offset that must become safe."""
-        broker, partition = self._broker, shard.partition
+        broker = self._broker
         now_ms = broker.now_ms()
         builder = BatchBuilder()
         builder.append_many([(now_ms, key, value, ()) for key, value in outcome.records])
@@ -345,13 +360,9 @@ class CoordinatorHost(ABC, Generic[M]):
             producer_epoch=producer_epoch,
             attributes=0 if outcome.producer is None else TRANSACTIONAL_BIT,
         )
-        appended = partition.append(
-            batch, ALL_REPLICAS, NEWEST_VERSION, now_ms, origin="coordinator"
+        appended = broker.partitions.append(
+            shard.partition, batch, ALL_REPLICAS, NEWEST_VERSION, now_ms, origin="coordinator"
         )
-        if partition.flush_owed:
-            broker.partitions.flusher.request(partition)
-        else:
-            broker.partitions.appended(partition)
         return appended.last_offset + 1
 
     def send(self, replies: list[Reply]) -> None:
@@ -387,45 +398,3 @@ class CoordinatorHost(ABC, Generic[M]):
     def _ring(self, shard: Shard[M], key: Hashable) -> None:
         shard.timers.pop(key, None)
         self.apply(shard, shard.machine.on_timer(key, self._broker.now_ms()))
-
-
-class _Commit(DelayedOperation):
-    """Replies that wait until a machine's records are safe."""
-
-    __slots__ = ("_host", "_outcome", "_required", "_shard", "_timed_out")
-
-    def __init__(
-        self, host: CoordinatorHost[Any], shard: Shard[Any], outcome: Outcome, required: int
-    ) -> None:
-        super().__init__()
-        self._host = host
-        self._shard = shard
-        self._outcome = outcome
-        self._required = required
-        self._timed_out = False
-
-    def try_complete(self) -> bool:
-        partition = self._shard.partition
-        return (
-            partition.log.high_watermark >= self._required
-            or not partition.is_leader
-            or not self._host.is_current(self._shard)
-        )
-
-    def on_expire(self) -> None:
-        self._timed_out = True
-
-    def on_complete(self) -> None:
-        host, shard, outcome = self._host, self._shard, self._outcome
-        if not shard.partition.is_leader:
-            host.fail(outcome, ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        elif not host.is_current(shard):
-            host.fail(outcome, ErrorCode.NOT_COORDINATOR)
-        elif self._timed_out:
-            host.fail(outcome, ErrorCode.REQUEST_TIMED_OUT)
-            # Records are in the log all the same, and may become safe. And what nobody waits for,
-            # such as the markers that are due after loading, nobody would ask for again.
-            if outcome.records or not outcome.replies:
-                host.load_again(shard)
-        else:
-            host.finish(shard, outcome)

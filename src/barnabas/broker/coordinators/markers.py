@@ -6,18 +6,17 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from barnabas.broker.coordinators.groups import OFFSETS_TOPIC
+from barnabas.broker.partitions.delayed_append import ALL_REPLICAS, Wait
 from barnabas.log.validation import NEWEST_VERSION
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import CorruptRecordError, RequestError, StorageError
 from barnabas.model.ids import TopicPartition
 from barnabas.records.control import ControlType, build_control_batch
-from barnabas.timing.purgatory import DelayedOperation
 
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
     from barnabas.replication.partition import Partition
 
-ALL_REPLICAS = -1
 TIMEOUT_MS = 30_000
 
 
@@ -39,23 +38,31 @@ def write_markers(
 ) -> None:
     """Append a marker to each partition that is led here; call `done` when all are safe."""
     errors: dict[TopicPartition, ErrorCode] = {}
-    waiting: dict[TopicPartition, tuple[Partition, int]] = {}
+    waits: dict[TopicPartition, Wait[TopicPartition]] = {}
     for key in partitions:
         partition = broker.partitions.get(key)
         if partition is None:
             errors[key] = broker.absent(*key).code
             continue
         try:
-            waiting[key] = (partition, _append(broker, partition, ending))
+            waits[key] = (partition, _append(broker, partition, ending), key)
         except (RequestError, CorruptRecordError) as refusal:
             errors[key] = refusal.code
         except StorageError as failure:
             broker.partitions.append_failed(partition, failure)
             errors[key] = ErrorCode.KAFKA_STORAGE_ERROR
-    operation = _Markers(broker, ending, waiting, errors, done)
-    deadline_ms = broker.timer.now_ms() + TIMEOUT_MS
-    if not broker.partitions.produce_purgatory.watch(operation, list(waiting), deadline_ms):
-        broker.timer.set()
+
+    def settle(_: Partition, key: TopicPartition, code: ErrorCode) -> None:
+        errors[key] = code
+        if code is ErrorCode.NONE and key.topic == OFFSETS_TOPIC:
+            broker.groups.transaction_ended(key.partition, ending.producer_id, ending.committed)
+
+    broker.partitions.when_safe(
+        list(waits.values()),
+        broker.timer.now_ms() + TIMEOUT_MS,
+        lambda: done(errors),
+        settle=settle,
+    )
 
 
 def _append(broker: Broker, partition: Partition, ending: Ending) -> int:
@@ -66,57 +73,12 @@ def _append(broker: Broker, partition: Partition, ending: Ending) -> int:
         coordinator_epoch=ending.coordinator_epoch,
         now_ms=broker.now_ms(),
     )
-    appended = partition.append(
-        bytearray(batch), ALL_REPLICAS, NEWEST_VERSION, broker.now_ms(), origin="coordinator"
+    appended = broker.partitions.append(
+        partition,
+        bytearray(batch),
+        ALL_REPLICAS,
+        NEWEST_VERSION,
+        broker.now_ms(),
+        origin="coordinator",
     )
-    if partition.flush_owed:
-        broker.partitions.flusher.request(partition)
-    else:
-        broker.partitions.appended(partition)
     return appended.last_offset + 1
-
-
-class _Markers(DelayedOperation):
-    """Markers that were appended and are not known to be safe yet."""
-
-    __slots__ = ("_broker", "_done", "_ending", "_errors", "_waiting")
-
-    def __init__(
-        self,
-        broker: Broker,
-        ending: Ending,
-        waiting: dict[TopicPartition, tuple[Partition, int]],
-        errors: dict[TopicPartition, ErrorCode],
-        done: Done,
-    ) -> None:
-        super().__init__()
-        self._broker = broker
-        self._ending = ending
-        self._waiting = waiting
-        self._errors = errors
-        self._done = done
-
-    def try_complete(self) -> bool:
-        """Take note of the partitions whose marker is safe by now."""
-        for key, (partition, required) in list(self._waiting.items()):
-            if not partition.is_leader:
-                self._errors[key] = ErrorCode.NOT_LEADER_OR_FOLLOWER
-            elif partition.log.high_watermark >= required:
-                self._errors[key] = ErrorCode.NONE
-                if key.topic == OFFSETS_TOPIC:
-                    self._broker.groups.transaction_ended(
-                        key.partition, self._ending.producer_id, self._ending.committed
-                    )
-            else:
-                continue
-            del self._waiting[key]
-        return not self._waiting
-
-    def on_expire(self) -> None:
-        """Give up on the others; the coordinator tries again."""
-        for key in self._waiting:
-            self._errors[key] = ErrorCode.REQUEST_TIMED_OUT
-
-    def on_complete(self) -> None:
-        """Tell what became of them."""
-        self._done(self._errors)

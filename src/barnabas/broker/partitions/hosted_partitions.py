@@ -12,8 +12,17 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 
 from barnabas.broker.loop import WheelTimer
+from barnabas.broker.partitions.delayed_append import (
+    ALL_REPLICAS,
+    DelayedAppend,
+    Settle,
+    Token,
+    Wait,
+)
 from barnabas.broker.partitions.fetch_sessions import FetchSessions
 from barnabas.broker.partitions.flusher import Flusher
+from barnabas.log.partition_log import Appended
+from barnabas.log.validation import Origin
 from barnabas.model.errors import StorageError
 from barnabas.model.ids import TopicPartition
 from barnabas.replication.partition import Partition
@@ -55,6 +64,47 @@ class HostedPartitions(dict[tuple[str, int], Partition]):
         self.deletion_purgatory = Purgatory("delete-records", timer.wheel)
         self.fetch_sessions = fetch_sessions
         self.flusher = Flusher(executor, now_ms, self.flushed, self.flush_failed)
+
+    # -- writing ------------------------------------------------------------------------------
+
+    def append(
+        self,
+        partition: Partition,
+        records: bytes | bytearray | memoryview,
+        acks: int,
+        version: int,
+        now_ms: int,
+        origin: Origin = "client",
+    ) -> Appended:
+        """Append to a partition that is led here; readers see it now, or after a flush it owes.
+
+        `version` is the version of Produce that the records came with. Raises what
+        `Partition.append` raises.
+        """
+        appended = partition.append(records, acks, version, now_ms, origin)
+        if not self.flush_if_owed(partition):
+            self.appended(partition)
+        return appended
+
+    def when_safe(
+        self,
+        waits: list[Wait[Token]],
+        deadline_ms: int,
+        done: Callable[[], None],
+        *,
+        settle: Settle[Token] | None = None,
+        acks: int = ALL_REPLICAS,
+        is_stale: Callable[[], bool] | None = None,
+    ) -> DelayedAppend[Token]:
+        """Call `done` once appends are safe or have failed, or at the deadline of the timer.
+
+        That may be before this returns. `settle` hears how each append ended, as soon as it has.
+        """
+        operation = DelayedAppend(waits, done, settle, acks, is_stale)
+        keys = [partition.topic_partition for partition, _, _ in waits]
+        if not self.produce_purgatory.watch(operation, keys, deadline_ms):
+            self._timer.set()
+        return operation
 
     # -- what happened to a partition ---------------------------------------------------------
 
