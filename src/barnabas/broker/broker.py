@@ -33,6 +33,7 @@ from barnabas.broker.cluster.topics import Topics
 from barnabas.broker.cluster.tree_errors import refused_as
 from barnabas.broker.cluster.tree_offsets import TreeOffsets
 from barnabas.broker.coordinators.groups import GroupHost
+from barnabas.broker.coordinators.markers import MarkerWriter
 from barnabas.broker.coordinators.producer_ids import ProducerIds
 from barnabas.broker.coordinators.transactions import TransactionHost
 from barnabas.broker.following.fetchers import Fetchers
@@ -104,6 +105,7 @@ class Broker:
     config_notices: ConfigNotices
     producer_id_blocks: ProducerIdBlocks
     groups: GroupHost
+    marker_writer: MarkerWriter
     transactions: TransactionHost
     tree_offsets: TreeOffsets
     producer_ids: ProducerIds

@@ -28,8 +28,11 @@ from barnabas.broker.cluster.peers import Peers
 from barnabas.broker.cluster.silence import Silence
 from barnabas.broker.cluster.topics import Topics
 from barnabas.broker.cluster.tree_offsets import TreeOffsets
+from barnabas.broker.coordinators.collaborators import Collaborators
 from barnabas.broker.coordinators.groups import GroupHost
+from barnabas.broker.coordinators.markers import MarkerWriter
 from barnabas.broker.coordinators.producer_ids import ProducerIds
+from barnabas.broker.coordinators.remote_markers import MarkerSender
 from barnabas.broker.coordinators.transactions import TransactionHost
 from barnabas.broker.following.fetchers import Fetchers
 from barnabas.broker.following.isr_keeper import IsrKeeper
@@ -171,8 +174,7 @@ class Lifecycle:
         broker.replication_quotas = ReplicationQuotas(lambda: broker.options)
         broker.config_notices = ConfigNotices(broker, tree)
         broker.producer_id_blocks = ProducerIdBlocks(tree, broker.broker_id)
-        broker.groups = GroupHost(broker, self._random_bytes)
-        broker.transactions = TransactionHost(broker)
+        self._make_coordinators()
         broker.tree_offsets = TreeOffsets(tree)
         broker.producer_ids = ProducerIds(broker.producer_id_blocks.take)
         broker.topics = Topics(
@@ -188,6 +190,27 @@ class Lifecycle:
             tree, broker.controller.resign, self._enter_cluster, broker.give_up
         )
         self._has_parts = True
+
+    def _make_coordinators(self) -> None:
+        broker = self._broker
+        collaborators = Collaborators(
+            broker_id=broker.broker_id,
+            options=lambda: broker.options,
+            now_ms=broker.now_ms,
+            timer=broker.timer,
+            cluster=broker.cluster,
+            partitions=broker.partitions,
+            absent=broker.absent,
+            shown_leader=broker.shown_leader,
+            create_topic=lambda topic: broker.topics.create_internal(topic),
+            topic_is_gone=lambda name: broker.topics.is_gone(name),
+            ask=broker.peers.ask,
+            allows=broker.allows,
+        )
+        broker.groups = GroupHost(collaborators, self._random_bytes)
+        broker.marker_writer = MarkerWriter(collaborators, broker.groups.transaction_ended)
+        markers = MarkerSender(collaborators, broker.marker_writer)
+        broker.transactions = TransactionHost(collaborators, markers)
 
     async def _load(self) -> None:
         broker = self._broker

@@ -16,6 +16,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
+from barnabas.broker.coordinators.collaborators import Collaborators
 from barnabas.broker.partitions.delayed_append import ALL_REPLICAS
 from barnabas.groups.partitioning import partition_for
 from barnabas.kernels import TRANSACTIONAL_BIT, BatchBuilder, Buffer
@@ -31,7 +32,6 @@ from barnabas.records.conversion import to_batches
 from barnabas.timing.wheel import Timer
 
 if TYPE_CHECKING:
-    from barnabas.broker.broker import Broker
     from barnabas.metadata.topic_store import NewTopic
     from barnabas.replication.partition import Partition
 
@@ -73,7 +73,7 @@ class CoordinatorHost(ABC, Generic[M]):
 
     def __init__(
         self,
-        broker: Broker,
+        collaborators: Collaborators,
         topic: str,
         make_machine: Callable[[Partition], M],
         load_bytes: int,
@@ -81,7 +81,13 @@ class CoordinatorHost(ABC, Generic[M]):
     ) -> None:
         self.topic = topic
         self.shards: dict[int, Shard[M]] = {}
-        self._broker = broker
+        self._options = collaborators.options
+        self._now_ms = collaborators.now_ms
+        self._timer = collaborators.timer
+        self._cluster = collaborators.cluster
+        self._partitions = collaborators.partitions
+        self._shown_leader = collaborators.shown_leader
+        self._create_topic = collaborators.create_topic
         self._make_machine = make_machine
         self._load_bytes = load_bytes
         self._codec = Codec.of(codec)
@@ -97,26 +103,26 @@ class CoordinatorHost(ABC, Generic[M]):
     async def find(self, key: str) -> int:
         """Return the broker that coordinates an id, making the internal topic first if need be."""
         await self.make_topic()
-        topic = self._broker.cluster.topic(self.topic)
+        topic = self._cluster.topic(self.topic)
         if topic is None:
             raise RequestError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         number = partition_for(key, len(topic.partitions))
-        leader = self._broker.shown_leader(self.topic, number, topic.partitions[number].leader)
-        if leader not in self._broker.cluster.brokers:
+        leader = self._shown_leader(self.topic, number, topic.partitions[number].leader)
+        if leader not in self._cluster.brokers:
             raise RequestError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         return leader
 
     async def make_topic(self) -> None:
         """Make the internal topic, unless it is there."""
-        if self._broker.cluster.topic(self.topic) is None:
-            await self._broker.topics.create_internal(self._internal_topic())
+        if self._cluster.topic(self.topic) is None:
+            await self._create_topic(self._internal_topic())
 
     def shard(self, key: str) -> Shard[M]:
         """Return the shard of an id; raise what tells a client to wait or to look elsewhere."""
         shard = self._known.get(key)
         if shard is not None and not shard.loading:
             return shard
-        topic = self._broker.cluster.topic(self.topic)
+        topic = self._cluster.topic(self.topic)
         if topic is None:
             raise RequestError(ErrorCode.NOT_COORDINATOR)
         shard = self.shards.get(partition_for(key, len(topic.partitions)))
@@ -173,7 +179,7 @@ class CoordinatorHost(ABC, Generic[M]):
         """
         self._opened = True
         self.lead_all(
-            partition for key, partition in self._broker.partitions.items() if key[0] == self.topic
+            partition for key, partition in self._partitions.items() if key[0] == self.topic
         )
 
     def lead_all(self, partitions: Iterable[Partition]) -> None:
@@ -205,7 +211,7 @@ class CoordinatorHost(ABC, Generic[M]):
     def load_again(self, shard: Shard[M]) -> None:
         """Begin anew from the log, which has records that the machine has taken back."""
         self._lead(shard.partition)
-        self._broker.partitions.produce_purgatory.check(shard.partition.topic_partition)
+        self._partitions.produce_purgatory.check(shard.partition.topic_partition)
 
     def resign(self, number: int) -> None:
         """Stop coordinating a partition."""
@@ -233,7 +239,7 @@ class CoordinatorHost(ABC, Generic[M]):
             key = shard.partition.topic_partition
             logger.exception("cannot load %s; it is unavailable", key)
             if isinstance(failure, StorageError):
-                self._broker.log_failures.of_partition(key, failure)
+                self._partitions.on_storage_failure(key, failure)
             return
         if self.is_current(shard):
             # What was loaded may not have reached the followers: nobody is told of it before.
@@ -283,7 +289,7 @@ class CoordinatorHost(ABC, Generic[M]):
 
     def _finish_loading(self, shard: Shard[M]) -> None:
         shard.loading = False
-        for outcome in self._loaded(shard.machine, self._broker.now_ms()):
+        for outcome in self._loaded(shard.machine, self._now_ms()):
             self.apply(shard, outcome)
 
     # applying
@@ -301,7 +307,7 @@ class CoordinatorHost(ABC, Generic[M]):
         except StorageError as failure:
             # First the answer: what is led on the same disk may have to be resigned.
             self.fail(outcome, ErrorCode.KAFKA_STORAGE_ERROR)
-            self._broker.partitions.append_failed(shard.partition, failure)
+            self._partitions.append_failed(shard.partition, failure)
             return
         except BarnabasError as failure:
             code = ErrorCode.KAFKA_STORAGE_ERROR
@@ -314,10 +320,9 @@ class CoordinatorHost(ABC, Generic[M]):
         if shard.partition.log.high_watermark >= shard.required:
             self.finish(shard, outcome)
             return
-        broker = self._broker
-        broker.partitions.when_safe(
+        self._partitions.when_safe(
             [(shard.partition, shard.required, outcome)],
-            broker.timer.now_ms() + broker.options.offsets_commit_timeout_ms,
+            self._timer.now_ms() + self._options().offsets_commit_timeout_ms,
             partial(self._settled, shard, outcome, shard.required),
             is_stale=lambda: not self.is_current(shard),
         )
@@ -348,8 +353,7 @@ class CoordinatorHost(ABC, Generic[M]):
 
     def _append(self, shard: Shard[M], outcome: Outcome) -> int:
         """Append an outcome's records as one batch; return the offset that must become safe."""
-        broker = self._broker
-        now_ms = broker.now_ms()
+        now_ms = self._now_ms()
         builder = BatchBuilder()
         builder.append_many([(now_ms, key, value, ()) for key, value in outcome.records])
         producer_id, producer_epoch = outcome.producer or (-1, -1)
@@ -360,7 +364,7 @@ class CoordinatorHost(ABC, Generic[M]):
             producer_epoch=producer_epoch,
             attributes=0 if outcome.producer is None else TRANSACTIONAL_BIT,
         )
-        appended = broker.partitions.append(
+        appended = self._partitions.append(
             shard.partition, batch, ALL_REPLICAS, NEWEST_VERSION, now_ms, origin="coordinator"
         )
         return appended.last_offset + 1
@@ -375,11 +379,11 @@ class CoordinatorHost(ABC, Generic[M]):
             known.cancel()
         if deadline_ms is None:
             return
-        alarm = self._broker.timer
+        timer = self._timer
         # Machines think in wall-clock time; the wheel turns with the loop's clock.
-        due_ms = alarm.now_ms() + deadline_ms - self._broker.now_ms()
-        shard.timers[key] = alarm.wheel.add(due_ms, lambda: self._due(shard, key, due_ms))
-        alarm.set()
+        due_ms = timer.now_ms() + deadline_ms - self._now_ms()
+        shard.timers[key] = timer.wheel.add(due_ms, lambda: self._due(shard, key, due_ms))
+        timer.set()
 
     def _due(self, shard: Shard[M], key: Hashable, due_ms: int) -> None:
         """Let a deadline come, unless this broker stood still and may not have heard of its end.
@@ -387,14 +391,14 @@ class CoordinatorHost(ABC, Generic[M]):
         What clients sent meanwhile (heartbeats, joins) waits in their sockets, and where the whole
         machine stood still they have yet to send it.
         """
-        alarm = self._broker.timer
-        late_ms = alarm.now_ms() - due_ms
+        timer = self._timer
+        late_ms = timer.now_ms() - due_ms
         if late_ms <= LATE_MS:
             self._ring(shard, key)
             return
-        again_ms = alarm.now_ms() + min(late_ms, GRACE_MS_MAX)
-        shard.timers[key] = alarm.wheel.add(again_ms, lambda: self._ring(shard, key))
+        again_ms = timer.now_ms() + min(late_ms, GRACE_MS_MAX)
+        shard.timers[key] = timer.wheel.add(again_ms, lambda: self._ring(shard, key))
 
     def _ring(self, shard: Shard[M], key: Hashable) -> None:
         shard.timers.pop(key, None)
-        self.apply(shard, shard.machine.on_timer(key, self._broker.now_ms()))
+        self.apply(shard, shard.machine.on_timer(key, self._now_ms()))

@@ -10,9 +10,10 @@ import asyncio
 import logging
 from collections.abc import Coroutine, Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from barnabas.broker.coordinators.markers import Done, Ending, write_markers
+from barnabas.broker.coordinators.collaborators import Collaborators
+from barnabas.broker.coordinators.markers import Done, Ending, MarkerWriter
 from barnabas.coordination.contract import CoordinationError
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError
@@ -24,17 +25,19 @@ from barnabas.wire.messages.write_txn_markers import (
     WriteTxnMarkersResponse,
 )
 
-if TYPE_CHECKING:
-    from barnabas.broker.broker import Broker
-
 logger = logging.getLogger("barnabas.coordinator")
 
 
 class MarkerSender:
     """Has markers written by whoever leads each partition."""
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(self, collaborators: Collaborators, writer: MarkerWriter) -> None:
+        self._broker_id = collaborators.broker_id
+        self._options = collaborators.options
+        self._cluster = collaborators.cluster
+        self._topic_is_gone = collaborators.topic_is_gone
+        self._ask = collaborators.ask
+        self._writer = writer
         self._tasks: set[asyncio.Task[None]] = set()
 
     def write(self, ending: Ending, partitions: Iterable[TopicPartition], done: Done) -> None:
@@ -46,7 +49,7 @@ class MarkerSender:
         by_leader: dict[int, list[TopicPartition]] = {}
         nowhere: dict[TopicPartition, ErrorCode] = {}
         for key in partitions:
-            topic = self._broker.cluster.topic(key.topic)
+            topic = self._cluster.topic(key.topic)
             if topic is None or key.partition >= len(topic.partitions):
                 nowhere[key] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
                 continue
@@ -55,13 +58,13 @@ class MarkerSender:
                 nowhere[key] = ErrorCode.LEADER_NOT_AVAILABLE
             else:
                 by_leader.setdefault(leader, []).append(key)
-        own = by_leader.pop(self._broker.broker_id, [])
+        own = by_leader.pop(self._broker_id, [])
         if nowhere:
             done(nowhere)
         if own:
-            write_markers(self._broker, ending, own, done)
+            self._writer.write(ending, own, done)
         for leader, keys in by_leader.items():
-            self._spawn(self._ask(leader, ending, keys, done))
+            self._spawn(self._ask_leader(leader, ending, keys, done))
 
     def _make_sure(self, done: Done, errors: dict[TopicPartition, ErrorCode]) -> None:
         if ErrorCode.UNKNOWN_TOPIC_OR_PARTITION in errors.values():
@@ -74,7 +77,7 @@ class MarkerSender:
             if code is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                 continue
             try:
-                gone = await self._broker.topics.is_gone(key.topic)
+                gone = await self._topic_is_gone(key.topic)
             except CoordinationError as failure:
                 logger.info("whether topic %s is gone cannot be told: %s", key.topic, failure)
                 gone = False
@@ -93,7 +96,7 @@ class MarkerSender:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _ask(
+    async def _ask_leader(
         self, leader: int, ending: Ending, keys: list[TopicPartition], done: Done
     ) -> None:
         topics: dict[str, WritableTxnMarkerTopic] = {}
@@ -109,10 +112,10 @@ class MarkerSender:
         )
         errors = dict.fromkeys(keys, ErrorCode.NOT_LEADER_OR_FOLLOWER)
         try:
-            response: WriteTxnMarkersResponse = await self._broker.peers.ask(
+            response: WriteTxnMarkersResponse = await self._ask(
                 leader,
                 WriteTxnMarkersRequest(markers=[marker]),
-                self._broker.options.request_timeout_ms,
+                self._options().request_timeout_ms,
             )
         except BarnabasError as failure:
             logger.info("markers could not be sent to broker %d: %s", leader, failure)

@@ -58,7 +58,7 @@ class HostedPartitions(dict[tuple[str, int], Partition]):
         self._timer = timer
         self._check_silence = check_silence
         self._on_follower_flushed = on_follower_flushed
-        self._on_storage_failure = on_storage_failure
+        self.on_storage_failure = on_storage_failure
         self.fetch_purgatory = Purgatory("fetch", timer.wheel)
         self.produce_purgatory = Purgatory("produce", timer.wheel)
         self.deletion_purgatory = Purgatory("delete-records", timer.wheel)
@@ -165,16 +165,16 @@ class HostedPartitions(dict[tuple[str, int], Partition]):
     def append_failed(self, partition: Partition, failure: StorageError) -> None:
         """The disk refused a write."""
         logger.error("cannot append to %s: %s", partition.topic_partition, failure)
-        self._on_storage_failure(partition.topic_partition, failure)
+        self.on_storage_failure(partition.topic_partition, failure)
 
     def read_failed(self, key: TopicPartition, failure: StorageError) -> None:
         """The disk refused a read."""
         logger.error("cannot read %s: %s", key, failure)
-        self._on_storage_failure(key, failure)
+        self.on_storage_failure(key, failure)
 
     def flush_failed(self, partition: Partition, failure: StorageError) -> None:
         """The disk refused a flush."""
         if self.get(partition.topic_partition) is not partition:
             return  # it was deleted meanwhile, and its directory renamed
         logger.error("cannot flush %s: %s", partition.topic_partition, failure)
-        self._on_storage_failure(partition.topic_partition, failure)
+        self.on_storage_failure(partition.topic_partition, failure)

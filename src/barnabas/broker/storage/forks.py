@@ -18,7 +18,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from barnabas.broker.coordinators.markers import Ending, write_markers
+from barnabas.broker.coordinators.markers import Ending
 from barnabas.broker.loop import offload
 from barnabas.log.fork import Fork
 from barnabas.model.error_codes import ErrorCode
@@ -162,7 +162,7 @@ class Forks:
                     ending = Ending(
                         entry.producer_id, entry.epoch, False, max(entry.coordinator_epoch, 0)
                     )
-                    write_markers(broker, ending, [partition.topic_partition], lambda _: None)
+                    broker.marker_writer.write(ending, [partition.topic_partition], lambda _: None)
 
 
 def _end(partition: Partition, fork: ForkOf) -> int:

@@ -23,7 +23,7 @@ from tests.unit.log.conftest import FaultyFiles
 from barnabas.broker.broker import Broker
 from barnabas.broker.coordinators import host as coordinator_host
 from barnabas.broker.coordinators.host import GRACE_MS_MAX, LATE_MS
-from barnabas.broker.coordinators.markers import Ending, write_markers
+from barnabas.broker.coordinators.markers import Ending
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import StorageError
 from barnabas.model.ids import TopicPartition
@@ -181,7 +181,7 @@ def test_a_transaction_that_ends_while_its_offsets_are_loaded(tmp_path: Path) ->
 
         def end_transaction(partition: TopicPartition) -> None:
             ending = Ending(1, 0, committed=True, coordinator_epoch=0)
-            write_markers(serving.broker, ending, [partition], lambda _: None)
+            serving.broker.marker_writer.write(ending, [partition], lambda _: None)
             ended.append(groups.is_loading)
 
         def load_slowly() -> None:
