@@ -205,11 +205,11 @@ class CoordinatorHost(ABC, Generic[M]):
         task.add_done_callback(self._loads.discard)
 
     def is_current(self, shard: Shard[M]) -> bool:
-        """Tell whether a shard is the one that coordinates its partition now."""
+        """Return whether a shard is the one that coordinates its partition now."""
         return self.shards.get(shard.partition.topic_partition.partition) is shard
 
     def load_again(self, shard: Shard[M]) -> None:
-        """Begin anew from the log, which has records that the machine has taken back."""
+        """Load again from the log, which has records that the machine has taken back."""
         self._lead(shard.partition)
         self._partitions.produce_purgatory.check(shard.partition.topic_partition)
 
@@ -235,7 +235,7 @@ class CoordinatorHost(ABC, Generic[M]):
         try:
             async with self._loading:
                 await self._replay_log(shard)
-        except Exception as failure:  # of whatever kind: nobody else would hear of it
+        except Exception as failure:  # of any kind: nobody else would learn of it
             key = shard.partition.topic_partition
             logger.exception("cannot load %s; it is unavailable", key)
             if isinstance(failure, StorageError):
@@ -386,7 +386,7 @@ class CoordinatorHost(ABC, Generic[M]):
         timer.set()
 
     def _due(self, shard: Shard[M], key: Hashable, due_ms: int) -> None:
-        """Let a deadline come, unless this broker stood still and may not have heard of its end.
+        """Let a deadline come, unless this broker stood still and has not read what puts it off.
 
         What clients sent meanwhile (heartbeats, joins) waits in their sockets, and where the whole
         machine stood still they have yet to send it.

@@ -1,7 +1,7 @@
 """Transaction markers for partitions that other brokers lead: asked for over the network.
 
 A partition that nobody knows needs no marker if its topic was deleted, but a broker that is new in
-its role may only not have heard of it yet. The coordination tree knows the difference.
+its role may only not know it yet. The coordination tree knows the difference.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ logger = logging.getLogger("barnabas.coordinator")
 
 
 class MarkerSender:
-    """Has markers written by whoever leads each partition."""
+    """Has markers written by the leader of each partition."""
 
     def __init__(self, collaborators: Collaborators, writer: MarkerWriter) -> None:
         self._broker_id = collaborators.broker_id
@@ -41,7 +41,7 @@ class MarkerSender:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def write(self, ending: Ending, partitions: Iterable[TopicPartition], done: Done) -> None:
-        """Have markers written; `done` hears of each leader's share by itself.
+        """Have markers written; `done` is called for each leader's share by itself.
 
         UNKNOWN_TOPIC_OR_PARTITION then means that the topic is gone for good.
         """
@@ -79,7 +79,11 @@ class MarkerSender:
             try:
                 gone = await self._topic_is_gone(key.topic)
             except CoordinationError as failure:
-                logger.info("whether topic %s is gone cannot be told: %s", key.topic, failure)
+                logger.info(
+                    "topic %s: could not read whether it was deleted, retrying: %s",
+                    key.topic,
+                    failure,
+                )
                 gone = False
             if not gone:
                 errors[key] = ErrorCode.LEADER_NOT_AVAILABLE
@@ -91,7 +95,7 @@ class MarkerSender:
         task.add_done_callback(self._tasks.discard)
 
     async def stop(self) -> None:
-        """Ask nobody any more."""
+        """Give up what is under way."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

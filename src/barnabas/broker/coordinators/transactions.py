@@ -83,7 +83,7 @@ class TransactionHost(CoordinatorHost[TransactionCoordinator]):
     def verify(
         self, transactional_id: str, producer_id: int, epoch: int, partition: TopicPartition
     ) -> ErrorCode:
-        """Tell whether a partition takes part in a producer's open transaction."""
+        """Return whether a partition takes part in a producer's open transaction."""
         try:
             shard = self.shard(transactional_id)
         except RequestError as refusal:
