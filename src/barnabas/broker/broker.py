@@ -1,8 +1,7 @@
 """One broker, as its handlers and its controller see it.
 
-What its parts tell each other through it: who may do what, who is woken when records come or a
-watermark rises, what the controller has decided. How the parts are put together is in `parts`, how
-they are started and ended in `lifecycle`.
+What its parts tell each other through it: who may do what, and what the controller has decided.
+How the parts are put together is in `parts`, how they are started and ended in `lifecycle`.
 
 What comes from outside is given: options, coordination, files, clock, randomness. The same broker
 runs in production on uvloop, in a test beside others, and in a simulation on a loop with a
@@ -36,8 +35,8 @@ from barnabas.log.files import Files
 from barnabas.metadata.cluster_view import ClusterView
 from barnabas.metrics.registry import Registry
 from barnabas.model.error_codes import ErrorCode
-from barnabas.model.errors import RequestError, StorageError
-from barnabas.model.ids import NO_LEADER, TopicPartition, Uuid
+from barnabas.model.errors import RequestError
+from barnabas.model.ids import NO_LEADER, Uuid
 from barnabas.replication.partition import Partition
 from barnabas.security.authorizer import (
     CLUSTER_NAME,
@@ -75,7 +74,6 @@ class Broker:
             lambda: self.broker_id,
             lambda topic: self.cluster.topic(topic) is not None,
         )
-        self.partitions: dict[tuple[str, int], Partition] = {}
         self.metrics = Registry()
         self.alone = coordination is None and options.zookeeper_connect is None
         """Whether it has its tree for itself, and no other broker can come."""
@@ -102,11 +100,7 @@ class Broker:
         self.broker_id = parts.registration.broker_id
         self.tree = parts.registration.tree
         self.timer = parts.timer
-        self.fetch_purgatory = parts.fetch_purgatory
-        self.produce_purgatory = parts.produce_purgatory
-        self.deletion_purgatory = parts.deletion_purgatory
-        self.fetch_sessions = parts.fetch_sessions
-        self.flusher = parts.flusher
+        self.partitions = parts.partitions
         self.logs = parts.logs
         self.log_failures = parts.log_failures
         self.relocations = parts.relocations
@@ -121,6 +115,7 @@ class Broker:
         self.isr_keeper = parts.isr_keeper
         self.groups = parts.groups
         self.transactions = parts.transactions
+        self.marker_writer = parts.marker_writer
         self.producer_ids = parts.producer_ids
 
     # what handlers use
@@ -208,49 +203,6 @@ class Broker:
                 host, port = endpoint
                 yield view.broker_id, host or session.dialled_host, port, view.rack
 
-    def wake_readers(self, key: TopicPartition) -> None:
-        """Have consumers and followers look again at a partition to which something happened."""
-        for session in self.fetch_sessions.touched(key):
-            self.fetch_purgatory.check(session)
-        self.fetch_purgatory.check(key)
-
-    def appended(self, partition: Partition) -> None:
-        """Wake whoever waits for new records or a higher watermark of a partition."""
-        key = partition.topic_partition
-        self.wake_readers(key)
-        self.produce_purgatory.check(key)
-        if partition.log.has_finished_segment_to_flush:
-            self.flusher.request_finished(partition)
-
-    def storage_failed(self, partition: Partition, failure: StorageError) -> None:
-        """Note that the disk refused a write."""
-        logger.error("cannot append to %s: %s", partition.topic_partition, failure)
-        self.log_failures.of_partition(partition.topic_partition, failure)
-
-    def storage_failed_reading(self, topic: str, partition: int, failure: StorageError) -> None:
-        """Note that the disk refused a read."""
-        logger.error("cannot read %s-%d: %s", topic, partition, failure)
-        self.log_failures.of_partition((topic, partition), failure)
-
-    def flushed(self, partition: Partition) -> None:
-        """A partition's log was flushed: what waited for that goes on."""
-        self.silence.check()
-        if self.partitions.get(partition.topic_partition) is not partition:
-            return  # it was deleted meanwhile
-        partition.flushed()
-        if partition.flush_owed:
-            self.flusher.request(partition)
-        if not partition.is_leader:
-            self.parts.fetchers.flushed(partition)
-        self.appended(partition)
-
-    def storage_failed_flushing(self, partition: Partition, failure: StorageError) -> None:
-        """Note that the disk refused a flush."""
-        if self.partitions.get(partition.topic_partition) is not partition:
-            return  # it was deleted meanwhile, and its directory renamed
-        logger.error("cannot flush %s: %s", partition.topic_partition, failure)
-        self.log_failures.of_partition(partition.topic_partition, failure)
-
     async def store_configs(self, entity_type: str, name: str, values: Mapping[str, str]) -> None:
         """Make configs durable and let them act."""
         with refused_as():
@@ -290,26 +242,12 @@ class Broker:
                     host.lead_all([partition])
                 else:
                     host.resign(key.partition)
-        self.wake_readers(key)
-        self.produce_purgatory.check(key)
-        self.deletion_purgatory.check(key)
-
-    def watermark_rose(self, partition: Partition) -> None:
-        """Wake who waits for records to be safe, or to become visible."""
-        key = partition.topic_partition
-        self.produce_purgatory.check(key)
-        self.wake_readers(key)
-
-    def followed(self, partition: Partition) -> None:
-        """Records came from a partition's leader: consumers may read here, too."""
-        self.wake_readers(partition.topic_partition)
-        if partition.log.has_finished_segment_to_flush:
-            self.flusher.request_finished(partition)
+        self.partitions.role_changed(key)
 
     def cluster_changed(self) -> None:
         """The controller has told who is alive and who leads."""
         self.parts.fetchers.cluster_changed()
-        self.deletion_purgatory.check(LIVE_BROKERS)
+        self.partitions.deletion_purgatory.check(LIVE_BROKERS)
 
     def topic_removed(self, topic: str) -> None:
         """A topic is being deleted: nobody finds it any more."""

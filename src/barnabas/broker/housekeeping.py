@@ -5,7 +5,7 @@ connections, old producers.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from barnabas.broker.cluster.controller_host import ControllerHost
@@ -13,11 +13,10 @@ from barnabas.broker.coordinators.groups import GroupHost
 from barnabas.broker.coordinators.transactions import TransactionHost
 from barnabas.broker.following.isr_keeper import IsrKeeper
 from barnabas.broker.network.socket_server import SocketServer
-from barnabas.broker.partitions.flusher import Flusher
+from barnabas.broker.partitions.hosted_partitions import HostedPartitions
 from barnabas.broker.storage.logs import Logs
 from barnabas.broker.storage.retention import Retention
 from barnabas.config.broker import BrokerOptions
-from barnabas.replication.partition import Partition
 
 SWEEP_MS_MAX = 10_000
 PRODUCER_EXPIRY_INTERVAL_MS = 600_000
@@ -31,8 +30,7 @@ class Housekeeping:
         self,
         options: Callable[[], BrokerOptions],
         now_ms: Callable[[], int],
-        partitions: Mapping[tuple[str, int], Partition],
-        flusher: Flusher,
+        partitions: HostedPartitions,
         logs: Logs,
         retention: Retention,
         isr_keeper: IsrKeeper,
@@ -44,7 +42,6 @@ class Housekeeping:
         self._options = options
         self._now_ms = now_ms
         self._partitions = partitions
-        self._flusher = flusher
         self._logs = logs
         self._retention = retention
         self._isr_keeper = isr_keeper
@@ -153,7 +150,7 @@ class Housekeeping:
         now_ms = self._now_ms()
         for partition in self._partitions.values():
             if partition.log.options.flush_ms != NEVER_MS and partition.log.needs_flush(now_ms):
-                self._flusher.request(partition)
+                self._partitions.flusher.request(partition)
 
     def _expire_producers(self) -> None:
         now_ms = self._now_ms()

@@ -205,7 +205,7 @@ class Lifecycle:
         parts.timer.stop()
         await parts.relocations.stop()
         await parts.compaction.stop()
-        await parts.flusher.drain()
+        await parts.partitions.flusher.drain()
         await parts.housekeeping.drain()
         await parts.log_failures.drain()
         parts.peers.close()
@@ -215,11 +215,10 @@ class Lifecycle:
 
     async def _answer_producers(self, parts: Parts) -> None:
         """Flush what producers wait for, and answer them; nobody fetches what others wait for."""
-        for partition in self._broker.partitions.values():
-            if partition.flush_owed:  # also where the disk refused before, and may not now
-                parts.flusher.request(partition)
-        await parts.flusher.drain()
-        parts.produce_purgatory.give_up()
+        for partition in parts.partitions.values():
+            parts.partitions.flush_if_owed(partition)  # the disk may have refused before
+        await parts.partitions.flusher.drain()
+        parts.partitions.produce_purgatory.give_up()
         await asyncio.sleep(0)  # the loop writes at the end of its turn
 
     async def kill(self) -> None:
@@ -250,7 +249,7 @@ class Lifecycle:
         await parts.relocations.stop()
         await parts.compaction.stop()
         await parts.housekeeping.abandon()
-        await parts.flusher.abandon()
+        await parts.partitions.flusher.abandon()
 
     async def _abandon(self, logs: Logs) -> None:
         """Let go of the network, the files, the tree and the threads."""

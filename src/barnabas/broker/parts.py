@@ -10,7 +10,6 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from functools import partial
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -23,9 +22,11 @@ from barnabas.broker.cluster.registration import Registration, SessionRenewal
 from barnabas.broker.cluster.silence import Silence
 from barnabas.broker.cluster.topics import Topics
 from barnabas.broker.cluster.tree_offsets import TreeOffsets
+from barnabas.broker.coordinators.collaborators import Collaborators
 from barnabas.broker.coordinators.groups import GroupHost
-from barnabas.broker.coordinators.markers import write_markers
+from barnabas.broker.coordinators.markers import MarkerWriter
 from barnabas.broker.coordinators.producer_ids import ProducerIds
+from barnabas.broker.coordinators.remote_markers import MarkerSender
 from barnabas.broker.coordinators.transactions import TransactionHost
 from barnabas.broker.following.fetcher import FetcherContext
 from barnabas.broker.following.fetchers import Fetchers
@@ -39,7 +40,7 @@ from barnabas.broker.network.request_metrics import RequestMetrics
 from barnabas.broker.network.router import Router
 from barnabas.broker.network.socket_server import SocketServer
 from barnabas.broker.partitions.fetch_sessions import FetchSessions
-from barnabas.broker.partitions.flusher import Flusher
+from barnabas.broker.partitions.hosted_partitions import HostedPartitions
 from barnabas.broker.storage.compaction_workers import CompactionWorkers
 from barnabas.broker.storage.forks import Forks
 from barnabas.broker.storage.log_failures import LogFailures
@@ -50,7 +51,6 @@ from barnabas.config.broker import BrokerOptions
 from barnabas.metadata.config_store import ConfigStore
 from barnabas.metadata.producer_id_blocks import ProducerIdBlocks
 from barnabas.metadata.topic_store import TopicStore
-from barnabas.timing.purgatory import Purgatory
 
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
@@ -61,12 +61,7 @@ class Parts:
     """All parts of a broker that has joined its cluster."""
 
     timer: WheelTimer
-    # partitions
-    fetch_purgatory: Purgatory
-    produce_purgatory: Purgatory
-    deletion_purgatory: Purgatory
-    fetch_sessions: FetchSessions
-    flusher: Flusher
+    partitions: HostedPartitions
     # storage
     logs: Logs
     log_failures: LogFailures
@@ -93,6 +88,7 @@ class Parts:
     isr_keeper: IsrKeeper
     # coordinators
     groups: GroupHost
+    marker_writer: MarkerWriter
     transactions: TransactionHost
     producer_id_blocks: ProducerIdBlocks
     producer_ids: ProducerIds
@@ -120,7 +116,7 @@ def make_parts(
     Where two parts use each other, the first one is given a lambda that finds the second later.
     """
     tree, broker_id = registration.tree, registration.broker_id
-    cluster, partitions, configs = broker.cluster, broker.partitions, broker.configs
+    cluster, configs = broker.cluster, broker.configs
     now_ms = broker.now_ms
 
     def options() -> BrokerOptions:
@@ -130,8 +126,18 @@ def make_parts(
         return registration.epoch
 
     timer = WheelTimer(asyncio.get_running_loop(), before_running=lambda: silence.check())
-    produce_purgatory = Purgatory("produce", timer.wheel)
-    flusher = Flusher(executor, now_ms, broker.flushed, broker.storage_failed_flushing)
+    partitions = HostedPartitions(
+        timer,
+        executor,
+        now_ms,
+        FetchSessions(
+            options().max_incremental_fetch_session_cache_slots,
+            lambda: random.randrange(1, 2**31),
+        ),
+        check_silence=lambda: silence.check(),
+        on_follower_flushed=lambda partition: fetchers.flushed(partition),
+        on_storage_failure=lambda key, failure: log_failures.of_partition(key, failure),
+    )
     replication_quotas = ReplicationQuotas(options)
 
     log_failures = LogFailures(
@@ -164,7 +170,7 @@ def make_parts(
         stop_compaction=compaction.stop_for,
         on_failure=log_failures.of_directory,
     )
-    retention = Retention(logs, partitions, flusher, executor, now_ms, log_failures.of_partition)
+    retention = Retention(logs, partitions, executor, now_ms, log_failures.of_partition)
 
     peers = Peers(broker_id, cluster, options)
     silence = Silence(
@@ -186,16 +192,12 @@ def make_parts(
             now_ms,
             cluster,
             partitions,
-            flusher,
             replication_quotas.follower,
             address_of=peers.address_of,
             topic_name=broker.topic_name,
             stop_compaction=compaction.stop_for,
             write_checkpoints=logs.write_checkpoints,
-            on_appended=broker.followed,
-            on_watermark=broker.wake_readers,
             on_fenced=silence.fenced,
-            on_storage_failure=broker.storage_failed,
         )
     )
     replicas = Replicas(
@@ -205,7 +207,6 @@ def make_parts(
         configs,
         silence,
         fetchers,
-        flusher,
         logs,
         log_failures,
         relocations,
@@ -238,13 +239,26 @@ def make_parts(
         broker_id,
         broker_epoch,
         partitions,
-        produce_purgatory,
         ask_controller=to_controller.ask,
-        on_watermark_rose=broker.watermark_rose,
     )
 
-    groups = GroupHost(broker, random_bytes)
-    transactions = TransactionHost(broker)
+    collaborators = Collaborators(
+        broker_id=broker_id,
+        options=options,
+        now_ms=now_ms,
+        timer=timer,
+        cluster=cluster,
+        partitions=partitions,
+        absent=broker.absent,
+        shown_leader=broker.shown_leader,
+        create_topic=lambda topic: topics.create_internal(topic),
+        topic_is_gone=lambda name: topics.is_gone(name),
+        ask=peers.ask,
+        allows=broker.allows,
+    )
+    groups = GroupHost(collaborators, random_bytes)
+    marker_writer = MarkerWriter(collaborators, groups.transaction_ended)
+    transactions = TransactionHost(collaborators, MarkerSender(collaborators, marker_writer))
     producer_id_blocks = ProducerIdBlocks(tree, broker_id)
 
     async def make_internal(topic: str) -> bool:
@@ -271,20 +285,13 @@ def make_parts(
         random_bytes,
         topic_options=configs.topic_options,
         absent=broker.absent,
-        write_markers=partial(write_markers, broker),
+        write_markers=marker_writer.write,
     )
 
     network = _network(broker, silence, timer)
     return Parts(
         timer=timer,
-        fetch_purgatory=Purgatory("fetch", timer.wheel),
-        produce_purgatory=produce_purgatory,
-        deletion_purgatory=Purgatory("delete-records", timer.wheel),
-        fetch_sessions=FetchSessions(
-            options().max_incremental_fetch_session_cache_slots,
-            lambda: random.randrange(1, 2**31),
-        ),
-        flusher=flusher,
+        partitions=partitions,
         logs=logs,
         log_failures=log_failures,
         compaction=compaction,
@@ -307,6 +314,7 @@ def make_parts(
         replicas=replicas,
         isr_keeper=isr_keeper,
         groups=groups,
+        marker_writer=marker_writer,
         transactions=transactions,
         producer_id_blocks=producer_id_blocks,
         producer_ids=ProducerIds(producer_id_blocks.take),
@@ -316,7 +324,6 @@ def make_parts(
             options,
             now_ms,
             partitions,
-            flusher,
             logs,
             retention,
             isr_keeper,

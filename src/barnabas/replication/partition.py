@@ -34,6 +34,7 @@ from barnabas.replication.role import Role
 
 OFFSET_BYTES = 8
 """A batch begins with its first offset."""
+WATERMARK_FELL = "the high watermark of a leader fell in its epoch"
 
 
 class Partition:
@@ -49,6 +50,7 @@ class Partition:
         "_muted",
         "_neighbours",
         "_unconfirmed",
+        "_watermark",
         "adding",
         "leader",
         "leader_epoch",
@@ -85,6 +87,8 @@ class Partition:
         self._followers: dict[int, Follower] = {}
         self._epoch_start = 0
         self._flush_owed = False
+        self._watermark = 0
+        """As far as the high watermark has come in this epoch, on a leader."""
 
     # -- roles --------------------------------------------------------------------------------
 
@@ -137,8 +141,10 @@ class Partition:
         self._flush_owed = self._flush_is_due
         if not self.is_assigned_leader:
             self._followers.clear()
+            self._watermark = 0
             return
         if new_epoch:
+            self._watermark = self.log.high_watermark
             self._epoch_start = self.log.log_end_offset
             self.log.leader_epochs.assign(role.leader_epoch, self._epoch_start)
         self._keep_followers(new_epoch)
@@ -243,7 +249,9 @@ class Partition:
             self._flush_owed = True
         if not self._followers:
             if not self._flush_owed:
-                log.set_high_watermark(log.log_end_offset)
+                assert self._watermark <= log.high_watermark, WATERMARK_FELL
+                self._watermark = log.log_end_offset
+                log.set_high_watermark(self._watermark)
         elif len(self._in_sync.maximal) == 1:
             self.advance_high_watermark()  # else it waits for a follower anyway
         return appended
@@ -279,8 +287,10 @@ class Partition:
             if len(self._in_sync.committed) < self.min_isr:
                 return False
             safe = min(safe, self._safe_with_followers(end))
+        assert self._watermark <= log.high_watermark, WATERMARK_FELL
         if safe <= log.high_watermark:
             return False
+        self._watermark = safe
         log.set_high_watermark(safe)
         return True
 
@@ -368,6 +378,9 @@ class Partition:
         return self._propose(tuple(r for r in self._in_sync.committed if r not in lagging))
 
     def _propose(self, isr: tuple[int, ...]) -> Proposal:
+        # That it is a subset of the replicas is for the controller to check: one of Apache Kafka
+        # takes replicas away first, and shrinks the ISR after that.
+        assert isr, "the in-sync replicas are never empty"
         epochs = tuple(
             self._followers[replica].broker_epoch if replica in self._followers else NO_EPOCH
             for replica in isr

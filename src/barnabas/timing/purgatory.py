@@ -158,6 +158,8 @@ class Purgatory:
         return completed
 
     def _leave(self, operation: DelayedOperation) -> None:
+        assert operation._purgatory is self, "an operation leaves once"
+        operation._purgatory = None
         self._waiting -= 1
         if operation._timer is not None:
             operation._timer.cancel()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from tests.simulation.cluster.answers import NOT_HERE, SPEAKS, said
@@ -56,8 +57,10 @@ class WatchedBroker(Broker):
     def __init__(self, witness: Witness, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self._witness = witness
+        self._watches_partitions = False
 
     def controller_spoke(self, controller_id: int, controller_epoch: int) -> None:
+        self._watch_partitions()
         self._witness.controls(controller_id, controller_epoch)
         super().controller_spoke(controller_id, controller_epoch)
 
@@ -68,15 +71,21 @@ class WatchedBroker(Broker):
             self._witness.shows(partition)
         super().role_taken(partition)
 
-    def watermark_rose(self, partition: Partition) -> None:
-        if partition.is_leader:
-            self._witness.shows(partition)
-        super().watermark_rose(partition)
+    def _watch_partitions(self) -> None:
+        """Show the witness every watermark; called before the controller gives the first role."""
+        if self._watches_partitions:
+            return
+        assert not self.partitions, "nothing is hosted before the controller has spoken"
+        self._watches_partitions = True
+        watermark_rose, appended = self.partitions.watermark_rose, self.partitions.appended
 
-    def appended(self, partition: Partition) -> None:
-        if partition.is_leader:
-            self._witness.shows(partition)
-        super().appended(partition)
+        def watched(partition: Partition, event: Callable[[Partition], None]) -> None:
+            if partition.is_leader:
+                self._witness.shows(partition)
+            event(partition)
+
+        self.partitions.watermark_rose = partial(watched, event=watermark_rose)  # type: ignore[method-assign]
+        self.partitions.appended = partial(watched, event=appended)  # type: ignore[method-assign]
 
     def watch_answers(self, session_ended: Callable[[int], float | None]) -> None:
         """Show the witness every answer; `session_ended` says when a session did, None if not."""

@@ -59,13 +59,15 @@ class Witness:
     # -- brokers ------------------------------------------------------------------------------
 
     def leads(self, broker_id: int, partition: Partition) -> None:
-        """A broker takes the lead of a partition: it must be the only one in that epoch."""
+        """A broker takes the lead of a partition: alone in that epoch, and in sync itself."""
         key = partition.topic_partition
         reign = (key, partition.topic_id, partition.leader_epoch)
         other = self._leaders.setdefault(reign, broker_id)
         self.epochs += 1
         if other != broker_id:
             self.complain(f"{key}: {other} and {broker_id} lead in epoch {reign[2]}")
+        if broker_id not in partition.isr or not set(partition.isr) <= set(partition.replicas):
+            self.complain(f"{key}: ISR {partition.isr} of replicas {partition.replicas}")
 
     def controls(self, broker_id: int, epoch: int) -> None:
         """A broker is heard as the controller: it must be the only one in that epoch."""

@@ -186,7 +186,9 @@ def test_producers_that_wait_for_a_flush_are_answered(tmp_path: Path) -> None:
     wire.send(produce_request("t", batch_of(["first"])), 9)
     wire.send(produce_request("t", batch_of(["second"])), 9)
     (connection,) = serving.broker.parts.network._listeners[0].connections
-    serving.wait_inside(lambda: len(serving.broker.produce_purgatory), "the first one waits")
+    serving.wait_inside(
+        lambda: len(serving.broker.partitions.produce_purgatory), "the first one waits"
+    )
     serving.wait_inside(lambda: connection._end > connection._start, "the second one is here")
     asked = threading.Thread(target=serving._runner.stop)
     asked.start()
@@ -213,7 +215,7 @@ def test_a_flush_that_was_refused_is_tried_again_for_who_waits(tmp_path: Path) -
     disk.full = True
     wire.send(produce_request("t", batch_of(["kept"])), 9)
     serving.expect_line("cannot flush t-0")
-    assert serving.inside(lambda: len(serving.broker.produce_purgatory)) == 1
+    assert serving.inside(lambda: len(serving.broker.partitions.produce_purgatory)) == 1
     disk.full = False
     serving._runner.stop()
     _, answer = wire.receive(ProduceRequest, 9)
@@ -248,7 +250,9 @@ def test_producers_do_not_wait_for_followers_of_a_broker_that_stops(
         connection = await Connection.open(Address(endpoint.host, endpoint.port), client_id="test")
         request = produce_request("t", batch_of(["x"]), acks=acks)
         asked = asyncio.ensure_future(connection.send(request, version=9))
-        await neighbours.until(lambda: len(leader.produce_purgatory) == 1, "the producer waits")
+        await neighbours.until(
+            lambda: len(leader.partitions.produce_purgatory) == 1, "the producer waits"
+        )
         stopping = asyncio.ensure_future(leader.stop())
         disk.let_go.set()
         response = await asked

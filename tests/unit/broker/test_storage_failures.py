@@ -72,7 +72,9 @@ def test_a_waiting_reader_whose_disk_fails_harms_nobody_else(
     with Serving(tmp_path) as serving, serving.connect() as wire, serving.connect() as reader:
         create_topic(wire, "t")
         reader.send(fetch_request("t", min_bytes=1000, max_wait_ms=60_000), 12)
-        serving.wait_inside(lambda: len(serving.broker.fetch_purgatory), "the reader waits")
+        serving.wait_inside(
+            lambda: len(serving.broker.partitions.fetch_purgatory), "the reader waits"
+        )
         monkeypatch.setattr(PartitionLog, "read", fail)
         assert produce(wire, "t", batch_of(["x"])).error_code == 0
         _, answer = reader.receive(FetchRequest, 12)

@@ -212,3 +212,16 @@ def test_what_the_controller_confirms_reaches_a_mute_leader(make: Callable[..., 
     assert partition.isr == (0,)
     partition.unmute()
     assert partition.maximal_isr == {0}
+
+
+def test_a_leader_notices_a_watermark_that_fell(make: Callable[..., Partition]) -> None:
+    """In a new epoch it may be lower: the log was cut while another led."""
+    partition = make()
+    append(partition, count=3)
+    partition.log.truncate_to(0, NOW)
+    with pytest.raises(AssertionError, match="fell"):
+        append(partition)
+    with pytest.raises(AssertionError, match="fell"):
+        partition.advance_high_watermark()
+    partition.assume(Role(0, 1, (0,), (0,)))
+    assert append(partition) == 1

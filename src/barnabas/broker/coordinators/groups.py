@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Iterator
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from barnabas.broker.coordinators.collaborators import Collaborators
 from barnabas.broker.coordinators.host import CoordinatorHost
 from barnabas.groups.call import Call
 from barnabas.groups.coordinator import GroupCoordinator
@@ -19,7 +20,6 @@ from barnabas.model.outcome import Outcome, Reply, StateRecord
 from barnabas.security.authorizer import Operation, ResourceType
 
 if TYPE_CHECKING:
-    from barnabas.broker.broker import Broker
     from barnabas.broker.network.request import Request
 
 OFFSETS_TOPIC = "__consumer_offsets"
@@ -28,13 +28,14 @@ OFFSETS_TOPIC = "__consumer_offsets"
 class GroupHost(CoordinatorHost[GroupCoordinator]):
     """Hosts the groups, and makes their topic when the first one is looked for."""
 
-    def __init__(self, broker: Broker, random_bytes: Callable[[int], bytes]) -> None:
-        options = broker.options
+    def __init__(self, collaborators: Collaborators, random_bytes: Callable[[int], bytes]) -> None:
+        options = collaborators.options()
+        self._allows = collaborators.allows
         self._random_bytes = random_bytes
         self._group_options = GroupOptions.from_broker(options)
-        topics = ClusterTopics(broker.cluster)
+        topics = ClusterTopics(collaborators.cluster)
         super().__init__(
-            broker,
+            collaborators,
             OFFSETS_TOPIC,
             lambda _: GroupCoordinator(self._group_options, self._new_id, lambda: topics),
             options.offsets_load_buffer_size,
@@ -46,14 +47,14 @@ class GroupHost(CoordinatorHost[GroupCoordinator]):
         return Call(
             request if token is None else token,
             request.version,
-            self._broker.now_ms(),
+            self._now_ms(),
             request.client_id,
             f"/{request.session.client_host}",
         )
 
     def authorize(self, request: Request[Any], group_id: str, operation: Operation) -> None:
         """Raise unless the caller may do this to a group."""
-        if not self._broker.allows(request.session, operation, ResourceType.GROUP, group_id):
+        if not self._allows(request.session, operation, ResourceType.GROUP, group_id):
             raise RequestError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
 
     def transaction_ended(self, number: int, producer_id: int, committed: bool) -> None:
@@ -70,10 +71,10 @@ class GroupHost(CoordinatorHost[GroupCoordinator]):
     def expire_offsets(self) -> None:
         """Forget offsets that nobody has used for too long."""
         for shard in list(self.loaded_shards()):
-            self.apply(shard, shard.machine.forgetting.expire_offsets(self._broker.now_ms()))
+            self.apply(shard, shard.machine.forgetting.expire_offsets(self._now_ms()))
 
     def _internal_topic(self) -> NewTopic:
-        options = self._broker.options
+        options = self._options()
         return NewTopic(
             OFFSETS_TOPIC,
             options.offsets_topic_num_partitions,

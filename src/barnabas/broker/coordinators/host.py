@@ -14,8 +14,10 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
+from barnabas.broker.coordinators.collaborators import Collaborators
+from barnabas.broker.partitions.delayed_append import ALL_REPLICAS
 from barnabas.kernels import TRANSACTIONAL_BIT, BatchBuilder, Buffer
 from barnabas.log.validation import NEWEST_VERSION, stored_bounds
 from barnabas.metadata.partition_for import partition_for
@@ -27,17 +29,14 @@ from barnabas.records.bounds import Bounds
 from barnabas.records.compression import Codec, compress
 from barnabas.records.control import ControlType, read_marker
 from barnabas.records.conversion import to_batches
-from barnabas.timing.purgatory import DelayedOperation
 from barnabas.timing.wheel import Timer
 
 if TYPE_CHECKING:
-    from barnabas.broker.broker import Broker
     from barnabas.metadata.topic_store import NewTopic
     from barnabas.replication.partition import Partition
 
 logger = logging.getLogger("barnabas.coordinator")
 
-ALL_REPLICAS = -1
 KNOWN_IDS_MAX = 10_000
 LOAD_SLICE_S = 0.01
 """For so long loading keeps others waiting before it lets them run."""
@@ -74,7 +73,7 @@ class CoordinatorHost(ABC, Generic[M]):
 
     def __init__(
         self,
-        broker: Broker,
+        collaborators: Collaborators,
         topic: str,
         make_machine: Callable[[Partition], M],
         load_bytes: int,
@@ -82,7 +81,13 @@ class CoordinatorHost(ABC, Generic[M]):
     ) -> None:
         self.topic = topic
         self.shards: dict[int, Shard[M]] = {}
-        self._broker = broker
+        self._options = collaborators.options
+        self._now_ms = collaborators.now_ms
+        self._timer = collaborators.timer
+        self._cluster = collaborators.cluster
+        self._partitions = collaborators.partitions
+        self._shown_leader = collaborators.shown_leader
+        self._create_topic = collaborators.create_topic
         self._make_machine = make_machine
         self._load_bytes = load_bytes
         self._codec = Codec.of(codec)
@@ -98,26 +103,26 @@ class CoordinatorHost(ABC, Generic[M]):
     async def find(self, key: str) -> int:
         """Return the broker that coordinates an id, making the internal topic first if need be."""
         await self.make_topic()
-        topic = self._broker.cluster.topic(self.topic)
+        topic = self._cluster.topic(self.topic)
         if topic is None:
             raise RequestError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         number = partition_for(key, len(topic.partitions))
-        leader = self._broker.shown_leader(self.topic, number, topic.partitions[number].leader)
-        if leader not in self._broker.cluster.brokers:
+        leader = self._shown_leader(self.topic, number, topic.partitions[number].leader)
+        if leader not in self._cluster.brokers:
             raise RequestError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         return leader
 
     async def make_topic(self) -> None:
         """Make the internal topic, unless it is there."""
-        if self._broker.cluster.topic(self.topic) is None:
-            await self._broker.topics.create_internal(self._internal_topic())
+        if self._cluster.topic(self.topic) is None:
+            await self._create_topic(self._internal_topic())
 
     def shard(self, key: str) -> Shard[M]:
         """Return the shard of an id; raise what tells a client to wait or to look elsewhere."""
         shard = self._known.get(key)
         if shard is not None and not shard.loading:
             return shard
-        topic = self._broker.cluster.topic(self.topic)
+        topic = self._cluster.topic(self.topic)
         if topic is None:
             raise RequestError(ErrorCode.NOT_COORDINATOR)
         shard = self.shards.get(partition_for(key, len(topic.partitions)))
@@ -174,7 +179,7 @@ class CoordinatorHost(ABC, Generic[M]):
         """
         self._opened = True
         self.lead_all(
-            partition for key, partition in self._broker.partitions.items() if key[0] == self.topic
+            partition for key, partition in self._partitions.items() if key[0] == self.topic
         )
 
     def lead_all(self, partitions: Iterable[Partition]) -> None:
@@ -200,13 +205,13 @@ class CoordinatorHost(ABC, Generic[M]):
         task.add_done_callback(self._loads.discard)
 
     def is_current(self, shard: Shard[M]) -> bool:
-        """Tell whether a shard is the one that coordinates its partition now."""
+        """Return whether a shard is the one that coordinates its partition now."""
         return self.shards.get(shard.partition.topic_partition.partition) is shard
 
     def load_again(self, shard: Shard[M]) -> None:
-        """Begin anew from the log, which has records that the machine has taken back."""
+        """Load again from the log, which has records that the machine has taken back."""
         self._lead(shard.partition)
-        self._broker.produce_purgatory.check(shard.partition.topic_partition)
+        self._partitions.produce_purgatory.check(shard.partition.topic_partition)
 
     def resign(self, number: int) -> None:
         """Stop coordinating a partition."""
@@ -230,11 +235,11 @@ class CoordinatorHost(ABC, Generic[M]):
         try:
             async with self._loading:
                 await self._replay_log(shard)
-        except Exception as failure:  # of whatever kind: nobody else would hear of it
+        except Exception as failure:  # of any kind: nobody else would learn of it
             key = shard.partition.topic_partition
             logger.exception("cannot load %s; it is unavailable", key)
             if isinstance(failure, StorageError):
-                self._broker.log_failures.of_partition(key, failure)
+                self._partitions.on_storage_failure(key, failure)
             return
         if self.is_current(shard):
             # What was loaded may not have reached the followers: nobody is told of it before.
@@ -284,7 +289,7 @@ class CoordinatorHost(ABC, Generic[M]):
 
     def _finish_loading(self, shard: Shard[M]) -> None:
         shard.loading = False
-        for outcome in self._loaded(shard.machine, self._broker.now_ms()):
+        for outcome in self._loaded(shard.machine, self._now_ms()):
             self.apply(shard, outcome)
 
     # applying
@@ -302,7 +307,7 @@ class CoordinatorHost(ABC, Generic[M]):
         except StorageError as failure:
             # First the answer: what is led on the same disk may have to be resigned.
             self.fail(outcome, ErrorCode.KAFKA_STORAGE_ERROR)
-            self._broker.storage_failed(shard.partition, failure)
+            self._partitions.append_failed(shard.partition, failure)
             return
         except BarnabasError as failure:
             code = ErrorCode.KAFKA_STORAGE_ERROR
@@ -315,11 +320,28 @@ class CoordinatorHost(ABC, Generic[M]):
         if shard.partition.log.high_watermark >= shard.required:
             self.finish(shard, outcome)
             return
-        operation = _Commit(self, shard, outcome, shard.required)
-        broker = self._broker
-        deadline_ms = broker.timer.now_ms() + broker.options.offsets_commit_timeout_ms
-        broker.produce_purgatory.watch(operation, [shard.partition.topic_partition], deadline_ms)
-        broker.timer.set()
+        self._partitions.when_safe(
+            [(shard.partition, shard.required, outcome)],
+            self._timer.now_ms() + self._options().offsets_commit_timeout_ms,
+            partial(self._settled, shard, outcome, shard.required),
+            is_stale=lambda: not self.is_current(shard),
+        )
+
+    def _settled(self, shard: Shard[M], outcome: Outcome, required_offset: int) -> None:
+        """Finish an outcome whose records are safe; undo it if they are not."""
+        partition = shard.partition
+        if not partition.is_leader:
+            self.fail(outcome, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        elif not self.is_current(shard):
+            self.fail(outcome, ErrorCode.NOT_COORDINATOR)
+        elif partition.log.high_watermark < required_offset:
+            self.fail(outcome, ErrorCode.REQUEST_TIMED_OUT)
+            # Records are in the log all the same, and may become safe. And what nobody waits for,
+            # such as the markers that are due after loading, nobody would ask for again.
+            if outcome.records or not outcome.replies:
+                self.load_again(shard)
+        else:
+            self.finish(shard, outcome)
 
     def finish(self, shard: Shard[M], outcome: Outcome) -> None:
         """Send the replies of an outcome whose records are safe."""
@@ -331,8 +353,7 @@ class CoordinatorHost(ABC, Generic[M]):
 
     def _append(self, shard: Shard[M], outcome: Outcome) -> int:
         """Append an outcome's records as one batch; return the offset that must become safe."""
-        broker, partition = self._broker, shard.partition
-        now_ms = broker.now_ms()
+        now_ms = self._now_ms()
         builder = BatchBuilder()
         builder.append_many([(now_ms, key, value, ()) for key, value in outcome.records])
         producer_id, producer_epoch = outcome.producer or (-1, -1)
@@ -343,13 +364,9 @@ class CoordinatorHost(ABC, Generic[M]):
             producer_epoch=producer_epoch,
             attributes=0 if outcome.producer is None else TRANSACTIONAL_BIT,
         )
-        appended = partition.append(
-            batch, ALL_REPLICAS, NEWEST_VERSION, now_ms, origin="coordinator"
+        appended = self._partitions.append(
+            shard.partition, batch, ALL_REPLICAS, NEWEST_VERSION, now_ms, origin="coordinator"
         )
-        if partition.flush_owed:
-            broker.flusher.request(partition)
-        else:
-            broker.appended(partition)
         return appended.last_offset + 1
 
     def send(self, replies: list[Reply]) -> None:
@@ -362,68 +379,26 @@ class CoordinatorHost(ABC, Generic[M]):
             known.cancel()
         if deadline_ms is None:
             return
-        alarm = self._broker.timer
+        timer = self._timer
         # Machines think in wall-clock time; the wheel turns with the loop's clock.
-        due_ms = alarm.now_ms() + deadline_ms - self._broker.now_ms()
-        shard.timers[key] = alarm.wheel.add(due_ms, lambda: self._due(shard, key, due_ms))
-        alarm.set()
+        due_ms = timer.now_ms() + deadline_ms - self._now_ms()
+        shard.timers[key] = timer.wheel.add(due_ms, lambda: self._due(shard, key, due_ms))
+        timer.set()
 
     def _due(self, shard: Shard[M], key: Hashable, due_ms: int) -> None:
-        """Let a deadline come, unless this broker stood still and may not have heard of its end.
+        """Let a deadline come, unless this broker stood still and has not read what puts it off.
 
         What clients sent meanwhile (heartbeats, joins) waits in their sockets, and where the whole
         machine stood still they have yet to send it.
         """
-        alarm = self._broker.timer
-        late_ms = alarm.now_ms() - due_ms
+        timer = self._timer
+        late_ms = timer.now_ms() - due_ms
         if late_ms <= LATE_MS:
             self._ring(shard, key)
             return
-        again_ms = alarm.now_ms() + min(late_ms, GRACE_MS_MAX)
-        shard.timers[key] = alarm.wheel.add(again_ms, lambda: self._ring(shard, key))
+        again_ms = timer.now_ms() + min(late_ms, GRACE_MS_MAX)
+        shard.timers[key] = timer.wheel.add(again_ms, lambda: self._ring(shard, key))
 
     def _ring(self, shard: Shard[M], key: Hashable) -> None:
         shard.timers.pop(key, None)
-        self.apply(shard, shard.machine.on_timer(key, self._broker.now_ms()))
-
-
-class _Commit(DelayedOperation):
-    """Replies that wait until a machine's records are safe."""
-
-    __slots__ = ("_host", "_outcome", "_required", "_shard", "_timed_out")
-
-    def __init__(
-        self, host: CoordinatorHost[Any], shard: Shard[Any], outcome: Outcome, required: int
-    ) -> None:
-        super().__init__()
-        self._host = host
-        self._shard = shard
-        self._outcome = outcome
-        self._required = required
-        self._timed_out = False
-
-    def try_complete(self) -> bool:
-        partition = self._shard.partition
-        return (
-            partition.log.high_watermark >= self._required
-            or not partition.is_leader
-            or not self._host.is_current(self._shard)
-        )
-
-    def on_expire(self) -> None:
-        self._timed_out = True
-
-    def on_complete(self) -> None:
-        host, shard, outcome = self._host, self._shard, self._outcome
-        if not shard.partition.is_leader:
-            host.fail(outcome, ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        elif not host.is_current(shard):
-            host.fail(outcome, ErrorCode.NOT_COORDINATOR)
-        elif self._timed_out:
-            host.fail(outcome, ErrorCode.REQUEST_TIMED_OUT)
-            # Records are in the log all the same, and may become safe. And what nobody waits for,
-            # such as the markers that are due after loading, nobody would ask for again.
-            if outcome.records or not outcome.replies:
-                host.load_again(shard)
-        else:
-            host.finish(shard, outcome)
+        self.apply(shard, shard.machine.on_timer(key, self._now_ms()))

@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
+from barnabas.broker.coordinators.collaborators import Collaborators
 from barnabas.broker.coordinators.groups import OFFSETS_TOPIC
+from barnabas.broker.partitions.delayed_append import ALL_REPLICAS, Wait
 from barnabas.log.validation import NEWEST_VERSION
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import CorruptRecordError, RequestError, StorageError
 from barnabas.model.ids import TopicPartition
 from barnabas.records.control import ControlType, build_control_batch
-from barnabas.timing.purgatory import DelayedOperation
 
 if TYPE_CHECKING:
-    from barnabas.broker.broker import Broker
     from barnabas.replication.partition import Partition
 
-ALL_REPLICAS = -1
 TIMEOUT_MS = 30_000
 
 
@@ -31,92 +30,64 @@ class Ending(NamedTuple):
 
 
 Done = Callable[[dict[TopicPartition, ErrorCode]], None]
-"""Told what became of each partition's marker, once all are safe or have failed."""
+"""Takes what became of each partition's marker, once all are safe or have failed."""
 
 
-def write_markers(
-    broker: Broker, ending: Ending, partitions: Iterable[TopicPartition], done: Done
-) -> None:
-    """Append a marker to each partition that is led here; call `done` when all are safe."""
-    errors: dict[TopicPartition, ErrorCode] = {}
-    waiting: dict[TopicPartition, tuple[Partition, int]] = {}
-    for key in partitions:
-        partition = broker.partitions.get(key)
-        if partition is None:
-            errors[key] = broker.absent(*key).code
-            continue
-        try:
-            waiting[key] = (partition, _append(broker, partition, ending))
-        except (RequestError, CorruptRecordError) as refusal:
-            errors[key] = refusal.code
-        except StorageError as failure:
-            broker.storage_failed(partition, failure)
-            errors[key] = ErrorCode.KAFKA_STORAGE_ERROR
-    operation = _Markers(broker, ending, waiting, errors, done)
-    deadline_ms = broker.timer.now_ms() + TIMEOUT_MS
-    if not broker.produce_purgatory.watch(operation, list(waiting), deadline_ms):
-        broker.timer.set()
-
-
-def _append(broker: Broker, partition: Partition, ending: Ending) -> int:
-    batch = build_control_batch(
-        ControlType.COMMIT if ending.committed else ControlType.ABORT,
-        producer_id=ending.producer_id,
-        producer_epoch=ending.producer_epoch,
-        coordinator_epoch=ending.coordinator_epoch,
-        now_ms=broker.now_ms(),
-    )
-    appended = partition.append(
-        bytearray(batch), ALL_REPLICAS, NEWEST_VERSION, broker.now_ms(), origin="coordinator"
-    )
-    if partition.flush_owed:
-        broker.flusher.request(partition)
-    else:
-        broker.appended(partition)
-    return appended.last_offset + 1
-
-
-class _Markers(DelayedOperation):
-    """Markers that were appended and are not known to be safe yet."""
-
-    __slots__ = ("_broker", "_done", "_ending", "_errors", "_waiting")
+class MarkerWriter:
+    """Appends markers to partitions that are led here."""
 
     def __init__(
-        self,
-        broker: Broker,
-        ending: Ending,
-        waiting: dict[TopicPartition, tuple[Partition, int]],
-        errors: dict[TopicPartition, ErrorCode],
-        done: Done,
+        self, collaborators: Collaborators, transaction_ended: Callable[[int, int, bool], None]
     ) -> None:
-        super().__init__()
-        self._broker = broker
-        self._ending = ending
-        self._waiting = waiting
-        self._errors = errors
-        self._done = done
+        """Notify `transaction_ended` of each marker in `__consumer_offsets` that is safe: by the
+        number of the partition, the producer id, and whether the transaction was committed.
+        """
+        self._partitions = collaborators.partitions
+        self._absent = collaborators.absent
+        self._timer = collaborators.timer
+        self._now_ms = collaborators.now_ms
+        self._transaction_ended = transaction_ended
 
-    def try_complete(self) -> bool:
-        """Take note of the partitions whose marker is safe by now."""
-        for key, (partition, required) in list(self._waiting.items()):
-            if not partition.is_leader:
-                self._errors[key] = ErrorCode.NOT_LEADER_OR_FOLLOWER
-            elif partition.log.high_watermark >= required:
-                self._errors[key] = ErrorCode.NONE
-                if key.topic == OFFSETS_TOPIC:
-                    self._broker.groups.transaction_ended(
-                        key.partition, self._ending.producer_id, self._ending.committed
-                    )
-            else:
+    def write(self, ending: Ending, keys: Iterable[TopicPartition], done: Done) -> None:
+        """Append a marker to each partition; call `done` when all are safe or have failed."""
+        errors: dict[TopicPartition, ErrorCode] = {}
+        waits: dict[TopicPartition, Wait[TopicPartition]] = {}
+        for key in keys:
+            partition = self._partitions.get(key)
+            if partition is None:
+                errors[key] = self._absent(*key).code
                 continue
-            del self._waiting[key]
-        return not self._waiting
+            try:
+                waits[key] = (partition, self._append(partition, ending), key)
+            except (RequestError, CorruptRecordError) as refusal:
+                errors[key] = refusal.code
+            except StorageError as failure:
+                self._partitions.append_failed(partition, failure)
+                errors[key] = ErrorCode.KAFKA_STORAGE_ERROR
 
-    def on_expire(self) -> None:
-        """Give up on the others; the coordinator tries again."""
-        for key in self._waiting:
-            self._errors[key] = ErrorCode.REQUEST_TIMED_OUT
+        def settle(_: Partition, key: TopicPartition, code: ErrorCode) -> None:
+            errors[key] = code
+            if code is ErrorCode.NONE and key.topic == OFFSETS_TOPIC:
+                self._transaction_ended(key.partition, ending.producer_id, ending.committed)
 
-    def on_complete(self) -> None:
-        """Tell what became of them."""
-        self._done(self._errors)
+        self._partitions.when_safe(
+            list(waits.values()),
+            self._timer.now_ms() + TIMEOUT_MS,
+            lambda: done(errors),
+            settle=settle,
+        )
+
+    def _append(self, partition: Partition, ending: Ending) -> int:
+        """Append a marker; return the offset that must become safe."""
+        now_ms = self._now_ms()
+        batch = build_control_batch(
+            ControlType.COMMIT if ending.committed else ControlType.ABORT,
+            producer_id=ending.producer_id,
+            producer_epoch=ending.producer_epoch,
+            coordinator_epoch=ending.coordinator_epoch,
+            now_ms=now_ms,
+        )
+        appended = self._partitions.append(
+            partition, bytearray(batch), ALL_REPLICAS, NEWEST_VERSION, now_ms, origin="coordinator"
+        )
+        return appended.last_offset + 1

@@ -1,7 +1,7 @@
 """Transaction markers for partitions that other brokers lead: asked for over the network.
 
 A partition that nobody knows needs no marker if its topic was deleted, but a broker that is new in
-its role may only not have heard of it yet. The coordination tree knows the difference.
+its role may only not know it yet. The coordination tree knows the difference.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ import asyncio
 import logging
 from collections.abc import Coroutine, Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from barnabas.broker.coordinators.markers import Done, Ending, write_markers
+from barnabas.broker.coordinators.collaborators import Collaborators
+from barnabas.broker.coordinators.markers import Done, Ending, MarkerWriter
 from barnabas.coordination.contract import CoordinationError
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError
@@ -24,21 +25,23 @@ from barnabas.wire.messages.write_txn_markers import (
     WriteTxnMarkersResponse,
 )
 
-if TYPE_CHECKING:
-    from barnabas.broker.broker import Broker
-
 logger = logging.getLogger("barnabas.coordinator")
 
 
 class MarkerSender:
-    """Has markers written by whoever leads each partition."""
+    """Has markers written by the leader of each partition."""
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(self, collaborators: Collaborators, writer: MarkerWriter) -> None:
+        self._broker_id = collaborators.broker_id
+        self._options = collaborators.options
+        self._cluster = collaborators.cluster
+        self._topic_is_gone = collaborators.topic_is_gone
+        self._ask = collaborators.ask
+        self._writer = writer
         self._tasks: set[asyncio.Task[None]] = set()
 
     def write(self, ending: Ending, partitions: Iterable[TopicPartition], done: Done) -> None:
-        """Have markers written; `done` hears of each leader's share by itself.
+        """Have markers written; `done` is called for each leader's share by itself.
 
         UNKNOWN_TOPIC_OR_PARTITION then means that the topic is gone for good.
         """
@@ -46,7 +49,7 @@ class MarkerSender:
         by_leader: dict[int, list[TopicPartition]] = {}
         nowhere: dict[TopicPartition, ErrorCode] = {}
         for key in partitions:
-            topic = self._broker.cluster.topic(key.topic)
+            topic = self._cluster.topic(key.topic)
             if topic is None or key.partition >= len(topic.partitions):
                 nowhere[key] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
                 continue
@@ -55,13 +58,13 @@ class MarkerSender:
                 nowhere[key] = ErrorCode.LEADER_NOT_AVAILABLE
             else:
                 by_leader.setdefault(leader, []).append(key)
-        own = by_leader.pop(self._broker.broker_id, [])
+        own = by_leader.pop(self._broker_id, [])
         if nowhere:
             done(nowhere)
         if own:
-            write_markers(self._broker, ending, own, done)
+            self._writer.write(ending, own, done)
         for leader, keys in by_leader.items():
-            self._spawn(self._ask(leader, ending, keys, done))
+            self._spawn(self._ask_leader(leader, ending, keys, done))
 
     def _make_sure(self, done: Done, errors: dict[TopicPartition, ErrorCode]) -> None:
         if ErrorCode.UNKNOWN_TOPIC_OR_PARTITION in errors.values():
@@ -74,9 +77,13 @@ class MarkerSender:
             if code is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                 continue
             try:
-                gone = await self._broker.topics.is_gone(key.topic)
+                gone = await self._topic_is_gone(key.topic)
             except CoordinationError as failure:
-                logger.info("whether topic %s is gone cannot be told: %s", key.topic, failure)
+                logger.info(
+                    "topic %s: could not read whether it was deleted, retrying: %s",
+                    key.topic,
+                    failure,
+                )
                 gone = False
             if not gone:
                 errors[key] = ErrorCode.LEADER_NOT_AVAILABLE
@@ -88,12 +95,12 @@ class MarkerSender:
         task.add_done_callback(self._tasks.discard)
 
     async def stop(self) -> None:
-        """Ask nobody any more."""
+        """Give up what is under way."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _ask(
+    async def _ask_leader(
         self, leader: int, ending: Ending, keys: list[TopicPartition], done: Done
     ) -> None:
         topics: dict[str, WritableTxnMarkerTopic] = {}
@@ -109,10 +116,10 @@ class MarkerSender:
         )
         errors = dict.fromkeys(keys, ErrorCode.NOT_LEADER_OR_FOLLOWER)
         try:
-            response: WriteTxnMarkersResponse = await self._broker.peers.ask(
+            response: WriteTxnMarkersResponse = await self._ask(
                 leader,
                 WriteTxnMarkersRequest(markers=[marker]),
-                self._broker.options.request_timeout_ms,
+                self._options().request_timeout_ms,
             )
         except BarnabasError as failure:
             logger.info("markers could not be sent to broker %d: %s", leader, failure)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from barnabas.broker.coordinators.collaborators import Collaborators
 from barnabas.broker.coordinators.host import CoordinatorHost, Shard
 from barnabas.broker.coordinators.markers import Ending
 from barnabas.broker.coordinators.remote_markers import MarkerSender
@@ -27,7 +28,6 @@ from barnabas.wire.messages.add_partitions_to_txn import (
 )
 
 if TYPE_CHECKING:
-    from barnabas.broker.broker import Broker
     from barnabas.broker.network.request import Request
 
 TRANSACTIONS_TOPIC = "__transaction_state"
@@ -38,18 +38,21 @@ FIRST_ABORTABLE_VERSION = 5
 class TransactionHost(CoordinatorHost[TransactionCoordinator]):
     """Hosts the transactions, has their markers written, and ends those that take too long."""
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, collaborators: Collaborators, markers: MarkerSender) -> None:
+        options = collaborators.options
         super().__init__(
-            broker,
+            collaborators,
             TRANSACTIONS_TOPIC,
-            lambda partition: TransactionCoordinator(broker.options, partition.leader_epoch),
-            broker.options.transaction_state_log_load_buffer_size,
+            lambda partition: TransactionCoordinator(options(), partition.leader_epoch),
+            options().transaction_state_log_load_buffer_size,
         )
-        self.markers = MarkerSender(broker)
+        self._allows = collaborators.allows
+        self._ask = collaborators.ask
+        self.markers = markers
 
     def authorize(self, request: Request[Any], transactional_id: str, operation: Operation) -> None:
         """Raise unless the caller may do this to a transactional id."""
-        if not self._broker.allows(
+        if not self._allows(
             request.session, operation, ResourceType.TRANSACTIONAL_ID, transactional_id
         ):
             raise RequestError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
@@ -72,7 +75,7 @@ class TransactionHost(CoordinatorHost[TransactionCoordinator]):
 
     def coordinator_of(self, transactional_id: str) -> int:
         """Return the broker that coordinates a transactional id, -1 when nobody does now."""
-        topic = self._broker.cluster.topic(self.topic)
+        topic = self._cluster.topic(self.topic)
         if topic is None:
             return -1
         return topic.partitions[partition_for(transactional_id, len(topic.partitions))].leader
@@ -80,7 +83,7 @@ class TransactionHost(CoordinatorHost[TransactionCoordinator]):
     def verify(
         self, transactional_id: str, producer_id: int, epoch: int, partition: TopicPartition
     ) -> ErrorCode:
-        """Tell whether a partition takes part in a producer's open transaction."""
+        """Return whether a partition takes part in a producer's open transaction."""
         try:
             shard = self.shard(transactional_id)
         except RequestError as refusal:
@@ -94,7 +97,7 @@ class TransactionHost(CoordinatorHost[TransactionCoordinator]):
             topics=[topic],
         )
         outcome = shard.machine.handle_add_partitions(
-            asked, FIRST_ABORTABLE_VERSION, None, self._broker.now_ms()
+            asked, FIRST_ABORTABLE_VERSION, None, self._now_ms()
         )
         result: AddPartitionsToTxnResult = outcome.replies[0].response
         return _verdict(result.topic_results[0].results_by_partition[0].partition_error_code)
@@ -125,10 +128,10 @@ class TransactionHost(CoordinatorHost[TransactionCoordinator]):
         )
         verdicts = dict.fromkeys(producers, ErrorCode.NOT_ENOUGH_REPLICAS)  # try again, that says
         try:
-            response: AddPartitionsToTxnResponse = await self._broker.peers.ask(
+            response: AddPartitionsToTxnResponse = await self._ask(
                 self.coordinator_of(transactional_id),
                 request,
-                self._broker.options.request_timeout_ms,
+                self._options().request_timeout_ms,
             )
         except BarnabasError:
             return verdicts
@@ -142,13 +145,13 @@ class TransactionHost(CoordinatorHost[TransactionCoordinator]):
     def abort_timed_out(self) -> None:
         """Abort transactions that were open for longer than their producers allowed."""
         for shard in list(self.loaded_shards()):
-            for outcome in shard.machine.abort_timed_out(self._broker.now_ms()):
+            for outcome in shard.machine.abort_timed_out(self._now_ms()):
                 self.apply(shard, outcome)
 
     def expire(self) -> None:
         """Forget transactional ids that nobody used for long."""
         for shard in list(self.loaded_shards()):
-            for outcome in shard.machine.expire(self._broker.now_ms()):
+            for outcome in shard.machine.expire(self._now_ms()):
                 self.apply(shard, outcome)
 
     def _markers_written(
@@ -160,12 +163,12 @@ class TransactionHost(CoordinatorHost[TransactionCoordinator]):
         for key, code in errors.items():
             if code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                 errors[key] = ErrorCode.NONE  # the topic was deleted, and its records with it
-        outcome = shard.machine.markers_written(marker, errors, self._broker.now_ms())
+        outcome = shard.machine.markers_written(marker, errors, self._now_ms())
         self.apply(shard, outcome)
 
     def _internal_topic(self) -> NewTopic:
-        options = self._broker.options
-        live = len(self._broker.cluster.brokers)
+        options = self._options()
+        live = len(self._cluster.brokers)
         return NewTopic(
             TRANSACTIONS_TOPIC,
             options.transaction_state_log_num_partitions,

@@ -10,13 +10,13 @@ import asyncio
 import contextlib
 import logging
 import socket
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from barnabas.broker.following.replication_quotas import follows_throttled
 from barnabas.broker.loop import spawn
-from barnabas.broker.partitions.flusher import Flusher
+from barnabas.broker.partitions.hosted_partitions import HostedPartitions
 from barnabas.client.addresses import Address
 from barnabas.client.connection import Connection
 from barnabas.config.broker import BrokerOptions
@@ -78,21 +78,15 @@ class FetcherContext:
     clock_ms: Callable[[], int]
     now_ms: Callable[[], int]
     cluster: ClusterView
-    partitions: Mapping[tuple[str, int], Partition]
-    """The partitions that the broker hosts."""
-    flusher: Flusher
+    partitions: HostedPartitions
     throttle: Throttle
     """The limit for replicas that their topics name as throttled."""
     address_of: Callable[[int], Address]
     topic_name: Callable[[Uuid], str | None]
     stop_compaction: Callable[[TopicPartition], Awaitable[None]]
     write_checkpoints: Callable[[], Awaitable[None]]
-    on_appended: Callable[[Partition], None]
-    on_watermark: Callable[[TopicPartition], None]
-    """Called where a watermark rose and nothing was appended: consumers may read here, too."""
     on_fenced: Callable[[TopicPartition], None]
     """Called where a leader knows a newer epoch."""
-    on_storage_failure: Callable[[Partition, StorageError], None]
 
 
 class Fetcher:
@@ -328,7 +322,7 @@ class Fetcher:
                     self._pull.resume(key, now_ms, after_pause=True)
                     continue
                 if log.high_watermark != watermark and step.action is Action.NOTHING:
-                    context.on_watermark(key)
+                    context.partitions.wake_readers(key)  # consumers may read here, too
                 if step.action is Action.DROPPED:
                     # Its leader will not say again what it said, a watermark for one, unless it is
                     # asked for everything.
@@ -354,7 +348,7 @@ class Fetcher:
             return
         partition = self._partitions[key]
         if step.action is Action.APPENDED:
-            self._context.on_appended(partition)
+            self._context.partitions.followed(partition)
             self._hold_until_flushed(partition)
         elif step.action in (Action.TRUNCATE, Action.RESTART):
             self._spawn(self._cut(partition, step, partition.leader_epoch))
@@ -367,7 +361,7 @@ class Fetcher:
         log = partition.log
         if log.log_end_offset - log.recovery_point >= log.options.flush_messages:
             self._pull.hold(partition.topic_partition)
-            self._context.flusher.request(partition)
+            self._context.partitions.flusher.request(partition)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = spawn(work, f"a step of the fetcher from broker {self._source}")
@@ -409,7 +403,7 @@ class Fetcher:
     def _refused(self, partition: Partition, failure: StorageError) -> None:
         """The disk refused: a full one may have room again later, a lost one is not followed."""
         key = partition.topic_partition
-        self._context.on_storage_failure(partition, failure)
+        self._context.partitions.append_failed(partition, failure)
         if self._context.partitions.get(key) is partition:
             self._pull.resume(key, self._now_ms(), after_pause=True)
             self._wake.set()

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 
 from barnabas.broker.loop import spawn
+from barnabas.broker.partitions.hosted_partitions import HostedPartitions
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError
 from barnabas.model.ids import TopicPartition
 from barnabas.replication.in_sync import Proposal
 from barnabas.replication.partition import Partition
-from barnabas.timing.purgatory import Purgatory
 from barnabas.wire.messages.alter_partition import (
     AlterPartitionRequest,
     AlterPartitionResponse,
@@ -40,18 +40,14 @@ class IsrKeeper:
         self,
         broker_id: int,
         broker_epoch: Callable[[], int],
-        partitions: Mapping[tuple[str, int], Partition],
-        produce_purgatory: Purgatory,
+        partitions: HostedPartitions,
         *,
         ask_controller: Callable[[Message, int], Awaitable[Message]],
-        on_watermark_rose: Callable[[Partition], None],
     ) -> None:
         self._broker_id = broker_id
         self._broker_epoch = broker_epoch
         self._partitions = partitions
-        self._produce_purgatory = produce_purgatory
         self._ask_controller = ask_controller
-        self._on_watermark_rose = on_watermark_rose
         self._waiting: dict[TopicPartition, tuple[Partition, Proposal]] = {}
         self._task: asyncio.Task[None] | None = None
         self._stopped = False
@@ -158,9 +154,9 @@ class IsrKeeper:
         if answer.leader_epoch != proposal.leader_epoch:
             return  # the controller has decided more meanwhile, and tells it
         if partition.proposal_accepted(proposal, tuple(answer.isr), answer.partition_epoch):
-            self._on_watermark_rose(partition)
+            self._partitions.watermark_rose(partition)
         else:
-            self._produce_purgatory.check(partition.topic_partition)
+            self._partitions.produce_purgatory.check(partition.topic_partition)
 
     def _again(
         self, batch: dict[TopicPartition, tuple[Partition, Proposal]], code: ErrorCode

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from barnabas.broker.cluster.configs import Configs
 from barnabas.broker.cluster.silence import Silence
 from barnabas.broker.following.fetchers import Fetchers
-from barnabas.broker.partitions.flusher import Flusher
+from barnabas.broker.partitions.hosted_partitions import HostedPartitions
 from barnabas.broker.storage.compaction_workers import CompactionWorkers
 from barnabas.broker.storage.log_failures import LogFailures
 from barnabas.broker.storage.logs import Logs
@@ -42,12 +42,11 @@ class Replicas:
     def __init__(
         self,
         broker_id: int,
-        partitions: dict[tuple[str, int], Partition],
+        partitions: HostedPartitions,
         cluster: ClusterView,
         configs: Configs,
         silence: Silence,
         fetchers: Fetchers,
-        flusher: Flusher,
         logs: Logs,
         log_failures: LogFailures,
         relocations: Relocations,
@@ -70,7 +69,6 @@ class Replicas:
         self._configs = configs
         self._silence = silence
         self._fetchers = fetchers
-        self._flusher = flusher
         self._logs = logs
         self._log_failures = log_failures
         self._relocations = relocations
@@ -162,12 +160,12 @@ class Replicas:
             else:
                 followed.append(partition)
                 if leads_already:
-                    self._flusher.forget(partition)
+                    self._partitions.flusher.forget(partition)
         self._fetchers.forget([partition.topic_partition for partition in led])
         self._fetchers.follow(followed)
         for partition in (*led, *followed):
-            if partition.is_leader and partition.flush_owed:
-                self._flusher.request(partition)
+            if partition.is_leader:
+                self._partitions.flush_if_owed(partition)
             self._on_role_taken(partition)
 
     def _options_of(self, topic: str) -> TopicOptions | None:
@@ -216,7 +214,7 @@ class Replicas:
         partition.resign()
         self._silence.dropped(key)
         self._relocations.cancel(key)
-        self._flusher.forget(partition)
+        self._partitions.flusher.forget(partition)
         self._on_role_shown(partition)
 
     async def stop(self, request: StopReplicaRequest) -> dict[TopicPartition, ErrorCode]:

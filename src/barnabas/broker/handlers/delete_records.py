@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError, StorageError
+from barnabas.model.ids import TopicPartition
 from barnabas.replication.partition import Partition
 from barnabas.security.authorizer import Operation, ResourceType
 from barnabas.timing.purgatory import DelayedOperation
@@ -49,7 +50,8 @@ def handle(broker: Broker, request: Request[DeleteRecordsRequest]) -> DeleteReco
             except RequestError as refusal:
                 result.error_code = refusal.code
             except StorageError as failure:
-                broker.storage_failed_reading(topic.name, wanted.partition_index, failure)
+                key = TopicPartition(topic.name, wanted.partition_index)
+                broker.partitions.read_failed(key, failure)
                 result.error_code = ErrorCode.KAFKA_STORAGE_ERROR
             else:
                 waiting.append((partition, target, result))
@@ -61,7 +63,7 @@ def handle(broker: Broker, request: Request[DeleteRecordsRequest]) -> DeleteReco
     request.park(operation)
     keys = [partition.topic_partition for partition, _, _ in waiting]
     deadline_ms = broker.timer.now_ms() + max(request.body.timeout_ms, 0)
-    broker.deletion_purgatory.watch(operation, [*keys, LIVE_BROKERS], deadline_ms)
+    broker.partitions.deletion_purgatory.watch(operation, [*keys, LIVE_BROKERS], deadline_ms)
     broker.timer.set()
     return None
 
@@ -144,5 +146,5 @@ def _delete(
     if not 0 <= target <= log.high_watermark:
         raise RequestError(ErrorCode.OFFSET_OUT_OF_RANGE)
     log.delete_records_before(target)
-    broker.wake_readers(partition.topic_partition)
+    broker.partitions.wake_readers(partition.topic_partition)
     return partition, target

@@ -27,7 +27,7 @@ from barnabas.model.errors import (
     RequestError,
     StorageError,
 )
-from barnabas.model.ids import NO_LEADER, Uuid
+from barnabas.model.ids import NO_LEADER, TopicPartition, Uuid
 from barnabas.model.isolation import READ_COMMITTED
 from barnabas.replication.follower import Follower
 from barnabas.replication.partition import Partition
@@ -65,7 +65,7 @@ def handle(broker: Broker, request: Request[FetchRequest]) -> FetchResponse | No
     body = request.body
     now_ms = broker.timer.now_ms()
     follows = _follower(body) >= 0
-    fetching = broker.fetch_sessions.resolve(
+    fetching = broker.partitions.fetch_sessions.resolve(
         body,
         request.version,
         now_ms,
@@ -87,7 +87,7 @@ def handle(broker: Broker, request: Request[FetchRequest]) -> FetchResponse | No
     else:
         # Plain tuples equal TopicPartitions, and a fetch may name thousands of them.
         keys = [(item.topic, item.partition) for item in fetching.named]
-    if not broker.fetch_purgatory.watch(fetch, keys, now_ms + body.max_wait_ms):
+    if not broker.partitions.fetch_purgatory.watch(fetch, keys, now_ms + body.max_wait_ms):
         broker.timer.set()
     return None
 
@@ -172,8 +172,8 @@ class _Fetch(DelayedOperation):
             except RequestError:
                 continue  # reading says so
             if rose:
-                broker.watermark_rose(partition)
-            broker.deletion_purgatory.check(partition.topic_partition)
+                broker.partitions.watermark_rose(partition)
+            broker.partitions.deletion_purgatory.check(partition.topic_partition)
             broker.isr_keeper.expand(partition, self._follower)
 
     def try_complete(self) -> bool:
@@ -293,7 +293,8 @@ class _Fetch(DelayedOperation):
                 logger.error("cannot read %s-%d: %s", item.topic, item.partition, failure)
                 result = _failed(item, ErrorCode.UNKNOWN_SERVER_ERROR)
             except StorageError as failure:
-                self._broker.storage_failed_reading(item.topic, item.partition, failure)
+                key = TopicPartition(item.topic, item.partition)
+                self._broker.partitions.read_failed(key, failure)
                 result = _failed(item, ErrorCode.KAFKA_STORAGE_ERROR)
             if result.records:
                 first = False

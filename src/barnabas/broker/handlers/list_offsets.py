@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import CorruptRecordError, RequestError, StorageError
+from barnabas.model.ids import TopicPartition
 from barnabas.replication.partition import Partition
 from barnabas.security.authorizer import Operation, ResourceType
 from barnabas.wire.messages.list_offsets import (
@@ -51,7 +52,7 @@ def handle(broker: Broker, request: Request[ListOffsetsRequest]) -> ListOffsetsR
             except (RequestError, CorruptRecordError) as refusal:
                 results.append(_failed(wanted, refusal.code))
             except StorageError as failure:
-                broker.storage_failed_reading(*key, failure)
+                broker.partitions.read_failed(TopicPartition(*key), failure)
                 results.append(_failed(wanted, ErrorCode.KAFKA_STORAGE_ERROR))
         response.topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=results))
     return response

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from barnabas.broker.coordinators.offset_filter import committable
+from barnabas.broker.handlers.offset_filter import committable
 from barnabas.groups.offset_table import TOPIC_IDS_SINCE, refused_commit
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError

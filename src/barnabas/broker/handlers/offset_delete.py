@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from barnabas.broker.coordinators.offset_filter import committable
+from barnabas.broker.handlers.offset_filter import committable
 from barnabas.model.error_codes import ErrorCode
 from barnabas.security.authorizer import Operation
 from barnabas.wire.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse

@@ -9,10 +9,12 @@ converted. v8 added errors by record, v10 the new leader behind an error, v13 to
 from __future__ import annotations
 
 from collections.abc import Coroutine, Mapping
+from functools import partial
 from struct import Struct
 from typing import TYPE_CHECKING, Any
 
 from barnabas.broker.handlers.leader_hint import MISLED, leader_of, places_of
+from barnabas.broker.partitions.delayed_append import ALL_REPLICAS, Wait
 from barnabas.kernels import TRANSACTIONAL_BIT, check_batch
 from barnabas.metadata.topic_names import INTERNAL_TOPICS
 from barnabas.model.error_codes import ErrorCode
@@ -20,7 +22,6 @@ from barnabas.model.errors import CorruptRecordError, RequestError, StorageError
 from barnabas.model.ids import TopicPartition
 from barnabas.replication.partition import Partition
 from barnabas.security.authorizer import Operation, ResourceType
-from barnabas.timing.purgatory import DelayedOperation
 from barnabas.wire.messages.produce import (
     BatchIndexAndErrorMessage,
     LeaderIdAndEpoch,
@@ -49,11 +50,7 @@ ATTRIBUTES_POSITION = 22
 PRODUCER_POSITION = 43
 _PRODUCER = Struct(">qh")
 
-Waiting = tuple[Partition, int, PartitionProduceResponse]
-"""A partition, the offset that the high watermark must reach, and the answer to spoil if it does
-not.
-"""
-
+Waiting = Wait[PartitionProduceResponse]
 
 Verdicts = Mapping[TopicPartition, ErrorCode]
 """What another broker said about the partitions of a transaction."""
@@ -157,12 +154,15 @@ def _handle(
             request.connection.skip_answer()
         return None
     if waiting:
-        deadline_ms = broker.timer.now_ms() + max(body.timeout_ms, 0)
-        operation = DelayedProduce(broker, request, response, waiting)
-        request.park(operation)
-        keys = [partition.topic_partition for partition, _, _ in waiting]
-        broker.produce_purgatory.watch(operation, keys, deadline_ms)
-        broker.timer.set()
+        operation = broker.partitions.when_safe(
+            waiting,
+            broker.timer.now_ms() + max(body.timeout_ms, 0),
+            partial(_answer, broker, request, response),
+            settle=_settle_replicated if acks == ALL_REPLICAS else _settle,
+            acks=acks,
+        )
+        if not operation.completed:
+            request.park(operation)
         return None
     if failed is not None:
         _tell_leaders(broker, request, response)
@@ -212,53 +212,24 @@ def refuse(request: ProduceRequest, code: ErrorCode, message: str | None) -> Pro
     )
 
 
-class DelayedProduce(DelayedOperation):
-    """An answer that waits until the high watermark has passed every append of its request.
+def _settle_replicated(
+    partition: Partition, result: PartitionProduceResponse, code: ErrorCode
+) -> None:
+    """Note how an append with acks=-1 ended: enough replicas must have it, also by now."""
+    if code is ErrorCode.NONE and len(partition.maximal_isr) < partition.min_isr:
+        code = ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+    _settle(partition, result, code)
 
-    With acks=1 it waits for a flush, and not for followers behind it.
-    """
 
-    __slots__ = ("_broker", "_request", "_response", "_waiting")
+def _settle(partition: Partition, result: PartitionProduceResponse, code: ErrorCode) -> None:
+    result.error_code = code
+    if code is ErrorCode.NOT_LEADER_OR_FOLLOWER:
+        result.base_offset = -1
 
-    def __init__(
-        self,
-        broker: Broker,
-        request: Request[ProduceRequest],
-        response: ProduceResponse,
-        waiting: list[Waiting],
-    ) -> None:
-        super().__init__()
-        self._broker = broker
-        self._request = request
-        self._response = response
-        self._waiting = waiting
 
-    def try_complete(self) -> bool:
-        """Answer once every partition is done or has failed."""
-        acks_all = self._request.body.acks == -1
-        still: list[Waiting] = []
-        for partition, required, result in self._waiting:
-            if not partition.is_leader:
-                result.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
-                result.base_offset = -1
-            elif partition.log.high_watermark < required and (
-                acks_all or partition.log.recovery_point < required
-            ):
-                still.append((partition, required, result))
-            elif acks_all and len(partition.maximal_isr) < partition.min_isr:
-                result.error_code = ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
-        self._waiting = still
-        return not still
-
-    def on_expire(self) -> None:
-        """Tell that the data was appended but is not known to be safe."""
-        for _, _, result in self._waiting:
-            result.error_code = ErrorCode.REQUEST_TIMED_OUT
-
-    def on_complete(self) -> None:
-        """Send the answer."""
-        _tell_leaders(self._broker, self._request, self._response)
-        self._request.answer(self._response)
+def _answer(broker: Broker, request: Request[ProduceRequest], response: ProduceResponse) -> None:
+    _tell_leaders(broker, request, response)
+    request.answer(response)
 
 
 def _resolve(
@@ -313,13 +284,15 @@ def _append(
     try:
         if transactional_id is None and _is_transactional(data.records):
             raise _endless(data.records)
-        appended = partition.append(data.records, acks, request.version, broker.now_ms())
+        appended = broker.partitions.append(
+            partition, data.records, acks, request.version, broker.now_ms()
+        )
     except RequestError as refusal:
         return _refused(index, refusal)
     except CorruptRecordError as corrupt:
         return _refused(index, RequestError(corrupt.code, str(corrupt)))
     except StorageError as failure:
-        broker.storage_failed(partition, failure)
+        broker.partitions.append_failed(partition, failure)
         return _refused(index, RequestError(ErrorCode.KAFKA_STORAGE_ERROR, str(failure)))
     result = PartitionProduceResponse(
         index=index,
@@ -327,14 +300,10 @@ def _append(
         log_append_time_ms=appended.append_time_ms,
         log_start_offset=appended.log_start_offset,
     )
-    if partition.flush_owed:
-        broker.flusher.request(partition)
-    else:
-        broker.appended(partition)
     if (
         acks
         and partition.log.high_watermark <= appended.last_offset
-        and (acks == -1 or partition.flush_owed)
+        and (acks == ALL_REPLICAS or partition.flush_owed)
     ):
         waiting.append((partition, appended.last_offset + 1, result))
     return result

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
-from barnabas.broker.coordinators.offset_filter import committable
+from barnabas.broker.handlers.offset_filter import committable
 from barnabas.groups.offset_table import refused_txn_commit
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError

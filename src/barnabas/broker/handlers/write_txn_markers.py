@@ -6,7 +6,7 @@ from collections import defaultdict
 from functools import partial
 from typing import TYPE_CHECKING
 
-from barnabas.broker.coordinators.markers import Ending, write_markers
+from barnabas.broker.coordinators.markers import Ending
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import TopicPartition
@@ -52,7 +52,7 @@ def handle(
             marker.transaction_result,
             marker.coordinator_epoch,
         )
-        write_markers(broker, ending, _partitions(marker), partial(written, position, marker))
+        broker.marker_writer.write(ending, _partitions(marker), partial(written, position, marker))
     return None
 
 

@@ -14,6 +14,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
+from inspect import CORO_CREATED, getcoroutinestate
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from barnabas.broker.cluster.silence import Silence
@@ -45,6 +46,13 @@ Result = Message | Answer | None
 Host = TypeVar("Host")
 """What handlers are given with each request: the broker."""
 Handle = Callable[[Host, Request[Any]], Result]
+"""Handles a request: returns its response, None, or a coroutine.
+
+Where `queued.max.requests` coroutines are under way, the one that was returned is closed unstarted,
+and the handler is called again when there is room. So a handler that returns a coroutine has done
+nothing before: it has not answered or parked the request, changed its body, or touched the broker's
+state. All of that happens inside of the coroutine.
+"""
 Refuse = Callable[[Any, ErrorCode, str | None], Message]
 
 
@@ -143,8 +151,11 @@ class Router(Generic[Host]):
         elif len(self._tasks) < self._queued_max:
             self._run(served, request, result)
         else:
+            assert getcoroutinestate(result) == CORO_CREATED, "the coroutine runs already"
+            assert request.connection.parked is None, "the request is parked already"
+            assert not request.connection.is_idle, "the request is answered already"
             result.close()
-            self._queue.append((served, request))
+            self._queue.append((served, request))  # its handler is called again
 
     def _run(self, served: Served[Host], request: Request[Any], answer: Answer) -> None:
         task = asyncio.get_running_loop().create_task(self._complete(served, request, answer))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ from barnabas.broker.loop import offload
 from barnabas.model.errors import CorruptFileError, CorruptRecordError, StorageError
 
 if TYPE_CHECKING:
-    from barnabas.broker.partitions.flusher import Flusher
+    from barnabas.broker.partitions.hosted_partitions import HostedPartitions
     from barnabas.broker.storage.logs import Logs
     from barnabas.log.partition_log import PartitionLog
     from barnabas.model.ids import TopicPartition
@@ -36,15 +36,13 @@ class Retention:
     def __init__(
         self,
         logs: Logs,
-        partitions: Mapping[tuple[str, int], Partition],
-        flusher: Flusher,
+        partitions: HostedPartitions,
         executor: Executor | None,
         now_ms: Callable[[], int],
         on_failure: Callable[[TopicPartition, StorageError], None],
     ) -> None:
         self._logs = logs
         self._partitions = partitions
-        self._flusher = flusher
         self._executor = executor
         self._now_ms = now_ms
         self._on_failure = on_failure
@@ -92,11 +90,11 @@ class Retention:
                 continue
             expired.append((partition, log, offset))
             if log.recovery_point < offset:
-                self._flusher.request_finished(partition)
+                self._partitions.flusher.request_finished(partition)
                 to_flush = True
         if to_flush:
             try:
-                await asyncio.wait_for(self._flusher.drain(), FLUSH_WAIT_S_MAX)
+                await asyncio.wait_for(self._partitions.flusher.drain(), FLUSH_WAIT_S_MAX)
             except TimeoutError:
                 logger.info("a busy disk: some segments go at the next turn")
         return expired

@@ -23,7 +23,7 @@ from tests.unit.log.conftest import FaultyFiles
 from barnabas.broker.broker import Broker
 from barnabas.broker.coordinators import host as coordinator_host
 from barnabas.broker.coordinators.host import GRACE_MS_MAX, LATE_MS
-from barnabas.broker.coordinators.markers import Ending, write_markers
+from barnabas.broker.coordinators.markers import Ending
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import StorageError
 from barnabas.model.ids import TopicPartition
@@ -181,7 +181,7 @@ def test_a_transaction_that_ends_while_its_offsets_are_loaded(tmp_path: Path) ->
 
         def end_transaction(partition: TopicPartition) -> None:
             ending = Ending(1, 0, committed=True, coordinator_epoch=0)
-            write_markers(serving.broker, ending, [partition], lambda _: None)
+            serving.broker.marker_writer.write(ending, [partition], lambda _: None)
             ended.append(groups.is_loading)
 
         def load_slowly() -> None:
@@ -220,7 +220,7 @@ def test_answers_wait_until_their_records_are_safe_and_keep_their_order(tmp_path
             wires[3].send(DescribeGroupsRequest(groups=["g"]), 5)
             wires[4].send(ListGroupsRequest(), 4)
             serving.wait_inside(
-                lambda: len(serving.broker.produce_purgatory) >= 5, "five answers wait"
+                lambda: len(serving.broker.partitions.produce_purgatory) >= 5, "five answers wait"
             )
             for wire in wires:
                 assert_silent(wire)

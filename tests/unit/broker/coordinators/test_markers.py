@@ -12,7 +12,7 @@ from tests.unit.broker.coordinators.test_transactions import enlist, init, produ
 from tests.unit.broker.serving import Serving, Wire, create_topic
 from tests.unit.broker.serving import fetch as fetch_one
 
-from barnabas.broker.coordinators.markers import Ending, write_markers
+from barnabas.broker.coordinators.markers import Ending
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.ids import TopicPartition
 from barnabas.records.batch import read_headers
@@ -94,7 +94,7 @@ def test_done_is_called_when_every_marker_is_safe(tmp_path: Path) -> None:
         places = [TopicPartition("t", 0), TopicPartition("t", 1)]
         with hold_flushes(serving):
             ending = Ending(7, 0, committed=True, coordinator_epoch=0)
-            serving.inside(lambda: write_markers(serving.broker, ending, places, told.append))
+            serving.inside(lambda: serving.broker.marker_writer.write(ending, places, told.append))
             assert serving.broker.partitions[places[0]].log.log_end_offset == 1
             assert told == []
         serving.wait_inside(lambda: told, "the markers are safe")

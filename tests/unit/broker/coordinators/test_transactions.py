@@ -312,7 +312,7 @@ def test_a_transaction_past_its_timeout_is_aborted(
     assert state(wire, txn_id).transaction_state == "Ongoing"
     now_ms = broker.now_ms() + 601_000
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(broker, "now_ms", lambda: now_ms)
+        patch.setattr(broker, "_wall_clock", lambda: now_ms / 1000)
         serving.inside(broker.transactions.abort_timed_out)
     wait_for_state(wire, txn_id, "CompleteAbort")
     assert stable_offset(wire, topic) == 2
@@ -324,7 +324,7 @@ def test_ids_that_nobody_uses_are_forgotten(wire: Wire, serving: Serving, txn_id
     broker = serving.broker
     later_ms = broker.now_ms() + broker.options.transactional_id_expiration_ms + 1000
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(broker, "now_ms", lambda: later_ms)
+        patch.setattr(broker, "_wall_clock", lambda: later_ms / 1000)
         serving.inside(broker.transactions.expire)
     missing = ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
     wait_for(lambda: state(wire, txn_id).error_code == missing, "the id is forgotten")

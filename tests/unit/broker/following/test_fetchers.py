@@ -31,7 +31,7 @@ async def pair(folder: Path) -> tuple[Broker, Broker]:
     await follower.start()
     await until(lambda: len(leader.cluster.brokers) == 2, "both know each other")
     await lead(leader, "idle")
-    await until(lambda: len(leader.fetch_purgatory) == 1, "the follower's fetch waits")
+    await until(lambda: len(leader.partitions.fetch_purgatory) == 1, "the follower's fetch waits")
     return leader, follower
 
 
@@ -121,7 +121,9 @@ def test_a_fetcher_with_nothing_left_to_follow_ends(tmp_path: Path) -> None:
         assert not follower.parts.fetchers._fetchers
         assert fetcher._connection is not None
         assert fetcher._connection.closed
-        await until(lambda: not len(leader.fetch_purgatory), "nobody waits at the leader")
+        await until(
+            lambda: not len(leader.partitions.fetch_purgatory), "nobody waits at the leader"
+        )
         await lead(leader, "new")
         assert await produce(leader, "new", "x") is ErrorCode.NONE
         await follower.stop()

@@ -93,7 +93,7 @@ def test_a_long_poll_ends_with_an_append(serving: Serving, wire: Wire, topic: st
     """A fetch that waits is answered by an append on another connection."""
     with serving.connect() as consumer:
         consumer.send(fetch_request(topic, max_wait_ms=60_000), 12)
-        serving.wait_inside(lambda: len(serving.broker.fetch_purgatory), "a fetch waits")
+        serving.wait_inside(lambda: len(serving.broker.partitions.fetch_purgatory), "a fetch waits")
         produce(wire, topic, batch_of(["news"]))
         _, response = consumer.receive(FetchRequest, 12)
     assert values_of(response.responses[0].partitions[0]) == [b"news"]
@@ -104,9 +104,9 @@ def test_a_long_poll_waits_for_enough_bytes(serving: Serving, wire: Wire, topic:
     small = batch_of(["x"])
     with serving.connect() as consumer:
         consumer.send(fetch_request(topic, max_wait_ms=60_000, min_bytes=2 * len(small)), 12)
-        serving.wait_inside(lambda: len(serving.broker.fetch_purgatory), "a fetch waits")
+        serving.wait_inside(lambda: len(serving.broker.partitions.fetch_purgatory), "a fetch waits")
         produce(wire, topic, small)
-        assert serving.inside(lambda: len(serving.broker.fetch_purgatory)) == 1
+        assert serving.inside(lambda: len(serving.broker.partitions.fetch_purgatory)) == 1
         produce(wire, topic, small)
         _, response = consumer.receive(FetchRequest, 12)
     assert values_of(response.responses[0].partitions[0]) == [b"x", b"x"]
@@ -122,7 +122,7 @@ def test_a_long_poll_ends_with_the_topic(serving: Serving, wire: Wire, topic: st
     """Who waits for a topic that is deleted is told."""
     with serving.connect() as consumer:
         consumer.send(fetch_request(topic, max_wait_ms=60_000), 12)
-        serving.wait_inside(lambda: len(serving.broker.fetch_purgatory), "a fetch waits")
+        serving.wait_inside(lambda: len(serving.broker.partitions.fetch_purgatory), "a fetch waits")
         delete_topic(wire, topic)
         _, response = consumer.receive(FetchRequest, 12)
     assert response.responses[0].partitions[0].error_code == 3
@@ -132,8 +132,8 @@ def test_a_client_that_goes_away_waits_no_more(serving: Serving, wire: Wire, top
     """Nothing is kept for a closed connection."""
     with serving.connect() as consumer:
         consumer.send(fetch_request(topic, max_wait_ms=60_000), 12)
-        serving.wait_inside(lambda: len(serving.broker.fetch_purgatory), "a fetch waits")
-    serving.wait_inside(lambda: not len(serving.broker.fetch_purgatory), "nothing waits")
+        serving.wait_inside(lambda: len(serving.broker.partitions.fetch_purgatory), "a fetch waits")
+    serving.wait_inside(lambda: not len(serving.broker.partitions.fetch_purgatory), "nothing waits")
 
 
 def test_the_first_batch_always_comes(wire: Wire, topic: str) -> None:
@@ -465,7 +465,7 @@ def test_many_readers_of_one_append(serving: Serving, wire: Wire, topic: str) ->
     readers = [serving.connect() for _ in range(20)]
     for reader in readers:
         reader.send(fetch_request(topic, max_wait_ms=60_000), 12)
-    serving.wait_inside(lambda: len(serving.broker.fetch_purgatory) == 20, "all wait")
+    serving.wait_inside(lambda: len(serving.broker.partitions.fetch_purgatory) == 20, "all wait")
     produce(wire, topic, batch_of(["for all"]))
     answers: list[list[bytes | None]] = []
 

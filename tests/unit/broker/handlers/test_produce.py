@@ -268,10 +268,12 @@ def test_deletion_ends_a_waiting_produce(
     """Who waits for a flush of a topic that is deleted is told, not left to its timeout."""
     name = new_name()
     create_topic(wire, name, configs={"flush.messages": "1"})
-    monkeypatch.setattr(serving.broker.flusher, "request", lambda partition: None)
+    monkeypatch.setattr(serving.broker.partitions.flusher, "request", lambda partition: None)
     with serving.connect() as producer:
         producer.send(produce_request(name, batch_of(["x"]), acks=-1, timeout_ms=60_000), 9)
-        serving.wait_inside(lambda: len(serving.broker.produce_purgatory), "a produce waits")
+        serving.wait_inside(
+            lambda: len(serving.broker.partitions.produce_purgatory), "a produce waits"
+        )
         wire.ask(DeleteTopicsRequest(topics=[DeleteTopicState(name=name)], timeout_ms=60_000), 6)
         _, response = producer.receive(ProduceRequest, 9)
     assert response.responses[0].partition_responses[0].error_code == 6
@@ -283,7 +285,7 @@ def test_a_flush_that_does_not_come_times_out(
     """The producer's own timeout bounds the wait."""
     name = new_name()
     create_topic(wire, name, configs={"flush.messages": "1"})
-    monkeypatch.setattr(serving.broker.flusher, "request", lambda partition: None)
+    monkeypatch.setattr(serving.broker.partitions.flusher, "request", lambda partition: None)
     result = produce(wire, name, batch_of(["x"]), acks=-1, timeout_ms=20)
     assert result.error_code == ErrorCode.REQUEST_TIMED_OUT
     assert fetch(wire, name).high_watermark == 0, "what is not safe is not shown"

@@ -121,7 +121,9 @@ def test_who_changes_the_address_that_he_uses_is_answered_there(tmp_path: Path) 
         wire, waiting = serving.connect(), serving.connect()
         create_topic(wire, "t")
         waiting.send(fetch_request("t", max_wait_ms=1000), 12)
-        serving.wait_inside(lambda: len(serving.broker.fetch_purgatory), "the reader waits")
+        serving.wait_inside(
+            lambda: len(serving.broker.partitions.fetch_purgatory), "the reader waits"
+        )
         port = free_port()
         set_to(wire, "listeners", f"IN://127.0.0.1:{port}")
         wait_for(lambda: serving.broker.endpoints[0].port == port, "it listens there")
@@ -289,7 +291,7 @@ def append(leader: Broker) -> int:
     ends = set()
     for partition in leader.partitions.values():
         partition.append(bytearray(batch_of(["x"])), 1, 9, leader.now_ms())
-        leader.appended(partition)
+        leader.partitions.appended(partition)
         ends.add(partition.log.log_end_offset)
     (end,) = ends
     return end

@@ -72,7 +72,9 @@ def test_one_request_is_in_handling(serving: Serving, wire: Wire, topic: str) ->
         consumer.send(fetch_request(topic, max_wait_ms=60_000), 12)
         consumer.send(produce_request("nowhere", batch_of(["x"])), 9)
         consumer.send(ApiVersionsRequest(), 0)
-        serving.wait_inside(lambda: len(serving.broker.fetch_purgatory), "the fetch waits")
+        serving.wait_inside(
+            lambda: len(serving.broker.partitions.fetch_purgatory), "the fetch waits"
+        )
         produce(wire, topic, batch_of(["go"]))
         assert consumer.receive(FetchRequest, 12)[0] == 1
         assert consumer.receive(ProduceRequest, 9)[0] == 2
@@ -85,7 +87,9 @@ def test_a_flood_behind_a_waiting_request_stays_in_the_socket(
     """Reading stops while a request is in handling: the broker's memory is not the queue."""
     with serving.connect() as flood:
         flood.send(fetch_request(topic, max_wait_ms=60_000), 12)
-        serving.wait_inside(lambda: len(serving.broker.fetch_purgatory), "the fetch waits")
+        serving.wait_inside(
+            lambda: len(serving.broker.partitions.fetch_purgatory), "the fetch waits"
+        )
         frame = request_frame(ApiVersionsRequest(), 0, 7, "x" * 30_000)
         flood.socket.settimeout(0.2)
         sent = 0
@@ -248,7 +252,9 @@ class TestIdleness:
             create_topic(busy, "t")
             half.socket.sendall(b"\0\0\1\0half a frame")
             waiting.send(fetch_request("t", max_wait_ms=10 * IDLE_MS), 12)
-            serving.wait_inside(lambda: len(serving.broker.fetch_purgatory), "the fetch waits")
+            serving.wait_inside(
+                lambda: len(serving.broker.partitions.fetch_purgatory), "the fetch waits"
+            )
             connections = serving.broker.parts.network._listeners[0].connections
             serving.wait_inside(
                 lambda: sorted(each._end - each._start for each in connections) == [0, 0, 0, 16],
@@ -394,7 +400,9 @@ def test_a_broker_without_descriptors_drops_the_reader_alone(
         create_topic(wire, "t")
         with serving.connect() as reader, monkeypatch.context() as patched:
             reader.send(fetch_request("t", max_wait_ms=60_000), 12)
-            serving.wait_inside(lambda: len(serving.broker.fetch_purgatory), "the reader waits")
+            serving.wait_inside(
+                lambda: len(serving.broker.partitions.fetch_purgatory), "the reader waits"
+            )
             patched.setattr(os, "dup", none_left)
             assert produce(wire, "t", batch_of(["x"])).error_code == 0
             reader.expect_close()

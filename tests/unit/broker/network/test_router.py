@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from tests.unit.broker.serving import Serving, batch_of, create_topic, produce
 
 from barnabas.broker.handlers import fetch as fetch_handler
-from barnabas.broker.network.router import Served
+from barnabas.broker.network.request_metrics import RequestMetrics
+from barnabas.broker.network.router import Router, Served
 from barnabas.coordination.contract import SessionExpired
+from barnabas.metrics.registry import Registry
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError, StorageError
 from barnabas.wire.messages.describe_cluster import (
@@ -162,3 +165,48 @@ def test_times_are_counted(tmp_path: Path) -> None:
             "request_time_us", "Time from a request's frame to its answer.", api="DescribeCluster"
         )
         assert times.count == 3
+
+
+def test_a_queued_handler_is_called_again(tmp_path: Path) -> None:
+    """Its first coroutine never ran; the second one does, once there is room."""
+    called: list[int] = []
+    ran: list[int] = []
+    with Serving(tmp_path, {"queued.max.requests": 1}) as serving:
+        room = serving.inside(asyncio.Event)
+
+        async def answer(number: int) -> DescribeClusterResponse:
+            ran.append(number)
+            await room.wait()
+            return DescribeClusterResponse()
+
+        def handle(broker: object, request: Any) -> Any:
+            called.append(request.correlation_id)
+            return answer(request.correlation_id)
+
+        served: dict[int, Served] = serving.broker.served
+        served[KEY] = replace(served[KEY], handle=handle)
+        with serving.connect() as first, serving.connect() as second:
+            first.send(DescribeClusterRequest(), 1)
+            serving.wait_inside(lambda: len(ran) == 1, "the first one runs")
+            second.send(DescribeClusterRequest(), 1)
+            serving.wait_inside(lambda: len(called) == 2, "the second one is queued")
+            assert len(ran) == 1
+            serving.inside(room.set)
+            for wire in (first, second):
+                assert wire.receive(DescribeClusterRequest, 1)[1].error_code == 0
+    assert (len(called), len(ran)) == (3, 2)
+
+
+@pytest.mark.parametrize(
+    ("parked", "is_idle", "bug"), [(object(), False, "parked"), (None, True, "answered")]
+)
+def test_a_queued_handler_must_not_have_done_anything(
+    serving: Serving, parked: object, is_idle: bool, bug: str
+) -> None:
+    connection = SimpleNamespace(parked=parked, is_idle=is_idle)
+    pending = _later(DescribeClusterResponse())
+    served = replace(serving.broker.served[KEY], handle=lambda broker, request: pending)
+    router = Router(serving.broker, {}, RequestMetrics(Registry(), {}), queued_max=0)
+    with pytest.raises(AssertionError, match=bug):
+        router._handle(served, cast(Any, SimpleNamespace(connection=connection)))
+    pending.close()

@@ -23,6 +23,7 @@ from tests.unit.broker.serving import (
 from barnabas.model.error_codes import ErrorCode
 from barnabas.records.batch import iterate, read_headers
 from barnabas.records.builder import build_batch
+from barnabas.replication.role import Role
 from barnabas.wire.messages.create_topics import (
     CreatableTopic,
     CreatableTopicConfig,
@@ -240,8 +241,16 @@ def test_truncation_leaves_the_other_alone(serving: Serving, wire: Wire) -> None
     create_topic(wire, "s", configs=SMALL)
     fill(wire, "s", range(20))
     assert fork(wire, "s", "f").error_code == 0
-    log = serving.broker.partitions["s", 0].log
-    serving.inside(lambda: log.truncate_to(8, TIMESTAMP))
+    partition = serving.broker.partitions["s", 0]
+    log, own = partition.log, serving.broker.broker_id
+
+    def follow_and_lead_again() -> None:
+        epoch, other = partition.leader_epoch, own + 1
+        partition.assume(Role(other, epoch + 1, (other,), (own, other)))
+        log.truncate_to(8, TIMESTAMP)
+        partition.assume(Role(own, epoch + 2, (own,), (own,)))
+
+    serving.inside(follow_and_lead_again)
     assert serving.inside(lambda: log.log_end_offset) == 8
     for number in range(8, 12):
         assert produce(wire, "s", batch_of([f"new {number}"])).base_offset == number

@@ -1,0 +1,180 @@
+"""The partitions that this broker hosts, and everything that waits for them.
+
+Consumers and followers wait for records, producers for their records to be safe, and
+DeleteRecords for the low watermark. Code that changes a partition calls the method here that names
+the change, and those whose turn it is are answered from within that call.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from concurrent.futures import Executor
+
+from barnabas.broker.loop import WheelTimer
+from barnabas.broker.partitions.delayed_append import (
+    ALL_REPLICAS,
+    DelayedAppend,
+    Settle,
+    Token,
+    Wait,
+)
+from barnabas.broker.partitions.fetch_sessions import FetchSessions
+from barnabas.broker.partitions.flusher import Flusher
+from barnabas.log.partition_log import Appended
+from barnabas.log.validation import Origin
+from barnabas.model.errors import StorageError
+from barnabas.model.ids import TopicPartition
+from barnabas.replication.partition import Partition
+from barnabas.timing.purgatory import Purgatory
+
+logger = logging.getLogger("barnabas.broker")
+
+
+class HostedPartitions(dict[tuple[str, int], Partition]):
+    """Partitions by topic and number.
+
+    It is a dict, and not a part with a dict inside: every request looks partitions up, and a
+    method of Python in between would cost each of them.
+    """
+
+    def __init__(
+        self,
+        timer: WheelTimer,
+        executor: Executor | None,
+        now_ms: Callable[[], int],
+        fetch_sessions: FetchSessions,
+        *,
+        check_silence: Callable[[], object],
+        on_follower_flushed: Callable[[Partition], None],
+        on_storage_failure: Callable[[TopicPartition, StorageError], None],
+    ) -> None:
+        """Host nothing yet.
+
+        Flushes run on the executor. `check_silence` is called when one has ended: it may have taken
+        so long that this broker leads no longer.
+        """
+        super().__init__()
+        self._timer = timer
+        self._check_silence = check_silence
+        self._on_follower_flushed = on_follower_flushed
+        self.on_storage_failure = on_storage_failure
+        self.fetch_purgatory = Purgatory("fetch", timer.wheel)
+        self.produce_purgatory = Purgatory("produce", timer.wheel)
+        self.deletion_purgatory = Purgatory("delete-records", timer.wheel)
+        self.fetch_sessions = fetch_sessions
+        self.flusher = Flusher(executor, now_ms, self.flushed, self.flush_failed)
+
+    # -- writing ------------------------------------------------------------------------------
+
+    def append(
+        self,
+        partition: Partition,
+        records: bytes | bytearray | memoryview,
+        acks: int,
+        version: int,
+        now_ms: int,
+        origin: Origin = "client",
+    ) -> Appended:
+        """Append to a partition that is led here; readers see it now, or after a flush it owes.
+
+        `version` is the version of Produce that the records came with. Raises what
+        `Partition.append` raises.
+        """
+        appended = partition.append(records, acks, version, now_ms, origin)
+        if not self.flush_if_owed(partition):
+            self.appended(partition)
+        return appended
+
+    def when_safe(
+        self,
+        waits: list[Wait[Token]],
+        deadline_ms: int,
+        done: Callable[[], None],
+        *,
+        settle: Settle[Token] | None = None,
+        acks: int = ALL_REPLICAS,
+        is_stale: Callable[[], bool] | None = None,
+    ) -> DelayedAppend[Token]:
+        """Call `done` once appends are safe or have failed, or at the deadline of the timer.
+
+        That may be before this returns. `settle` hears how each append ended, as soon as it has.
+        """
+        operation = DelayedAppend(waits, done, settle, acks, is_stale)
+        keys = [partition.topic_partition for partition, _, _ in waits]
+        if not self.produce_purgatory.watch(operation, keys, deadline_ms):
+            self._timer.set()
+        return operation
+
+    # -- what happened to a partition ---------------------------------------------------------
+
+    def appended(self, partition: Partition) -> None:
+        """Records were appended by the leader, or flushed, and may be visible or safe now."""
+        key = partition.topic_partition
+        self.wake_readers(key)
+        self.produce_purgatory.check(key)
+        if partition.log.has_finished_segment_to_flush:
+            self.flusher.request_finished(partition)
+
+    def followed(self, partition: Partition) -> None:
+        """Records came from a partition's leader: consumers may read here, too."""
+        self.wake_readers(partition.topic_partition)
+        if partition.log.has_finished_segment_to_flush:
+            self.flusher.request_finished(partition)
+
+    def watermark_rose(self, partition: Partition) -> None:
+        """The high watermark rose: records are safe and visible that were not before."""
+        key = partition.topic_partition
+        self.produce_purgatory.check(key)
+        self.wake_readers(key)
+
+    def role_changed(self, key: TopicPartition) -> None:
+        """A partition is led or followed from now on, or no longer hosted here."""
+        self.wake_readers(key)
+        self.produce_purgatory.check(key)
+        self.deletion_purgatory.check(key)
+
+    def flushed(self, partition: Partition) -> None:
+        """A partition's log was flushed."""
+        self._check_silence()
+        if self.get(partition.topic_partition) is not partition:
+            return  # it was deleted meanwhile
+        partition.flushed()
+        self.flush_if_owed(partition)
+        if not partition.is_leader:
+            self._on_follower_flushed(partition)
+        self.appended(partition)
+
+    # -- what follows -------------------------------------------------------------------------
+
+    def wake_readers(self, key: TopicPartition) -> None:
+        """Have consumers and followers look again at a partition to which something happened."""
+        for session in self.fetch_sessions.touched(key):
+            self.fetch_purgatory.check(session)
+        self.fetch_purgatory.check(key)
+
+    def flush_if_owed(self, partition: Partition) -> bool:
+        """Have a partition flushed if its high watermark waits for that; return whether it does."""
+        owed = partition.flush_owed
+        if owed:
+            self.flusher.request(partition)
+        return owed
+
+    # -- what the disk refused ----------------------------------------------------------------
+
+    def append_failed(self, partition: Partition, failure: StorageError) -> None:
+        """The disk refused a write."""
+        logger.error("cannot append to %s: %s", partition.topic_partition, failure)
+        self.on_storage_failure(partition.topic_partition, failure)
+
+    def read_failed(self, key: TopicPartition, failure: StorageError) -> None:
+        """The disk refused a read."""
+        logger.error("cannot read %s: %s", key, failure)
+        self.on_storage_failure(key, failure)
+
+    def flush_failed(self, partition: Partition, failure: StorageError) -> None:
+        """The disk refused a flush."""
+        if self.get(partition.topic_partition) is not partition:
+            return  # it was deleted meanwhile, and its directory renamed
+        logger.error("cannot flush %s: %s", partition.topic_partition, failure)
+        self.on_storage_failure(partition.topic_partition, failure)
