@@ -206,7 +206,9 @@ def test_a_queued_handler_must_not_have_done_anything(
     connection = SimpleNamespace(parked=parked, is_idle=is_idle)
     pending = _later(DescribeClusterResponse())
     served = replace(serving.broker.served[KEY], handle=lambda broker, request: pending)
-    router = Router(serving.broker, {}, RequestMetrics(Registry(), {}), queued_max=0)
+    broker = serving.broker
+    metrics = RequestMetrics(Registry(), {})
+    router = Router(broker, {}, broker.silence, broker.clock, metrics, 0, {})
     with pytest.raises(AssertionError, match=bug):
         router._handle(served, cast(Any, SimpleNamespace(connection=connection)))
     pending.close()
