@@ -5,6 +5,7 @@ import sys
 
 GENERATORS = (
     ["-m", "barnabas.wire.generate"],
+    ["tools/error_classes.py"],
     ["tools/option_reference.py"],
     ["tools/command_reference.py"],
     ["tools/draw_states.py"],

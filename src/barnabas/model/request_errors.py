@@ -54,586 +54,245 @@ class AuthorizationError(CodedError):
     """An ACL denies what was asked for."""
 
 
-class UnknownError(CodedError, code=ErrorCode.UNKNOWN_SERVER_ERROR):
-    pass
-
-
-class OffsetOutOfRangeError(CodedError, code=ErrorCode.OFFSET_OUT_OF_RANGE):
-    pass
-
-
-class CorruptMessageError(
-    RetriableError, CodedError, CorruptRecordError, code=ErrorCode.CORRUPT_MESSAGE
-):
-    pass
-
-
-class UnknownTopicOrPartitionError(
-    InvalidMetadataError, CodedError, code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-):
-    pass
-
-
-class InvalidFetchRequestError(CodedError, code=ErrorCode.INVALID_FETCH_SIZE):
-    pass
-
-
-class LeaderNotAvailableError(
-    InvalidMetadataError, CodedError, code=ErrorCode.LEADER_NOT_AVAILABLE
-):
-    pass
-
-
-class NotLeaderForPartitionError(
-    InvalidMetadataError, CodedError, code=ErrorCode.NOT_LEADER_OR_FOLLOWER
-):
-    pass
-
-
-class RequestTimedOutError(RetriableError, CodedError, code=ErrorCode.REQUEST_TIMED_OUT):
-    pass
-
-
-class BrokerNotAvailableError(CodedError, code=ErrorCode.BROKER_NOT_AVAILABLE):
-    pass
-
-
-class ReplicaNotAvailableError(
-    InvalidMetadataError, CodedError, code=ErrorCode.REPLICA_NOT_AVAILABLE
-):
-    pass
-
-
-class MessageSizeTooLargeError(CodedError, code=ErrorCode.MESSAGE_TOO_LARGE):
-    pass
-
-
-class StaleControllerEpochError(CodedError, code=ErrorCode.STALE_CONTROLLER_EPOCH):
-    pass
-
-
-class OffsetMetadataTooLargeError(CodedError, code=ErrorCode.OFFSET_METADATA_TOO_LARGE):
-    pass
-
-
-class NetworkExceptionError(InvalidMetadataError, CodedError, code=ErrorCode.NETWORK_EXCEPTION):
-    pass
-
-
-class CoordinatorLoadInProgressError(
-    RetriableError, CodedError, code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-):
-    pass
-
-
-class CoordinatorNotAvailableError(
-    RetriableError, CodedError, code=ErrorCode.COORDINATOR_NOT_AVAILABLE
-):
-    pass
-
-
-class NotCoordinatorError(RetriableError, CodedError, code=ErrorCode.NOT_COORDINATOR):
-    pass
-
-
-class InvalidTopicError(CodedError, code=ErrorCode.INVALID_TOPIC_EXCEPTION):
-    pass
-
-
-class RecordListTooLargeError(CodedError, code=ErrorCode.RECORD_LIST_TOO_LARGE):
-    pass
-
-
-class NotEnoughReplicasError(RetriableError, CodedError, code=ErrorCode.NOT_ENOUGH_REPLICAS):
-    pass
-
-
-class NotEnoughReplicasAfterAppendError(
-    RetriableError, CodedError, code=ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
-):
-    pass
-
-
-class InvalidRequiredAcksError(CodedError, code=ErrorCode.INVALID_REQUIRED_ACKS):
-    pass
-
-
-class IllegalGenerationError(CodedError, code=ErrorCode.ILLEGAL_GENERATION):
-    pass
-
-
-class InconsistentGroupProtocolError(CodedError, code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL):
-    pass
-
-
-class InvalidGroupIdError(CodedError, code=ErrorCode.INVALID_GROUP_ID):
-    pass
-
-
-class UnknownMemberIdError(CodedError, code=ErrorCode.UNKNOWN_MEMBER_ID):
-    pass
-
-
-class InvalidSessionTimeoutError(CodedError, code=ErrorCode.INVALID_SESSION_TIMEOUT):
-    pass
-
-
-class RebalanceInProgressError(CodedError, code=ErrorCode.REBALANCE_IN_PROGRESS):
-    pass
-
-
-class InvalidCommitOffsetSizeError(CodedError, code=ErrorCode.INVALID_COMMIT_OFFSET_SIZE):
-    pass
-
-
-class TopicAuthorizationFailedError(AuthorizationError, code=ErrorCode.TOPIC_AUTHORIZATION_FAILED):
-    pass
-
-
-class GroupAuthorizationFailedError(AuthorizationError, code=ErrorCode.GROUP_AUTHORIZATION_FAILED):
-    pass
-
-
-class ClusterAuthorizationFailedError(
-    AuthorizationError, code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED
-):
-    pass
-
-
-class InvalidTimestampError(CodedError, code=ErrorCode.INVALID_TIMESTAMP):
-    pass
-
-
-class UnsupportedSaslMechanismError(CodedError, code=ErrorCode.UNSUPPORTED_SASL_MECHANISM):
-    pass
-
-
-class IllegalSaslStateError(CodedError, code=ErrorCode.ILLEGAL_SASL_STATE):
-    pass
-
-
-class UnsupportedVersionError(CodedError, code=ErrorCode.UNSUPPORTED_VERSION):
-    pass
-
-
-class TopicAlreadyExistsError(CodedError, code=ErrorCode.TOPIC_ALREADY_EXISTS):
-    pass
-
-
-class InvalidPartitionsError(CodedError, code=ErrorCode.INVALID_PARTITIONS):
-    pass
-
-
-class InvalidReplicationFactorError(CodedError, code=ErrorCode.INVALID_REPLICATION_FACTOR):
-    pass
-
-
-class InvalidReplicationAssignmentError(CodedError, code=ErrorCode.INVALID_REPLICA_ASSIGNMENT):
-    pass
-
-
-class InvalidConfigurationError(CodedError, code=ErrorCode.INVALID_CONFIG):
-    pass
-
-
-class NotControllerError(RetriableError, CodedError, code=ErrorCode.NOT_CONTROLLER):
-    pass
-
-
-class InvalidRequestError(CodedError, code=ErrorCode.INVALID_REQUEST):
-    pass
-
-
-class UnsupportedForMessageFormatError(CodedError, code=ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT):
-    pass
-
-
-class PolicyViolationError(CodedError, code=ErrorCode.POLICY_VIOLATION):
-    pass
-
-
-class OutOfOrderSequenceNumberError(CodedError, code=ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER):
-    pass
-
-
-class DuplicateSequenceNumberError(CodedError, code=ErrorCode.DUPLICATE_SEQUENCE_NUMBER):
-    pass
-
-
-class InvalidProducerEpochError(CodedError, code=ErrorCode.INVALID_PRODUCER_EPOCH):
-    pass
-
-
-class InvalidTxnStateError(CodedError, code=ErrorCode.INVALID_TXN_STATE):
-    pass
-
-
-class InvalidProducerIdMappingError(CodedError, code=ErrorCode.INVALID_PRODUCER_ID_MAPPING):
-    pass
-
-
-class InvalidTransactionTimeoutError(CodedError, code=ErrorCode.INVALID_TRANSACTION_TIMEOUT):
-    pass
-
-
-class ConcurrentTransactionsError(
-    RetriableError, CodedError, code=ErrorCode.CONCURRENT_TRANSACTIONS
-):
-    pass
-
-
-class TransactionCoordinatorFencedError(CodedError, code=ErrorCode.TRANSACTION_COORDINATOR_FENCED):
-    pass
-
-
-class TransactionalIdAuthorizationFailedError(
-    AuthorizationError, code=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-):
-    pass
-
-
-class SecurityDisabledError(CodedError, code=ErrorCode.SECURITY_DISABLED):
-    pass
-
-
-class OperationNotAttemptedError(CodedError, code=ErrorCode.OPERATION_NOT_ATTEMPTED):
-    pass
-
-
-class KafkaStorageError(InvalidMetadataError, CodedError, code=ErrorCode.KAFKA_STORAGE_ERROR):
-    pass
-
-
-class LogDirNotFoundError(CodedError, code=ErrorCode.LOG_DIR_NOT_FOUND):
-    pass
-
-
-class SaslAuthenticationFailedError(CodedError, code=ErrorCode.SASL_AUTHENTICATION_FAILED):
-    pass
-
-
-class UnknownProducerIdError(CodedError, code=ErrorCode.UNKNOWN_PRODUCER_ID):
-    pass
-
-
-class ReassignmentInProgressError(CodedError, code=ErrorCode.REASSIGNMENT_IN_PROGRESS):
-    pass
-
-
-class DelegationTokenAuthDisabledError(CodedError, code=ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED):
-    pass
-
-
-class DelegationTokenNotFoundError(CodedError, code=ErrorCode.DELEGATION_TOKEN_NOT_FOUND):
-    pass
-
-
-class DelegationTokenOwnerMismatchError(CodedError, code=ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH):
-    pass
-
-
-class DelegationTokenRequestNotAllowedError(
-    CodedError, code=ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
-):
-    pass
-
-
-class DelegationTokenAuthorizationFailedError(
-    AuthorizationError, code=ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED
-):
-    pass
-
-
-class DelegationTokenExpiredError(CodedError, code=ErrorCode.DELEGATION_TOKEN_EXPIRED):
-    pass
-
-
-class InvalidPrincipalTypeError(CodedError, code=ErrorCode.INVALID_PRINCIPAL_TYPE):
-    pass
-
-
-class NonEmptyGroupError(CodedError, code=ErrorCode.NON_EMPTY_GROUP):
-    pass
-
-
-class GroupIdNotFoundError(CodedError, code=ErrorCode.GROUP_ID_NOT_FOUND):
-    pass
-
-
-class FetchSessionIdNotFoundError(
-    RetriableError, CodedError, code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND
-):
-    pass
-
-
-class InvalidFetchSessionEpochError(
-    RetriableError, CodedError, code=ErrorCode.INVALID_FETCH_SESSION_EPOCH
-):
-    pass
-
-
-class ListenerNotFoundError(InvalidMetadataError, CodedError, code=ErrorCode.LISTENER_NOT_FOUND):
-    pass
-
-
-class TopicDeletionDisabledError(CodedError, code=ErrorCode.TOPIC_DELETION_DISABLED):
-    pass
-
-
-class FencedLeaderEpochError(InvalidMetadataError, CodedError, code=ErrorCode.FENCED_LEADER_EPOCH):
-    pass
-
-
-class UnknownLeaderEpochError(RetriableError, CodedError, code=ErrorCode.UNKNOWN_LEADER_EPOCH):
-    pass
-
-
-class UnsupportedCompressionTypeError(CodedError, code=ErrorCode.UNSUPPORTED_COMPRESSION_TYPE):
-    pass
-
-
-class StaleBrokerEpochError(CodedError, code=ErrorCode.STALE_BROKER_EPOCH):
-    pass
-
-
-class OffsetNotAvailableError(RetriableError, CodedError, code=ErrorCode.OFFSET_NOT_AVAILABLE):
-    pass
-
-
-class MemberIdRequiredError(CodedError, code=ErrorCode.MEMBER_ID_REQUIRED):
-    pass
-
-
-class PreferredLeaderNotAvailableError(
-    InvalidMetadataError, CodedError, code=ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE
-):
-    pass
-
-
-class GroupMaxSizeReachedError(CodedError, code=ErrorCode.GROUP_MAX_SIZE_REACHED):
-    pass
-
-
-class FencedInstanceIdError(CodedError, code=ErrorCode.FENCED_INSTANCE_ID):
-    pass
-
-
-class EligibleLeadersNotAvailableError(
-    InvalidMetadataError, CodedError, code=ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE
-):
-    pass
-
-
-class ElectionNotNeededError(InvalidMetadataError, CodedError, code=ErrorCode.ELECTION_NOT_NEEDED):
-    pass
-
-
-class NoReassignmentInProgressError(CodedError, code=ErrorCode.NO_REASSIGNMENT_IN_PROGRESS):
-    pass
-
-
-class GroupSubscribedToTopicError(CodedError, code=ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC):
-    pass
-
-
-class InvalidRecordError(CodedError, code=ErrorCode.INVALID_RECORD):
-    pass
-
-
-class UnstableOffsetCommitError(RetriableError, CodedError, code=ErrorCode.UNSTABLE_OFFSET_COMMIT):
-    pass
-
-
-class ThrottlingQuotaExceededError(
-    RetriableError, CodedError, code=ErrorCode.THROTTLING_QUOTA_EXCEEDED
-):
-    pass
-
-
-class ProducerFencedError(CodedError, code=ErrorCode.PRODUCER_FENCED):
-    pass
-
-
-class ResourceNotFoundError(CodedError, code=ErrorCode.RESOURCE_NOT_FOUND):
-    pass
-
-
-class DuplicateResourceError(CodedError, code=ErrorCode.DUPLICATE_RESOURCE):
-    pass
-
-
-class UnacceptableCredentialError(CodedError, code=ErrorCode.UNACCEPTABLE_CREDENTIAL):
-    pass
-
-
-class InconsistentVoterSetError(CodedError, code=ErrorCode.INCONSISTENT_VOTER_SET):
-    pass
-
-
-class InvalidUpdateVersionError(CodedError, code=ErrorCode.INVALID_UPDATE_VERSION):
-    pass
-
-
-class FeatureUpdateFailedError(CodedError, code=ErrorCode.FEATURE_UPDATE_FAILED):
-    pass
-
-
-class PrincipalDeserializationFailureError(
-    CodedError, code=ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE
-):
-    pass
-
-
-class SnapshotNotFoundError(CodedError, code=ErrorCode.SNAPSHOT_NOT_FOUND):
-    pass
-
-
-class PositionOutOfRangeError(CodedError, code=ErrorCode.POSITION_OUT_OF_RANGE):
-    pass
-
-
-class UnknownTopicIdError(InvalidMetadataError, CodedError, code=ErrorCode.UNKNOWN_TOPIC_ID):
-    pass
-
-
-class DuplicateBrokerRegistrationError(CodedError, code=ErrorCode.DUPLICATE_BROKER_REGISTRATION):
-    pass
-
-
-class BrokerIdNotRegisteredError(CodedError, code=ErrorCode.BROKER_ID_NOT_REGISTERED):
-    pass
-
-
-class InconsistentTopicIdError(
-    InvalidMetadataError, CodedError, code=ErrorCode.INCONSISTENT_TOPIC_ID
-):
-    pass
-
-
-class InconsistentClusterIdError(CodedError, code=ErrorCode.INCONSISTENT_CLUSTER_ID):
-    pass
-
-
-class TransactionalIdNotFoundError(CodedError, code=ErrorCode.TRANSACTIONAL_ID_NOT_FOUND):
-    pass
-
-
-class FetchSessionTopicIdError(
-    RetriableError, CodedError, code=ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR
-):
-    pass
-
-
-class IneligibleReplicaError(CodedError, code=ErrorCode.INELIGIBLE_REPLICA):
-    pass
-
-
-class NewLeaderElectedError(CodedError, code=ErrorCode.NEW_LEADER_ELECTED):
-    pass
-
-
-class OffsetMovedToTieredStorageError(CodedError, code=ErrorCode.OFFSET_MOVED_TO_TIERED_STORAGE):
-    pass
-
-
-class FencedMemberEpochError(CodedError, code=ErrorCode.FENCED_MEMBER_EPOCH):
-    pass
-
-
-class UnreleasedInstanceIdError(CodedError, code=ErrorCode.UNRELEASED_INSTANCE_ID):
-    pass
-
-
-class UnsupportedAssignorError(CodedError, code=ErrorCode.UNSUPPORTED_ASSIGNOR):
-    pass
-
-
-class StaleMemberEpochError(CodedError, code=ErrorCode.STALE_MEMBER_EPOCH):
-    pass
-
-
-class MismatchedEndpointTypeError(CodedError, code=ErrorCode.MISMATCHED_ENDPOINT_TYPE):
-    pass
-
-
-class UnsupportedEndpointTypeError(CodedError, code=ErrorCode.UNSUPPORTED_ENDPOINT_TYPE):
-    pass
-
-
-class UnknownControllerIdError(CodedError, code=ErrorCode.UNKNOWN_CONTROLLER_ID):
-    pass
-
-
-class UnknownSubscriptionIdError(CodedError, code=ErrorCode.UNKNOWN_SUBSCRIPTION_ID):
-    pass
-
-
-class TelemetryTooLargeError(CodedError, code=ErrorCode.TELEMETRY_TOO_LARGE):
-    pass
-
-
-class InvalidRegistrationError(CodedError, code=ErrorCode.INVALID_REGISTRATION):
-    pass
-
-
-class TransactionAbortableError(CodedError, code=ErrorCode.TRANSACTION_ABORTABLE):
-    pass
-
-
-class InvalidRecordStateError(CodedError, code=ErrorCode.INVALID_RECORD_STATE):
-    pass
-
-
-class ShareSessionNotFoundError(RetriableError, CodedError, code=ErrorCode.SHARE_SESSION_NOT_FOUND):
-    pass
-
-
-class InvalidShareSessionEpochError(
-    RetriableError, CodedError, code=ErrorCode.INVALID_SHARE_SESSION_EPOCH
-):
-    pass
-
-
-class FencedStateEpochError(CodedError, code=ErrorCode.FENCED_STATE_EPOCH):
-    pass
-
-
-class InvalidVoterKeyError(CodedError, code=ErrorCode.INVALID_VOTER_KEY):
-    pass
-
-
-class DuplicateVoterError(CodedError, code=ErrorCode.DUPLICATE_VOTER):
-    pass
-
-
-class VoterNotFoundError(CodedError, code=ErrorCode.VOTER_NOT_FOUND):
-    pass
-
-
-class InvalidRegularExpressionError(CodedError, code=ErrorCode.INVALID_REGULAR_EXPRESSION):
-    pass
-
-
-class RebootstrapRequiredError(CodedError, code=ErrorCode.REBOOTSTRAP_REQUIRED):
-    pass
-
-
-class StreamsInvalidTopologyError(CodedError, code=ErrorCode.STREAMS_INVALID_TOPOLOGY):
-    pass
-
-
-class StreamsInvalidTopologyEpochError(CodedError, code=ErrorCode.STREAMS_INVALID_TOPOLOGY_EPOCH):
-    pass
-
-
-class StreamsTopologyFencedError(CodedError, code=ErrorCode.STREAMS_TOPOLOGY_FENCED):
-    pass
-
-
-class ShareSessionLimitReachedError(
-    RetriableError, CodedError, code=ErrorCode.SHARE_SESSION_LIMIT_REACHED
-):
-    pass
+# Written by tools/error_classes.py:
+# fmt: off
+class UnknownError(CodedError, code=ErrorCode.UNKNOWN_SERVER_ERROR): ...
+class OffsetOutOfRangeError(CodedError, code=ErrorCode.OFFSET_OUT_OF_RANGE): ...
+class CorruptMessageError(RetriableError, CodedError, CorruptRecordError, code=ErrorCode.CORRUPT_MESSAGE): ...
+class UnknownTopicOrPartitionError(InvalidMetadataError, CodedError, code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION): ...
+class InvalidFetchRequestError(CodedError, code=ErrorCode.INVALID_FETCH_SIZE): ...
+class LeaderNotAvailableError(InvalidMetadataError, CodedError, code=ErrorCode.LEADER_NOT_AVAILABLE): ...
+class NotLeaderForPartitionError(InvalidMetadataError, CodedError, code=ErrorCode.NOT_LEADER_OR_FOLLOWER): ...
+class RequestTimedOutError(RetriableError, CodedError, code=ErrorCode.REQUEST_TIMED_OUT): ...
+class BrokerNotAvailableError(CodedError, code=ErrorCode.BROKER_NOT_AVAILABLE): ...
+class ReplicaNotAvailableError(InvalidMetadataError, CodedError, code=ErrorCode.REPLICA_NOT_AVAILABLE): ...
+class MessageSizeTooLargeError(CodedError, code=ErrorCode.MESSAGE_TOO_LARGE): ...
+class StaleControllerEpochError(CodedError, code=ErrorCode.STALE_CONTROLLER_EPOCH): ...
+class OffsetMetadataTooLargeError(CodedError, code=ErrorCode.OFFSET_METADATA_TOO_LARGE): ...
+class NetworkExceptionError(InvalidMetadataError, CodedError, code=ErrorCode.NETWORK_EXCEPTION): ...
+class CoordinatorLoadInProgressError(RetriableError, CodedError, code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS): ...
+class CoordinatorNotAvailableError(RetriableError, CodedError, code=ErrorCode.COORDINATOR_NOT_AVAILABLE): ...
+class NotCoordinatorError(RetriableError, CodedError, code=ErrorCode.NOT_COORDINATOR): ...
+class InvalidTopicError(CodedError, code=ErrorCode.INVALID_TOPIC_EXCEPTION): ...
+class RecordListTooLargeError(CodedError, code=ErrorCode.RECORD_LIST_TOO_LARGE): ...
+class NotEnoughReplicasError(RetriableError, CodedError, code=ErrorCode.NOT_ENOUGH_REPLICAS): ...
+class NotEnoughReplicasAfterAppendError(RetriableError, CodedError, code=ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND): ...
+class InvalidRequiredAcksError(CodedError, code=ErrorCode.INVALID_REQUIRED_ACKS): ...
+class IllegalGenerationError(CodedError, code=ErrorCode.ILLEGAL_GENERATION): ...
+class InconsistentGroupProtocolError(CodedError, code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL): ...
+class InvalidGroupIdError(CodedError, code=ErrorCode.INVALID_GROUP_ID): ...
+class UnknownMemberIdError(CodedError, code=ErrorCode.UNKNOWN_MEMBER_ID): ...
+class InvalidSessionTimeoutError(CodedError, code=ErrorCode.INVALID_SESSION_TIMEOUT): ...
+class RebalanceInProgressError(CodedError, code=ErrorCode.REBALANCE_IN_PROGRESS): ...
+class InvalidCommitOffsetSizeError(CodedError, code=ErrorCode.INVALID_COMMIT_OFFSET_SIZE): ...
+class TopicAuthorizationFailedError(AuthorizationError, code=ErrorCode.TOPIC_AUTHORIZATION_FAILED): ...
+class GroupAuthorizationFailedError(AuthorizationError, code=ErrorCode.GROUP_AUTHORIZATION_FAILED): ...
+class ClusterAuthorizationFailedError(AuthorizationError, code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED): ...
+class InvalidTimestampError(CodedError, code=ErrorCode.INVALID_TIMESTAMP): ...
+class UnsupportedSaslMechanismError(CodedError, code=ErrorCode.UNSUPPORTED_SASL_MECHANISM): ...
+class IllegalSaslStateError(CodedError, code=ErrorCode.ILLEGAL_SASL_STATE): ...
+class UnsupportedVersionError(CodedError, code=ErrorCode.UNSUPPORTED_VERSION): ...
+class TopicAlreadyExistsError(CodedError, code=ErrorCode.TOPIC_ALREADY_EXISTS): ...
+class InvalidPartitionsError(CodedError, code=ErrorCode.INVALID_PARTITIONS): ...
+class InvalidReplicationFactorError(CodedError, code=ErrorCode.INVALID_REPLICATION_FACTOR): ...
+class InvalidReplicationAssignmentError(CodedError, code=ErrorCode.INVALID_REPLICA_ASSIGNMENT): ...
+class InvalidConfigurationError(CodedError, code=ErrorCode.INVALID_CONFIG): ...
+class NotControllerError(RetriableError, CodedError, code=ErrorCode.NOT_CONTROLLER): ...
+class InvalidRequestError(CodedError, code=ErrorCode.INVALID_REQUEST): ...
+class UnsupportedForMessageFormatError(CodedError, code=ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT): ...
+class PolicyViolationError(CodedError, code=ErrorCode.POLICY_VIOLATION): ...
+class OutOfOrderSequenceNumberError(CodedError, code=ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER): ...
+class DuplicateSequenceNumberError(CodedError, code=ErrorCode.DUPLICATE_SEQUENCE_NUMBER): ...
+class InvalidProducerEpochError(CodedError, code=ErrorCode.INVALID_PRODUCER_EPOCH): ...
+class InvalidTxnStateError(CodedError, code=ErrorCode.INVALID_TXN_STATE): ...
+class InvalidProducerIdMappingError(CodedError, code=ErrorCode.INVALID_PRODUCER_ID_MAPPING): ...
+class InvalidTransactionTimeoutError(CodedError, code=ErrorCode.INVALID_TRANSACTION_TIMEOUT): ...
+class ConcurrentTransactionsError(RetriableError, CodedError, code=ErrorCode.CONCURRENT_TRANSACTIONS): ...
+class TransactionCoordinatorFencedError(CodedError, code=ErrorCode.TRANSACTION_COORDINATOR_FENCED): ...
+class TransactionalIdAuthorizationFailedError(AuthorizationError, code=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED): ...
+class SecurityDisabledError(CodedError, code=ErrorCode.SECURITY_DISABLED): ...
+class OperationNotAttemptedError(CodedError, code=ErrorCode.OPERATION_NOT_ATTEMPTED): ...
+class KafkaStorageError(InvalidMetadataError, CodedError, code=ErrorCode.KAFKA_STORAGE_ERROR): ...
+class LogDirNotFoundError(CodedError, code=ErrorCode.LOG_DIR_NOT_FOUND): ...
+class SaslAuthenticationFailedError(CodedError, code=ErrorCode.SASL_AUTHENTICATION_FAILED): ...
+class UnknownProducerIdError(CodedError, code=ErrorCode.UNKNOWN_PRODUCER_ID): ...
+class ReassignmentInProgressError(CodedError, code=ErrorCode.REASSIGNMENT_IN_PROGRESS): ...
+class DelegationTokenAuthDisabledError(CodedError, code=ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED): ...
+class DelegationTokenNotFoundError(CodedError, code=ErrorCode.DELEGATION_TOKEN_NOT_FOUND): ...
+class DelegationTokenOwnerMismatchError(CodedError, code=ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH): ...
+class DelegationTokenRequestNotAllowedError(CodedError, code=ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED): ...
+class DelegationTokenAuthorizationFailedError(AuthorizationError, code=ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED): ...
+class DelegationTokenExpiredError(CodedError, code=ErrorCode.DELEGATION_TOKEN_EXPIRED): ...
+class InvalidPrincipalTypeError(CodedError, code=ErrorCode.INVALID_PRINCIPAL_TYPE): ...
+class NonEmptyGroupError(CodedError, code=ErrorCode.NON_EMPTY_GROUP): ...
+class GroupIdNotFoundError(CodedError, code=ErrorCode.GROUP_ID_NOT_FOUND): ...
+class FetchSessionIdNotFoundError(RetriableError, CodedError, code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND): ...
+class InvalidFetchSessionEpochError(RetriableError, CodedError, code=ErrorCode.INVALID_FETCH_SESSION_EPOCH): ...
+class ListenerNotFoundError(InvalidMetadataError, CodedError, code=ErrorCode.LISTENER_NOT_FOUND): ...
+class TopicDeletionDisabledError(CodedError, code=ErrorCode.TOPIC_DELETION_DISABLED): ...
+class FencedLeaderEpochError(InvalidMetadataError, CodedError, code=ErrorCode.FENCED_LEADER_EPOCH): ...
+class UnknownLeaderEpochError(RetriableError, CodedError, code=ErrorCode.UNKNOWN_LEADER_EPOCH): ...
+class UnsupportedCompressionTypeError(CodedError, code=ErrorCode.UNSUPPORTED_COMPRESSION_TYPE): ...
+class StaleBrokerEpochError(CodedError, code=ErrorCode.STALE_BROKER_EPOCH): ...
+class OffsetNotAvailableError(RetriableError, CodedError, code=ErrorCode.OFFSET_NOT_AVAILABLE): ...
+class MemberIdRequiredError(CodedError, code=ErrorCode.MEMBER_ID_REQUIRED): ...
+class PreferredLeaderNotAvailableError(InvalidMetadataError, CodedError, code=ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE): ...
+class GroupMaxSizeReachedError(CodedError, code=ErrorCode.GROUP_MAX_SIZE_REACHED): ...
+class FencedInstanceIdError(CodedError, code=ErrorCode.FENCED_INSTANCE_ID): ...
+class EligibleLeadersNotAvailableError(InvalidMetadataError, CodedError, code=ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE): ...
+class ElectionNotNeededError(InvalidMetadataError, CodedError, code=ErrorCode.ELECTION_NOT_NEEDED): ...
+class NoReassignmentInProgressError(CodedError, code=ErrorCode.NO_REASSIGNMENT_IN_PROGRESS): ...
+class GroupSubscribedToTopicError(CodedError, code=ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC): ...
+class InvalidRecordError(CodedError, code=ErrorCode.INVALID_RECORD): ...
+class UnstableOffsetCommitError(RetriableError, CodedError, code=ErrorCode.UNSTABLE_OFFSET_COMMIT): ...
+class ThrottlingQuotaExceededError(RetriableError, CodedError, code=ErrorCode.THROTTLING_QUOTA_EXCEEDED): ...
+class ProducerFencedError(CodedError, code=ErrorCode.PRODUCER_FENCED): ...
+class ResourceNotFoundError(CodedError, code=ErrorCode.RESOURCE_NOT_FOUND): ...
+class DuplicateResourceError(CodedError, code=ErrorCode.DUPLICATE_RESOURCE): ...
+class UnacceptableCredentialError(CodedError, code=ErrorCode.UNACCEPTABLE_CREDENTIAL): ...
+class InconsistentVoterSetError(CodedError, code=ErrorCode.INCONSISTENT_VOTER_SET): ...
+class InvalidUpdateVersionError(CodedError, code=ErrorCode.INVALID_UPDATE_VERSION): ...
+class FeatureUpdateFailedError(CodedError, code=ErrorCode.FEATURE_UPDATE_FAILED): ...
+class PrincipalDeserializationFailureError(CodedError, code=ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE): ...
+class SnapshotNotFoundError(CodedError, code=ErrorCode.SNAPSHOT_NOT_FOUND): ...
+class PositionOutOfRangeError(CodedError, code=ErrorCode.POSITION_OUT_OF_RANGE): ...
+class UnknownTopicIdError(InvalidMetadataError, CodedError, code=ErrorCode.UNKNOWN_TOPIC_ID): ...
+class DuplicateBrokerRegistrationError(CodedError, code=ErrorCode.DUPLICATE_BROKER_REGISTRATION): ...
+class BrokerIdNotRegisteredError(CodedError, code=ErrorCode.BROKER_ID_NOT_REGISTERED): ...
+class InconsistentTopicIdError(InvalidMetadataError, CodedError, code=ErrorCode.INCONSISTENT_TOPIC_ID): ...
+class InconsistentClusterIdError(CodedError, code=ErrorCode.INCONSISTENT_CLUSTER_ID): ...
+class TransactionalIdNotFoundError(CodedError, code=ErrorCode.TRANSACTIONAL_ID_NOT_FOUND): ...
+class FetchSessionTopicIdError(RetriableError, CodedError, code=ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR): ...
+class IneligibleReplicaError(CodedError, code=ErrorCode.INELIGIBLE_REPLICA): ...
+class NewLeaderElectedError(CodedError, code=ErrorCode.NEW_LEADER_ELECTED): ...
+class OffsetMovedToTieredStorageError(CodedError, code=ErrorCode.OFFSET_MOVED_TO_TIERED_STORAGE): ...
+class FencedMemberEpochError(CodedError, code=ErrorCode.FENCED_MEMBER_EPOCH): ...
+class UnreleasedInstanceIdError(CodedError, code=ErrorCode.UNRELEASED_INSTANCE_ID): ...
+class UnsupportedAssignorError(CodedError, code=ErrorCode.UNSUPPORTED_ASSIGNOR): ...
+class StaleMemberEpochError(CodedError, code=ErrorCode.STALE_MEMBER_EPOCH): ...
+class MismatchedEndpointTypeError(CodedError, code=ErrorCode.MISMATCHED_ENDPOINT_TYPE): ...
+class UnsupportedEndpointTypeError(CodedError, code=ErrorCode.UNSUPPORTED_ENDPOINT_TYPE): ...
+class UnknownControllerIdError(CodedError, code=ErrorCode.UNKNOWN_CONTROLLER_ID): ...
+class UnknownSubscriptionIdError(CodedError, code=ErrorCode.UNKNOWN_SUBSCRIPTION_ID): ...
+class TelemetryTooLargeError(CodedError, code=ErrorCode.TELEMETRY_TOO_LARGE): ...
+class InvalidRegistrationError(CodedError, code=ErrorCode.INVALID_REGISTRATION): ...
+class TransactionAbortableError(CodedError, code=ErrorCode.TRANSACTION_ABORTABLE): ...
+class InvalidRecordStateError(CodedError, code=ErrorCode.INVALID_RECORD_STATE): ...
+class ShareSessionNotFoundError(RetriableError, CodedError, code=ErrorCode.SHARE_SESSION_NOT_FOUND): ...
+class InvalidShareSessionEpochError(RetriableError, CodedError, code=ErrorCode.INVALID_SHARE_SESSION_EPOCH): ...
+class FencedStateEpochError(CodedError, code=ErrorCode.FENCED_STATE_EPOCH): ...
+class InvalidVoterKeyError(CodedError, code=ErrorCode.INVALID_VOTER_KEY): ...
+class DuplicateVoterError(CodedError, code=ErrorCode.DUPLICATE_VOTER): ...
+class VoterNotFoundError(CodedError, code=ErrorCode.VOTER_NOT_FOUND): ...
+class InvalidRegularExpressionError(CodedError, code=ErrorCode.INVALID_REGULAR_EXPRESSION): ...
+class RebootstrapRequiredError(CodedError, code=ErrorCode.REBOOTSTRAP_REQUIRED): ...
+class StreamsInvalidTopologyError(CodedError, code=ErrorCode.STREAMS_INVALID_TOPOLOGY): ...
+class StreamsInvalidTopologyEpochError(CodedError, code=ErrorCode.STREAMS_INVALID_TOPOLOGY_EPOCH): ...
+class StreamsTopologyFencedError(CodedError, code=ErrorCode.STREAMS_TOPOLOGY_FENCED): ...
+class ShareSessionLimitReachedError(RetriableError, CodedError, code=ErrorCode.SHARE_SESSION_LIMIT_REACHED): ...
+
+AuthenticationMethodNotSupported = UnsupportedSaslMechanismError
+ConcurrentTransactions = ConcurrentTransactionsError
+DelegationTokenAuthDisabled = DelegationTokenAuthDisabledError
+DelegationTokenAuthorizationFailed = DelegationTokenAuthorizationFailedError
+DelegationTokenExpired = DelegationTokenExpiredError
+DelegationTokenNotFound = DelegationTokenNotFoundError
+DelegationTokenOwnerMismatch = DelegationTokenOwnerMismatchError
+DelegationTokenRequestNotAllowed = DelegationTokenRequestNotAllowedError
+DuplicateSequenceNumber = DuplicateSequenceNumberError
+FetchSessionIdNotFound = FetchSessionIdNotFoundError
+GroupCoordinatorNotAvailableError = CoordinatorNotAvailableError
+GroupIdNotFound = GroupIdNotFoundError
+GroupLoadInProgressError = CoordinatorLoadInProgressError
+InvalidFetchSessionEpoch = InvalidFetchSessionEpochError
+InvalidPrincipalType = InvalidPrincipalTypeError
+InvalidProducerEpoch = InvalidProducerEpochError
+InvalidProducerIdMapping = InvalidProducerIdMappingError
+InvalidTransactionTimeout = InvalidTransactionTimeoutError
+InvalidTxnState = InvalidTxnStateError
+ListenerNotFound = ListenerNotFoundError
+LogDirNotFound = LogDirNotFoundError
+MemberIdRequired = MemberIdRequiredError
+NonEmptyGroup = NonEmptyGroupError
+NotCoordinatorForGroupError = NotCoordinatorError
+NotLeaderOrFollowerError = NotLeaderForPartitionError
+OperationNotAttempted = OperationNotAttemptedError
+OutOfOrderSequenceNumber = OutOfOrderSequenceNumberError
+ProducerFenced = ProducerFencedError
+ReassignmentInProgress = ReassignmentInProgressError
+RecordTooLargeError = MessageSizeTooLargeError
+SaslAuthenticationFailed = SaslAuthenticationFailedError
+SecurityDisabled = SecurityDisabledError
+StaleLeaderEpochCodeError = NetworkExceptionError
+TransactionCoordinatorFenced = TransactionCoordinatorFencedError
+TransactionalIdAuthorizationFailed = TransactionalIdAuthorizationFailedError
+UnknownBrokerIdError = BrokerNotAvailableError
+UnknownProducerId = UnknownProducerIdError
+
+__all__ = [
+    "REQUEST_ERRORS", "AuthenticationMethodNotSupported", "AuthorizationError",
+    "BrokerIdNotRegisteredError", "BrokerNotAvailableError", "ClusterAuthorizationFailedError",
+    "CodedError", "ConcurrentTransactions", "ConcurrentTransactionsError",
+    "CoordinatorLoadInProgressError", "CoordinatorNotAvailableError", "CorruptMessageError",
+    "DelegationTokenAuthDisabled", "DelegationTokenAuthDisabledError",
+    "DelegationTokenAuthorizationFailed", "DelegationTokenAuthorizationFailedError",
+    "DelegationTokenExpired", "DelegationTokenExpiredError", "DelegationTokenNotFound",
+    "DelegationTokenNotFoundError", "DelegationTokenOwnerMismatch",
+    "DelegationTokenOwnerMismatchError", "DelegationTokenRequestNotAllowed",
+    "DelegationTokenRequestNotAllowedError", "DuplicateBrokerRegistrationError",
+    "DuplicateResourceError", "DuplicateSequenceNumber", "DuplicateSequenceNumberError",
+    "DuplicateVoterError", "ElectionNotNeededError", "EligibleLeadersNotAvailableError",
+    "FeatureUpdateFailedError", "FencedInstanceIdError", "FencedLeaderEpochError",
+    "FencedMemberEpochError", "FencedStateEpochError", "FetchSessionIdNotFound",
+    "FetchSessionIdNotFoundError", "FetchSessionTopicIdError", "GroupAuthorizationFailedError",
+    "GroupCoordinatorNotAvailableError", "GroupIdNotFound", "GroupIdNotFoundError",
+    "GroupLoadInProgressError", "GroupMaxSizeReachedError", "GroupSubscribedToTopicError",
+    "IllegalGenerationError", "IllegalSaslStateError", "InconsistentClusterIdError",
+    "InconsistentGroupProtocolError", "InconsistentTopicIdError", "InconsistentVoterSetError",
+    "IneligibleReplicaError", "InvalidCommitOffsetSizeError", "InvalidConfigurationError",
+    "InvalidFetchRequestError", "InvalidFetchSessionEpoch", "InvalidFetchSessionEpochError",
+    "InvalidGroupIdError", "InvalidPartitionsError", "InvalidPrincipalType",
+    "InvalidPrincipalTypeError", "InvalidProducerEpoch", "InvalidProducerEpochError",
+    "InvalidProducerIdMapping", "InvalidProducerIdMappingError", "InvalidRecordError",
+    "InvalidRecordStateError", "InvalidRegistrationError", "InvalidRegularExpressionError",
+    "InvalidReplicationAssignmentError", "InvalidReplicationFactorError", "InvalidRequestError",
+    "InvalidRequiredAcksError", "InvalidSessionTimeoutError", "InvalidShareSessionEpochError",
+    "InvalidTimestampError", "InvalidTopicError", "InvalidTransactionTimeout",
+    "InvalidTransactionTimeoutError", "InvalidTxnState", "InvalidTxnStateError",
+    "InvalidUpdateVersionError", "InvalidVoterKeyError", "KafkaStorageError",
+    "LeaderNotAvailableError", "ListenerNotFound", "ListenerNotFoundError", "LogDirNotFound",
+    "LogDirNotFoundError", "MemberIdRequired", "MemberIdRequiredError", "MessageSizeTooLargeError",
+    "MismatchedEndpointTypeError", "NetworkExceptionError", "NewLeaderElectedError",
+    "NoReassignmentInProgressError", "NonEmptyGroup", "NonEmptyGroupError", "NotControllerError",
+    "NotCoordinatorError", "NotCoordinatorForGroupError", "NotEnoughReplicasAfterAppendError",
+    "NotEnoughReplicasError", "NotLeaderForPartitionError", "NotLeaderOrFollowerError",
+    "OffsetMetadataTooLargeError", "OffsetMovedToTieredStorageError", "OffsetNotAvailableError",
+    "OffsetOutOfRangeError", "OperationNotAttempted", "OperationNotAttemptedError",
+    "OutOfOrderSequenceNumber", "OutOfOrderSequenceNumberError", "PolicyViolationError",
+    "PositionOutOfRangeError", "PreferredLeaderNotAvailableError",
+    "PrincipalDeserializationFailureError", "ProducerFenced", "ProducerFencedError",
+    "ReassignmentInProgress", "ReassignmentInProgressError", "RebalanceInProgressError",
+    "RebootstrapRequiredError", "RecordListTooLargeError", "RecordTooLargeError",
+    "ReplicaNotAvailableError", "RequestTimedOutError", "ResourceNotFoundError",
+    "SaslAuthenticationFailed", "SaslAuthenticationFailedError", "SecurityDisabled",
+    "SecurityDisabledError", "ShareSessionLimitReachedError", "ShareSessionNotFoundError",
+    "SnapshotNotFoundError", "StaleBrokerEpochError", "StaleControllerEpochError",
+    "StaleLeaderEpochCodeError", "StaleMemberEpochError", "StreamsInvalidTopologyEpochError",
+    "StreamsInvalidTopologyError", "StreamsTopologyFencedError", "TelemetryTooLargeError",
+    "ThrottlingQuotaExceededError", "TopicAlreadyExistsError", "TopicAuthorizationFailedError",
+    "TopicDeletionDisabledError", "TransactionAbortableError", "TransactionCoordinatorFenced",
+    "TransactionCoordinatorFencedError", "TransactionalIdAuthorizationFailed",
+    "TransactionalIdAuthorizationFailedError", "TransactionalIdNotFoundError",
+    "UnacceptableCredentialError", "UnknownBrokerIdError", "UnknownControllerIdError",
+    "UnknownError", "UnknownLeaderEpochError", "UnknownMemberIdError", "UnknownProducerId",
+    "UnknownProducerIdError", "UnknownSubscriptionIdError", "UnknownTopicIdError",
+    "UnknownTopicOrPartitionError", "UnreleasedInstanceIdError", "UnstableOffsetCommitError",
+    "UnsupportedAssignorError", "UnsupportedCompressionTypeError", "UnsupportedEndpointTypeError",
+    "UnsupportedForMessageFormatError", "UnsupportedSaslMechanismError", "UnsupportedVersionError",
+    "VoterNotFoundError", "request_error",
+]
+# fmt: on
+# End.
 
 
 def _by_code(parent: type[CodedError]) -> dict[ErrorCode, type[CodedError]]:
