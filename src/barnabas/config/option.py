@@ -11,7 +11,8 @@
 Names are Kafka's; an attribute is the name in snake case. A section is immutable: a change makes a
 new one (`with_overrides`). Every option *acts* (something reads it), is *reserved* (accepted, and
 warned about by name when it is set to something else than its default), or is *refused* (setting it
-to something else than its default is an error, because going on without it would be wrong).
+to something else than its default is an error, because going on without it would be wrong). Where
+several reserved options stand together they are rows of one table: see `reserved`.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from enum import IntEnum
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal, TypeVar, cast
 
+from barnabas.config import reasons
 from barnabas.model.errors import ConfigError
 
 Dynamic = Literal["no", "broker", "cluster"]
@@ -266,6 +268,41 @@ def option(
     )
 
 
+class Reserved(tuple[Option, ...]):
+    """Options of a section that have no effect, so that nothing needs their attributes."""
+
+
+def reserved(table: str) -> Reserved:
+    """Declare options that have no effect, one in a line of a table.
+
+    Its columns are the name, the kind (`int:0..100` has bounds), the default (`-` is None, `[]` an
+    empty list), who can change it at run time, the reason (a name of `reasons`), and the doc.
+    """
+    return Reserved(_reserved(*row.split(maxsplit=5)) for row in table.strip().splitlines())
+
+
+def _reserved(name: str, kind: str, default: str, dynamic: str, reason: str, doc: str) -> Option:
+    kind, _, bounds = kind.partition(":")
+    at_least, _, at_most = bounds.partition("..")
+    declared: Option = option(
+        name,
+        kind,
+        default=None,
+        at_least=_bound(at_least),
+        at_most=_bound(at_most),
+        dynamic=cast(Dynamic, dynamic),
+        reserved=getattr(reasons, reason),
+        doc=doc,
+    )
+    if default != "-":
+        declared.default = () if default == "[]" else declared.parse(default)
+    return declared
+
+
+def _bound(text: str) -> float | None:
+    return None if not text else float(text) if "." in text else int(text)
+
+
 def attribute_name(name: str) -> str:
     """Return the snake case of an option's name: `zookeeper.clientCnxnSocket` has capitals, too."""
     if not name.islower():
@@ -290,7 +327,10 @@ class Section:
         for parent in cls.__bases__:
             collected.update(parent.__dict__.get("options", {}))
         for attribute, declared in list(vars(cls).items()):
-            if isinstance(declared, Option):
+            if isinstance(declared, Reserved):
+                collected.update((row.name, row) for row in declared)
+                delattr(cls, attribute)
+            elif isinstance(declared, Option):
                 assert declared.attribute == attribute, (
                     f"{declared.name} is declared as {attribute}"
                 )

@@ -22,113 +22,35 @@ from barnabas.config.reasons import TIERED
 from barnabas.model.errors import ConfigError
 
 
+def overriding(name: str, synonym: str, **own: Any) -> Any:
+    """Declare a topic option that overrides a broker option, and is like it but for its `own`."""
+    broker = BrokerOptions.options[synonym]
+    shared = ("default", "at_least", "at_most", "besides", "choices", "doc", "reserved", "refused")
+    fields = {field: getattr(broker, field) for field in shared} | own
+    return option(name, broker.kind.name, synonym=synonym, dynamic="cluster", **fields)
+
+
 class TopicOptions(Section):
     """All options of a topic."""
 
-    barnabas_unpacked_batch_max_bytes: int = option(
-        "barnabas.unpacked.batch.max.bytes",
-        "long",
-        default=268_435_456,
-        at_least=1,
-        synonym="barnabas.unpacked.batch.max.bytes",
-        dynamic="cluster",
-        doc="The most bytes to which a compressed batch may unpack to be accepted.",
+    barnabas_unpacked_batch_max_bytes: int = overriding(
+        "barnabas.unpacked.batch.max.bytes", "barnabas.unpacked.batch.max.bytes"
     )
-    barnabas_unpacked_record_max_bytes: int = option(
+    barnabas_unpacked_record_max_bytes: int = overriding(
         "barnabas.unpacked.record.max.bytes",
-        "int",
-        default=16_777_216,
-        at_least=1,
-        synonym="barnabas.unpacked.record.max.bytes",
-        dynamic="cluster",
+        "barnabas.unpacked.record.max.bytes",
         doc="The most memory that unpacking takes: the largest record of a compressed batch, "
         "unless max.message.bytes or four times the size of the batch is more.",
     )
-    cleanup_policy: tuple[str, ...] = option(
-        "cleanup.policy",
-        "list",
-        default=("delete",),
-        choices=("compact", "delete"),
-        synonym="log.cleanup.policy",
-        dynamic="cluster",
-        doc="What happens to old records: delete, compact, or both.",
-    )
-    compression_type: str = option(
-        "compression.type",
-        "string",
-        default="producer",
-        choices=("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"),
-        synonym="compression.type",
-        dynamic="cluster",
-        doc="Codec in which batches are stored; producer keeps the one they came in.",
-    )
-    compression_gzip_level: int = option(
-        "compression.gzip.level",
-        "int",
-        default=-1,
-        at_least=1,
-        at_most=9,
-        besides=(-1,),
-        synonym="compression.gzip.level",
-        dynamic="cluster",
-        doc="Level when the broker compresses with gzip; -1 is the library's own.",
-    )
-    compression_lz4_level: int = option(
-        "compression.lz4.level",
-        "int",
-        default=9,
-        at_least=1,
-        at_most=17,
-        synonym="compression.lz4.level",
-        dynamic="cluster",
-        doc="Level when the broker compresses with lz4.",
-    )
-    compression_zstd_level: int = option(
-        "compression.zstd.level",
-        "int",
-        default=3,
-        at_least=-131072,
-        at_most=22,
-        synonym="compression.zstd.level",
-        dynamic="cluster",
-        doc="Level when the broker compresses with zstd.",
-    )
-    delete_retention_ms: int = option(
-        "delete.retention.ms",
-        "long",
-        default=86_400_000,
-        at_least=0,
-        synonym="log.cleaner.delete.retention.ms",
-        dynamic="cluster",
-        doc="How long the marker of a deleted key stays.",
-    )
-    file_delete_delay_ms: int = option(
-        "file.delete.delay.ms",
-        "long",
-        default=60_000,
-        at_least=0,
-        synonym="log.segment.delete.delay.ms",
-        dynamic="cluster",
-        doc="Wait between taking a file out of use and removing it.",
-    )
-    flush_messages: int = option(
-        "flush.messages",
-        "long",
-        default=2**63 - 1,
-        at_least=1,
-        synonym="log.flush.interval.messages",
-        dynamic="cluster",
-        doc="Records after which a partition is flushed to disk.",
-    )
-    flush_ms: int = option(
-        "flush.ms",
-        "long",
-        default=2**63 - 1,
-        at_least=0,
-        synonym="log.flush.interval.ms",
-        dynamic="cluster",
-        doc="Longest time that a record waits to be flushed to disk.",
-    )
+    cleanup_policy: tuple[str, ...] = overriding("cleanup.policy", "log.cleanup.policy")
+    compression_type: str = overriding("compression.type", "compression.type")
+    compression_gzip_level: int = overriding("compression.gzip.level", "compression.gzip.level")
+    compression_lz4_level: int = overriding("compression.lz4.level", "compression.lz4.level")
+    compression_zstd_level: int = overriding("compression.zstd.level", "compression.zstd.level")
+    delete_retention_ms: int = overriding("delete.retention.ms", "log.cleaner.delete.retention.ms")
+    file_delete_delay_ms: int = overriding("file.delete.delay.ms", "log.segment.delete.delay.ms")
+    flush_messages: int = overriding("flush.messages", "log.flush.interval.messages")
+    flush_ms: int = overriding("flush.ms", "log.flush.interval.ms", default=2**63 - 1)
     follower_replication_throttled_replicas: tuple[str, ...] = option(
         "follower.replication.throttled.replicas",
         "list",
@@ -143,174 +65,41 @@ class TopicOptions(Section):
         dynamic="cluster",
         doc="Replicas that are throttled as leaders, as partition:broker, or * for all.",
     )
-    index_interval_bytes: int = option(
-        "index.interval.bytes",
-        "int",
-        default=4_096,
-        at_least=0,
-        synonym="log.index.interval.bytes",
-        dynamic="cluster",
-        doc="Bytes of records between two entries of the offset index.",
+    index_interval_bytes: int = overriding("index.interval.bytes", "log.index.interval.bytes")
+    max_compaction_lag_ms: int = overriding(
+        "max.compaction.lag.ms", "log.cleaner.max.compaction.lag.ms"
     )
-    max_compaction_lag_ms: int = option(
-        "max.compaction.lag.ms",
-        "long",
-        default=2**63 - 1,
-        at_least=1,
-        synonym="log.cleaner.max.compaction.lag.ms",
-        dynamic="cluster",
-        doc="Time after which a record must become compactable.",
+    max_message_bytes: int = overriding("max.message.bytes", "message.max.bytes")
+    message_timestamp_after_max_ms: int = overriding(
+        "message.timestamp.after.max.ms", "log.message.timestamp.after.max.ms"
     )
-    max_message_bytes: int = option(
-        "max.message.bytes",
-        "int",
-        default=1_048_588,
-        at_least=0,
-        synonym="message.max.bytes",
-        dynamic="cluster",
-        doc="Largest record batch that is accepted.",
+    message_timestamp_before_max_ms: int = overriding(
+        "message.timestamp.before.max.ms", "log.message.timestamp.before.max.ms"
     )
-    message_timestamp_after_max_ms: int = option(
-        "message.timestamp.after.max.ms",
-        "long",
-        default=2**63 - 1,
-        at_least=0,
-        synonym="log.message.timestamp.after.max.ms",
-        dynamic="cluster",
-        doc="How far a record's time may lie in the future.",
+    message_timestamp_type: str = overriding("message.timestamp.type", "log.message.timestamp.type")
+    min_cleanable_dirty_ratio: float = overriding(
+        "min.cleanable.dirty.ratio", "log.cleaner.min.cleanable.ratio"
     )
-    message_timestamp_before_max_ms: int = option(
-        "message.timestamp.before.max.ms",
-        "long",
-        default=2**63 - 1,
-        at_least=0,
-        synonym="log.message.timestamp.before.max.ms",
-        dynamic="cluster",
-        doc="How far a record's time may lie in the past.",
+    min_compaction_lag_ms: int = overriding(
+        "min.compaction.lag.ms", "log.cleaner.min.compaction.lag.ms"
     )
-    message_timestamp_type: str = option(
-        "message.timestamp.type",
-        "string",
-        default="CreateTime",
-        choices=("CreateTime", "LogAppendTime"),
-        synonym="log.message.timestamp.type",
-        dynamic="cluster",
-        doc="Whether a record keeps its producer's time or gets the time of the append.",
+    min_insync_replicas: int = overriding("min.insync.replicas", "min.insync.replicas")
+    preallocate: bool = overriding("preallocate", "log.preallocate")
+    retention_bytes: int = overriding("retention.bytes", "log.retention.bytes")
+    retention_ms: int = overriding(
+        "retention.ms", "log.retention.ms", default=604_800_000, at_least=-1, besides=()
     )
-    min_cleanable_dirty_ratio: float = option(
-        "min.cleanable.dirty.ratio",
-        "double",
-        default=0.5,
-        at_least=0,
-        at_most=1,
-        synonym="log.cleaner.min.cleanable.ratio",
-        dynamic="cluster",
-        doc="Share of uncompacted bytes at which a log is compacted.",
+    segment_bytes: int = overriding("segment.bytes", "log.segment.bytes")
+    segment_index_bytes: int = overriding("segment.index.bytes", "log.index.size.max.bytes")
+    segment_jitter_ms: int = overriding("segment.jitter.ms", "log.roll.jitter.ms", default=0)
+    segment_ms: int = overriding("segment.ms", "log.roll.ms", default=604_800_000)
+    unclean_leader_election_enable: bool = overriding(
+        "unclean.leader.election.enable", "unclean.leader.election.enable"
     )
-    min_compaction_lag_ms: int = option(
-        "min.compaction.lag.ms",
-        "long",
-        default=0,
-        at_least=0,
-        synonym="log.cleaner.min.compaction.lag.ms",
-        dynamic="cluster",
-        doc="Time for which a record is safe from compaction.",
+    message_downconversion_enable: bool = overriding(
+        "message.downconversion.enable", "log.message.downconversion.enable"
     )
-    min_insync_replicas: int = option(
-        "min.insync.replicas",
-        "int",
-        default=1,
-        at_least=1,
-        synonym="min.insync.replicas",
-        dynamic="cluster",
-        doc="Replicas that must have a record before acks=all is answered.",
-    )
-    preallocate: bool = option(
-        "preallocate",
-        "boolean",
-        default=False,
-        synonym="log.preallocate",
-        dynamic="cluster",
-        doc="Whether a segment file is given its full size when it is made.",
-    )
-    retention_bytes: int = option(
-        "retention.bytes",
-        "long",
-        default=-1,
-        synonym="log.retention.bytes",
-        dynamic="cluster",
-        doc="Size of a partition above which its oldest segments go; -1 sets no bound.",
-    )
-    retention_ms: int = option(
-        "retention.ms",
-        "long",
-        default=604_800_000,
-        at_least=-1,
-        synonym="log.retention.ms",
-        dynamic="cluster",
-        doc="How long records are kept; -1 for ever.",
-    )
-    segment_bytes: int = option(
-        "segment.bytes",
-        "int",
-        default=1_073_741_824,
-        at_least=14,
-        synonym="log.segment.bytes",
-        dynamic="cluster",
-        doc="Size at which a segment is closed and the next one begins.",
-    )
-    segment_index_bytes: int = option(
-        "segment.index.bytes",
-        "int",
-        default=10_485_760,
-        at_least=4,
-        synonym="log.index.size.max.bytes",
-        dynamic="cluster",
-        doc="Size of an index file at which its segment is closed.",
-    )
-    segment_jitter_ms: int = option(
-        "segment.jitter.ms",
-        "long",
-        default=0,
-        at_least=0,
-        synonym="log.roll.jitter.ms",
-        dynamic="cluster",
-        doc="Random part by which a segment is closed early.",
-    )
-    segment_ms: int = option(
-        "segment.ms",
-        "long",
-        default=604_800_000,
-        at_least=1,
-        synonym="log.roll.ms",
-        dynamic="cluster",
-        doc="Age at which a segment is closed.",
-    )
-    unclean_leader_election_enable: bool = option(
-        "unclean.leader.election.enable",
-        "boolean",
-        default=False,
-        synonym="unclean.leader.election.enable",
-        dynamic="cluster",
-        doc="Whether a replica that lags may lead when no other is left, losing records.",
-    )
-    message_downconversion_enable: bool = option(
-        "message.downconversion.enable",
-        "boolean",
-        default=True,
-        synonym="log.message.downconversion.enable",
-        dynamic="cluster",
-        doc="Whether old fetches are answered by converting batches to old formats.",
-    )
-    message_format_version: str = option(
-        "message.format.version",
-        "string",
-        default="3.0-IV1",
-        synonym="log.message.format.version",
-        dynamic="cluster",
-        reserved="records are stored in format v2 alone",
-        doc="Format in which records are stored.",
-    )
+    message_format_version: str = overriding("message.format.version", "log.message.format.version")
     remote_storage_enable: bool = option(
         "remote.storage.enable",
         "boolean",
@@ -319,26 +108,8 @@ class TopicOptions(Section):
         refused=TIERED,
         doc="Whether closed segments move to a remote tier.",
     )
-    local_retention_ms: int = option(
-        "local.retention.ms",
-        "long",
-        default=-2,
-        at_least=-2,
-        synonym="log.local.retention.ms",
-        dynamic="cluster",
-        reserved=TIERED,
-        doc="How long records stay on the local disk.",
-    )
-    local_retention_bytes: int = option(
-        "local.retention.bytes",
-        "long",
-        default=-2,
-        at_least=-2,
-        synonym="log.local.retention.bytes",
-        dynamic="cluster",
-        reserved=TIERED,
-        doc="Bytes of a partition that stay on the local disk.",
-    )
+    local_retention_ms: int = overriding("local.retention.ms", "log.local.retention.ms")
+    local_retention_bytes: int = overriding("local.retention.bytes", "log.local.retention.bytes")
 
     compact: bool
     """Whether cleanup.policy holds compact."""

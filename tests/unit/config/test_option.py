@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.config.option import Kind, Option, Password, Section, attribute_name, option
+from barnabas.config import reasons
+from barnabas.config.option import Kind, Option, Password, Section, attribute_name, option, reserved
 from barnabas.model.errors import ConfigError
 
 
@@ -200,3 +201,26 @@ def test_importing_the_options_stays_light() -> None:
         check=True,
     )
     assert result.stdout.strip() == "[]"
+
+
+def test_options_without_effect_are_declared_as_rows_of_a_table() -> None:
+    class Old(Section):
+        _without_effect = reserved(
+            """
+            old.count   int:1..9        3    broker  JAVA   How many; 3 is many.
+            old.share   double:0.5..    0.8  no      KRAFT  Which part.
+            old.names   list            []   no      JAVA   Who.
+            old.name    string          -    no      JAVA   Who else.
+            """
+        )
+
+    count, share, names, name = Old.options.values()
+    assert (count.name, count.attribute, count.kind) == ("old.count", "old_count", Kind.INT)
+    assert (count.default, count.at_least, count.at_most, count.dynamic) == (3, 1, 9, "broker")
+    assert (count.reserved, count.doc) == (reasons.JAVA, "How many; 3 is many.")
+    assert (share.default, share.at_least, share.at_most, share.dynamic) == (0.8, 0.5, None, "no")
+    assert (names.default, name.default) == ((), None)
+    assert not hasattr(Old, "_without_effect")
+    assert Old.parse({"old.count": "4"}).warnings() == [
+        f"old.count is set, but has no effect: {reasons.JAVA}"
+    ]

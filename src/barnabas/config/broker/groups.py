@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from barnabas.config.option import Section, option
-from barnabas.config.reasons import AT_ONCE, COMMITS, EVENT_LOOP, GROUP_BOUNDS
+from barnabas.config.option import Section, option, reserved
+from barnabas.config.reasons import COMMITS
 
 
 class GroupsOptions(Section):
@@ -111,21 +111,11 @@ class GroupsOptions(Section):
         choices=("classic", "consumer", "share", "streams"),
         doc="Group protocols that are offered.",
     )
-    group_coordinator_threads: int = option(
-        "group.coordinator.threads",
-        "int",
-        default=1,
-        at_least=1,
-        reserved=EVENT_LOOP,
-        doc="Threads of the group coordinator.",
-    )
-    group_coordinator_append_linger_ms: int = option(
-        "group.coordinator.append.linger.ms",
-        "int",
-        default=10,
-        at_least=0,
-        reserved=AT_ONCE,
-        doc="Time for which writes of the coordinator are gathered.",
+    _threads = reserved(
+        """
+        group.coordinator.threads           int:1..  1   no  EVENT_LOOP  Threads of the group coordinator.
+        group.coordinator.append.linger.ms  int:0..  10  no  AT_ONCE     Time for which writes of the coordinator are gathered.
+        """  # noqa: E501
     )
     group_consumer_heartbeat_interval_ms: int = option(
         "group.consumer.heartbeat.interval.ms",
@@ -134,21 +124,11 @@ class GroupsOptions(Section):
         at_least=1,
         doc="Heartbeat interval that members of consumer groups are given.",
     )
-    group_consumer_min_heartbeat_interval_ms: int = option(
-        "group.consumer.min.heartbeat.interval.ms",
-        "int",
-        default=5_000,
-        at_least=1,
-        reserved=GROUP_BOUNDS,
-        doc="Shortest heartbeat interval of a consumer group.",
-    )
-    group_consumer_max_heartbeat_interval_ms: int = option(
-        "group.consumer.max.heartbeat.interval.ms",
-        "int",
-        default=15_000,
-        at_least=1,
-        reserved=GROUP_BOUNDS,
-        doc="Longest heartbeat interval of a consumer group.",
+    _heartbeat_bounds = reserved(
+        """
+        group.consumer.min.heartbeat.interval.ms  int:1..  5000   no  GROUP_BOUNDS  Shortest heartbeat interval of a consumer group.
+        group.consumer.max.heartbeat.interval.ms  int:1..  15000  no  GROUP_BOUNDS  Longest heartbeat interval of a consumer group.
+        """  # noqa: E501
     )
     group_consumer_migration_policy: str = option(
         "group.consumer.migration.policy",
@@ -165,21 +145,11 @@ class GroupsOptions(Section):
         at_least=1,
         doc="Session timeout that members of consumer groups are given.",
     )
-    group_consumer_min_session_timeout_ms: int = option(
-        "group.consumer.min.session.timeout.ms",
-        "int",
-        default=45_000,
-        at_least=1,
-        reserved=GROUP_BOUNDS,
-        doc="Shortest session timeout of a consumer group.",
-    )
-    group_consumer_max_session_timeout_ms: int = option(
-        "group.consumer.max.session.timeout.ms",
-        "int",
-        default=60_000,
-        at_least=1,
-        reserved=GROUP_BOUNDS,
-        doc="Longest session timeout of a consumer group.",
+    _session_bounds = reserved(
+        """
+        group.consumer.min.session.timeout.ms  int:1..  45000  no  GROUP_BOUNDS  Shortest session timeout of a consumer group.
+        group.consumer.max.session.timeout.ms  int:1..  60000  no  GROUP_BOUNDS  Longest session timeout of a consumer group.
+        """  # noqa: E501
     )
     group_consumer_max_size: int = option(
         "group.consumer.max.size",

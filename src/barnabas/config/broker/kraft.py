@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from barnabas.config.option import Section, option
+from barnabas.config.option import Section, option, reserved
 from barnabas.config.reasons import KRAFT
 
 
@@ -16,53 +16,14 @@ class KraftOptions(Section):
         refused=KRAFT,
         doc="Roles of this process in a KRaft cluster.",
     )
-    controller_listener_names: str | None = option(
-        "controller.listener.names",
-        "string",
-        default=None,
-        reserved=KRAFT,
-        doc="Listeners of the controllers.",
-    )
-    metadata_max_retention_bytes: int = option(
-        "metadata.max.retention.bytes",
-        "long",
-        default=104_857_600,
-        reserved=KRAFT,
-        doc="Size of the metadata log above which its oldest part goes.",
-    )
-    metadata_max_retention_ms: int = option(
-        "metadata.max.retention.ms",
-        "long",
-        default=604_800_000,
-        reserved=KRAFT,
-        doc="How long the metadata log is kept.",
-    )
-    metadata_max_idle_interval_ms: int = option(
-        "metadata.max.idle.interval.ms",
-        "int",
-        default=500,
-        at_least=0,
-        reserved=KRAFT,
-        doc="How often the idle controller writes to the metadata log.",
-    )
-    broker_heartbeat_interval_ms: int = option(
-        "broker.heartbeat.interval.ms",
-        "int",
-        default=2_000,
-        reserved=KRAFT,
-        doc="How often a broker sends its heartbeat to the controller.",
-    )
-    broker_session_timeout_ms: int = option(
-        "broker.session.timeout.ms",
-        "int",
-        default=9_000,
-        reserved=KRAFT,
-        doc="Silence after which the controller fences a broker.",
-    )
-    initial_broker_registration_timeout_ms: int = option(
-        "initial.broker.registration.timeout.ms",
-        "int",
-        default=60_000,
-        reserved=KRAFT,
-        doc="Longest wait for the first registration.",
+    _without_effect = reserved(
+        """
+        controller.listener.names               string   -          no  KRAFT  Listeners of the controllers.
+        metadata.max.retention.bytes            long     104857600  no  KRAFT  Size of the metadata log above which its oldest part goes.
+        metadata.max.retention.ms               long     604800000  no  KRAFT  How long the metadata log is kept.
+        metadata.max.idle.interval.ms           int:0..  500        no  KRAFT  How often the idle controller writes to the metadata log.
+        broker.heartbeat.interval.ms            int      2000       no  KRAFT  How often a broker sends its heartbeat to the controller.
+        broker.session.timeout.ms               int      9000       no  KRAFT  Silence after which the controller fences a broker.
+        initial.broker.registration.timeout.ms  int      60000      no  KRAFT  Longest wait for the first registration.
+        """  # noqa: E501
     )

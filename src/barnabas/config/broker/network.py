@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from barnabas.config.option import Section, option
+from barnabas.config.option import Section, option, reserved
 from barnabas.config.reasons import (
-    EAGER,
-    EVENT_LOOP,
     IO_THREADS,
-    KRAFT,
     REQUEST_COUNT,
     SAME_EACH_TIME,
     SECURITY,
@@ -58,21 +55,11 @@ class NetworkOptions(Section):
         default=None,
         doc="Listener for requests of the controller: they come first, and are served there alone.",
     )
-    early_start_listeners: str | None = option(
-        "early.start.listeners",
-        "string",
-        default=None,
-        reserved=KRAFT,
-        doc="Listeners that open before the authorizer is ready.",
-    )
-    num_network_threads: int = option(
-        "num.network.threads",
-        "int",
-        default=3,
-        at_least=1,
-        dynamic="cluster",
-        reserved=EVENT_LOOP,
-        doc="Threads that serve sockets, per listener.",
+    _before_start = reserved(
+        """
+        early.start.listeners  string   -  no       KRAFT       Listeners that open before the authorizer is ready.
+        num.network.threads    int:1..  3  cluster  EVENT_LOOP  Threads that serve sockets, per listener.
+        """  # noqa: E501
     )
     num_io_threads: int = option(
         "num.io.threads",
@@ -227,29 +214,12 @@ class NetworkOptions(Section):
         at_least=1,
         doc="Most partitions in one answer to DescribeTopicPartitions.",
     )
-    fetch_purgatory_purge_interval_requests: int = option(
-        "fetch.purgatory.purge.interval.requests",
-        "int",
-        default=1_000,
-        at_least=1,
-        reserved=EAGER,
-        doc="Waiting fetches after which completed ones are purged.",
-    )
-    producer_purgatory_purge_interval_requests: int = option(
-        "producer.purgatory.purge.interval.requests",
-        "int",
-        default=1_000,
-        at_least=1,
-        reserved=EAGER,
-        doc="Waiting produces after which completed ones are purged.",
-    )
-    delete_records_purgatory_purge_interval_requests: int = option(
-        "delete.records.purgatory.purge.interval.requests",
-        "int",
-        default=1,
-        at_least=1,
-        reserved=EAGER,
-        doc="Waiting record deletions after which completed ones are purged.",
+    _purges = reserved(
+        """
+        fetch.purgatory.purge.interval.requests           int:1..  1000  no  EAGER  Waiting fetches after which completed ones are purged.
+        producer.purgatory.purge.interval.requests        int:1..  1000  no  EAGER  Waiting produces after which completed ones are purged.
+        delete.records.purgatory.purge.interval.requests  int:1..  1     no  EAGER  Waiting record deletions after which completed ones are purged.
+        """  # noqa: E501
     )
 
 

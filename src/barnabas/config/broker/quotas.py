@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-from barnabas.config.option import Section, option
-from barnabas.config.reasons import JAVA, QUOTAS
+from barnabas.config.option import Section, option, reserved
 
 
 class QuotasOptions(Section):
     """Windows over which quotas are measured."""
 
-    quota_window_num: int = option(
-        "quota.window.num",
-        "int",
-        default=11,
-        at_least=1,
-        reserved=QUOTAS,
-        doc="Samples that a client quota looks back on.",
-    )
-    quota_window_size_seconds: int = option(
-        "quota.window.size.seconds",
-        "int",
-        default=1,
-        at_least=1,
-        reserved=QUOTAS,
-        doc="Length of one such sample.",
+    _client_quotas = reserved(
+        """
+        quota.window.num           int:1..  11  no  QUOTAS  Samples that a client quota looks back on.
+        quota.window.size.seconds  int:1..  1   no  QUOTAS  Length of one such sample.
+        """  # noqa: E501
     )
     replication_quota_window_num: int = option(
         "replication.quota.window.num",
@@ -53,26 +42,10 @@ class QuotasOptions(Section):
         at_least=1,
         doc="Length of one such sample.",
     )
-    controller_quota_window_num: int = option(
-        "controller.quota.window.num",
-        "int",
-        default=11,
-        at_least=1,
-        reserved=QUOTAS,
-        doc="Samples that the quota of topic changes looks back on.",
-    )
-    controller_quota_window_size_seconds: int = option(
-        "controller.quota.window.size.seconds",
-        "int",
-        default=1,
-        at_least=1,
-        reserved=QUOTAS,
-        doc="Length of one such sample.",
-    )
-    client_quota_callback_class: str | None = option(
-        "client.quota.callback.class",
-        "class",
-        default=None,
-        reserved=JAVA,
-        doc="Class that computes quotas.",
+    _controller_quotas = reserved(
+        """
+        controller.quota.window.num           int:1..  11  no  QUOTAS  Samples that the quota of topic changes looks back on.
+        controller.quota.window.size.seconds  int:1..  1   no  QUOTAS  Length of one such sample.
+        client.quota.callback.class           class    -   no  JAVA    Class that computes quotas.
+        """  # noqa: E501
     )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from barnabas.config.option import Password, Section, option
-from barnabas.config.reasons import JAVA, SECURITY
+from barnabas.config.option import Section, option, reserved
+from barnabas.config.reasons import SECURITY
 
 
 class SecurityOptions(Section):
@@ -23,114 +23,22 @@ class SecurityOptions(Section):
         refused=SECURITY,
         doc="What decides who may do what.",
     )
-    allow_everyone_if_no_acl_found: bool = option(
-        "allow.everyone.if.no.acl.found",
-        "boolean",
-        default=False,
-        reserved=SECURITY,
-        doc="Whether a resource without ACLs is open to all.",
-    )
-    principal_builder_class: str | None = option(
-        "principal.builder.class",
-        "class",
-        default=None,
-        dynamic="broker",
-        reserved=SECURITY,
-        doc="What turns a connection into a principal.",
-    )
-    connections_max_reauth_ms: int = option(
-        "connections.max.reauth.ms",
-        "long",
-        default=0,
-        reserved=SECURITY,
-        doc="Time after which a client must authenticate again; 0 never.",
-    )
-    delegation_token_secret_key: Password | None = option(
-        "delegation.token.secret.key",
-        "password",
-        default=None,
-        reserved=SECURITY,
-        doc="Secret that signs delegation tokens; none disables them.",
-    )
-    delegation_token_master_key: Password | None = option(
-        "delegation.token.master.key",
-        "password",
-        default=None,
-        reserved=SECURITY,
-        doc="Older name of delegation.token.secret.key.",
-    )
-    delegation_token_max_lifetime_ms: int = option(
-        "delegation.token.max.lifetime.ms",
-        "long",
-        default=604_800_000,
-        at_least=1,
-        reserved=SECURITY,
-        doc="Longest life of a delegation token.",
-    )
-    delegation_token_expiry_time_ms: int = option(
-        "delegation.token.expiry.time.ms",
-        "long",
-        default=86_400_000,
-        at_least=1,
-        reserved=SECURITY,
-        doc="Time by which a renewal extends a delegation token.",
-    )
-    delegation_token_expiry_check_interval_ms: int = option(
-        "delegation.token.expiry.check.interval.ms",
-        "long",
-        default=3_600_000,
-        at_least=1,
-        reserved=SECURITY,
-        doc="How often expired delegation tokens are removed.",
-    )
-    password_encoder_secret: Password | None = option(
-        "password.encoder.secret",
-        "password",
-        default=None,
-        reserved=SECURITY,
-        doc="Secret that encrypts passwords among dynamic options.",
-    )
-    password_encoder_old_secret: Password | None = option(
-        "password.encoder.old.secret",
-        "password",
-        default=None,
-        reserved=SECURITY,
-        doc="Former secret, while passwords are encrypted anew.",
-    )
-    password_encoder_cipher_algorithm: str = option(
-        "password.encoder.cipher.algorithm",
-        "string",
-        default="AES/CBC/PKCS5Padding",
-        reserved=JAVA,
-        doc="Cipher that encrypts passwords.",
-    )
-    password_encoder_iterations: int = option(
-        "password.encoder.iterations",
-        "int",
-        default=4_096,
-        at_least=1024,
-        reserved=SECURITY,
-        doc="Rounds of the derivation of that cipher's key.",
-    )
-    password_encoder_key_length: int = option(
-        "password.encoder.key.length",
-        "int",
-        default=128,
-        at_least=8,
-        reserved=SECURITY,
-        doc="Length of that cipher's key.",
-    )
-    password_encoder_keyfactory_algorithm: str | None = option(
-        "password.encoder.keyfactory.algorithm",
-        "string",
-        default=None,
-        reserved=JAVA,
-        doc="Derivation of that cipher's key.",
-    )
-    security_providers: str | None = option(
-        "security.providers",
-        "string",
-        default=None,
-        reserved=JAVA,
-        doc="Java security providers.",
+    _without_effect = reserved(
+        """
+        allow.everyone.if.no.acl.found             boolean     false                 no      SECURITY  Whether a resource without ACLs is open to all.
+        principal.builder.class                    class       -                     broker  SECURITY  What turns a connection into a principal.
+        connections.max.reauth.ms                  long        0                     no      SECURITY  Time after which a client must authenticate again; 0 never.
+        delegation.token.secret.key                password    -                     no      SECURITY  Secret that signs delegation tokens; none disables them.
+        delegation.token.master.key                password    -                     no      SECURITY  Older name of delegation.token.secret.key.
+        delegation.token.max.lifetime.ms           long:1..    604800000             no      SECURITY  Longest life of a delegation token.
+        delegation.token.expiry.time.ms            long:1..    86400000              no      SECURITY  Time by which a renewal extends a delegation token.
+        delegation.token.expiry.check.interval.ms  long:1..    3600000               no      SECURITY  How often expired delegation tokens are removed.
+        password.encoder.secret                    password    -                     no      SECURITY  Secret that encrypts passwords among dynamic options.
+        password.encoder.old.secret                password    -                     no      SECURITY  Former secret, while passwords are encrypted anew.
+        password.encoder.cipher.algorithm          string      AES/CBC/PKCS5Padding  no      JAVA      Cipher that encrypts passwords.
+        password.encoder.iterations                int:1024..  4096                  no      SECURITY  Rounds of the derivation of that cipher's key.
+        password.encoder.key.length                int:8..     128                   no      SECURITY  Length of that cipher's key.
+        password.encoder.keyfactory.algorithm      string      -                     no      JAVA      Derivation of that cipher's key.
+        security.providers                         string      -                     no      JAVA      Java security providers.
+        """  # noqa: E501
     )

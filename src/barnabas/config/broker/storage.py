@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from barnabas.config.option import Section, option
-from barnabas.config.reasons import KRAFT, TIERED
+from barnabas.config.option import Section, option, reserved
 
 
 class StorageOptions(Section):
@@ -253,40 +252,13 @@ class StorageOptions(Section):
         reserved="records are stored in format v2 alone",
         doc="Format in which records are stored.",
     )
-    log_dir_failure_timeout_ms: int = option(
-        "log.dir.failure.timeout.ms",
-        "long",
-        default=30_000,
-        at_least=1,
-        reserved=KRAFT,
-        doc="Wait for the controller to learn of a failed directory.",
-    )
-    log_local_retention_ms: int = option(
-        "log.local.retention.ms",
-        "long",
-        default=-2,
-        at_least=-2,
-        dynamic="cluster",
-        reserved=TIERED,
-        doc="How long records stay on the local disk.",
-    )
-    log_local_retention_bytes: int = option(
-        "log.local.retention.bytes",
-        "long",
-        default=-2,
-        at_least=-2,
-        dynamic="cluster",
-        reserved=TIERED,
-        doc="Bytes of a partition that stay on the local disk.",
-    )
-    remote_fetch_max_wait_ms: int = option(
-        "remote.fetch.max.wait.ms",
-        "int",
-        default=500,
-        at_least=1,
-        dynamic="cluster",
-        reserved=TIERED,
-        doc="Longest wait for a read from the remote tier.",
+    _without_effect = reserved(
+        """
+        log.dir.failure.timeout.ms  long:1..   30000  no       KRAFT   Wait for the controller to learn of a failed directory.
+        log.local.retention.ms      long:-2..  -2     cluster  TIERED  How long records stay on the local disk.
+        log.local.retention.bytes   long:-2..  -2     cluster  TIERED  Bytes of a partition that stay on the local disk.
+        remote.fetch.max.wait.ms    int:1..    500    cluster  TIERED  Longest wait for a read from the remote tier.
+        """  # noqa: E501
     )
     num_recovery_threads_per_data_dir: int = option(
         "num.recovery.threads.per.data.dir",

@@ -11,11 +11,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 from barnabas.config.clients.security import SecurityOptions
-from barnabas.config.option import option
-
-NEGOTIATED = "versions are negotiated with each broker"
-OWN_LOOP = "this client runs on asyncio, with one kind of connection"
-OWN_METRICS = "metrics are counted since the start, not sampled"
+from barnabas.config.option import option, reserved
 
 
 class CommonOptions(SecurityOptions):
@@ -177,67 +173,19 @@ class CommonOptions(SecurityOptions):
         at_least=0,
         doc="Longest that a plain client looks for a first broker while it is made.",
     )
-    metric_reporters: Iterable[object] = option(
-        "metric.reporters",
-        "object",
-        default=(),
-        reserved=OWN_METRICS,
-        doc="Classes that are told of metrics.",
-    )
-    metrics_num_samples: int = option(
-        "metrics.num.samples",
-        "int",
-        default=2,
-        reserved=OWN_METRICS,
-        doc="Samples that averages are made of.",
-    )
-    metrics_sample_window_ms: int = option(
-        "metrics.sample.window.ms",
-        "long",
-        default=30_000,
-        reserved=OWN_METRICS,
-        doc="Time that a sample covers.",
-    )
-    metrics_recording_level: str = option(
-        "metrics.recording.level",
-        "string",
-        default="INFO",
-        reserved=OWN_METRICS,
-        doc="How much is counted.",
-    )
-    metrics_enabled: bool = option(
-        "metrics.enabled",
-        "boolean",
-        default=True,
-        reserved="counting costs too little to be switched off",
-        doc="Whether metrics are counted.",
-    )
-    enable_metrics_push: bool = option(
-        "enable.metrics.push",
-        "boolean",
-        default=False,
-        reserved="this client does not push metrics to brokers",
-        doc="Whether metrics are sent to brokers that ask for them (Kafka: true).",
-    )
-    api_version: object = option(
-        "api.version",
-        "object",
-        default=None,
-        reserved=NEGOTIATED,
-        doc="Release of the brokers.",
-    )
-    api_version_auto_timeout_ms: int = option(
-        "api.version.auto.timeout.ms",
-        "int",
-        default=2000,
-        reserved=NEGOTIATED,
-        doc="Longest wait for a broker to tell its release.",
-    )
-    selector: object = option(
-        "selector", "object", default=None, reserved=OWN_LOOP, doc="Kind of selector."
-    )
-    kafka_client: object = option(
-        "kafka.client", "object", default=None, reserved=OWN_LOOP, doc="Class of the connections."
+    _without_effect = reserved(
+        """
+        metric.reporters             object   []     no  OWN_METRICS     Classes that are told of metrics.
+        metrics.num.samples          int      2      no  OWN_METRICS     Samples that averages are made of.
+        metrics.sample.window.ms     long     30000  no  OWN_METRICS     Time that a sample covers.
+        metrics.recording.level      string   INFO   no  OWN_METRICS     How much is counted.
+        metrics.enabled              boolean  true   no  ALWAYS_COUNTED  Whether metrics are counted.
+        enable.metrics.push          boolean  false  no  NO_PUSH         Whether metrics are sent to brokers that ask for them (Kafka: true).
+        api.version                  object   -      no  OWN_VERSIONS    Release of the brokers.
+        api.version.auto.timeout.ms  int      2000   no  OWN_VERSIONS    Longest wait for a broker to tell its release.
+        selector                     object   -      no  OWN_LOOP        Kind of selector.
+        kafka.client                 object   -      no  OWN_LOOP        Class of the connections.
+        """  # noqa: E501
     )
     proxy_url: str | None = option(
         "proxy.url",

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from barnabas.config.clients.classes import ROLES, all_found, found, made
 from barnabas.config.clients.common import CommonOptions
-from barnabas.config.option import option
+from barnabas.config.option import option, reserved
 from barnabas.model.errors import ConfigError
 from barnabas.model.isolation import IsolationLevel
 
@@ -156,19 +156,11 @@ class ConsumerOptions(CommonOptions):
         default=None,
         doc="Deserializer of the entries where value.deserializer is ListDeserializer.",
     )
-    list_key_deserializer_type: str | None = option(
-        "list.key.deserializer.type",
-        "string",
-        default=None,
-        reserved="lists are lists of Python",
-        doc="Class of the lists that ListDeserializer makes of keys.",
-    )
-    list_value_deserializer_type: str | None = option(
-        "list.value.deserializer.type",
-        "string",
-        default=None,
-        reserved="lists are lists of Python",
-        doc="Class of the lists that ListDeserializer makes of values.",
+    _without_effect = reserved(
+        """
+        list.key.deserializer.type    string  -  no  PYTHON_LISTS  Class of the lists that ListDeserializer makes of keys.
+        list.value.deserializer.type  string  -  no  PYTHON_LISTS  Class of the lists that ListDeserializer makes of values.
+        """  # noqa: E501
     )
     fetch_min_bytes: int = option(
         "fetch.min.bytes",

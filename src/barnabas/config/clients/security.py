@@ -12,9 +12,9 @@ from typing import Any, ClassVar
 
 from barnabas.config.clients.classes import ROLES, found
 from barnabas.config.clients.jaas import jaas_options
-from barnabas.config.clients.java import FROM_PROVIDER, JavaOptions
+from barnabas.config.clients.java import JavaOptions
 from barnabas.config.option import Password, option
-from barnabas.config.reasons import KERBEROS
+from barnabas.config.reasons import FROM_PROVIDER, KERBEROS
 
 PEM_ONLY = "only PEM is supported: use ssl_cafile, ssl_certfile and ssl_keyfile"
 
