@@ -42,7 +42,7 @@ test: $(STAMP) deps lint  ## the whole suite, lint included (Apache Kafka beside
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadgroup --ignore tests/interop
 
 unit: $(STAMP)  ## only the quick tests
-	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadgroup tests/unit tests/golden tests/simulation
+	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadgroup tests/unit tests/network tests/golden tests/simulation
 
 lint: $(STAMP)  ## ruff, mypy --strict, import-linter, stale generated files
 	$(BIN)/ruff check .

@@ -20,6 +20,7 @@ from confluent_kafka.admin import (
     ConfigResource,
     NewTopic,
 )
+from tests.network.wire_cutter import WireCutter
 from tests.unit.broker.serving import (
     Serving,
     batch_of,
@@ -35,7 +36,6 @@ from tools.processes import free_port, wait_for_line
 from barnabas.blocking.streams import create_consumer_connector
 from barnabas.model.errors import ConfigError
 from barnabas.testing.process import ProcessRunner
-from barnabas.testing.wire_cutter import WireCutter
 from barnabas.testing.zookeeper import ZooKeeperServer
 
 kazoo_client = pytest.importorskip("kazoo.client", reason="pip install 'barnabas[zookeeper]'")

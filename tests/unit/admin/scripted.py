@@ -6,8 +6,9 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from tests.network.scripted_broker import Script, ScriptedBroker
+
 from barnabas.client.cluster_client import ClusterClient
-from barnabas.testing.scripted_broker import Script, ScriptedBroker
 from barnabas.wire.messages.find_coordinator import (
     Coordinator,
     FindCoordinatorRequest,

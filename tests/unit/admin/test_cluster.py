@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from tests.network.scripted_broker import ScriptedBroker
+
 from barnabas.admin.cluster import api_versions, describe_cluster
 from barnabas.admin.log_dirs import describe_log_dirs
 from barnabas.admin.producers import describe_producers
@@ -13,7 +15,6 @@ from barnabas.admin.topics import NewTopic, create_topics
 from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.metadata import BrokerAddress
 from barnabas.model.ids import TopicPartition
-from barnabas.testing.scripted_broker import ScriptedBroker
 from barnabas.wire.messages.metadata import (
     MetadataRequest,
     MetadataResponse,

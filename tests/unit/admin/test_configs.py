@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+from tests.network.scripted_broker import Script, ScriptedBroker
 
 from barnabas.admin.config_entries import (
     AlterConfigOp,
@@ -18,7 +19,6 @@ from barnabas.admin.config_entries import (
 from barnabas.admin.configs import alter_configs, changed, describe_configs
 from barnabas.client.cluster_client import ANY, ClusterClient
 from barnabas.model.errors import RequestError
-from barnabas.testing.scripted_broker import Script, ScriptedBroker
 from barnabas.wire.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
 from barnabas.wire.messages.alter_configs import AlterConfigsResourceResponse as FullResponse
 from barnabas.wire.messages.describe_configs import (

@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from tests.network.scripted_broker import ScriptedBroker
 
 from barnabas.admin.offsets import (
     EARLIEST,
@@ -20,7 +21,6 @@ from barnabas.client.cluster_client import ClusterClient
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import TopicPartition
-from barnabas.testing.scripted_broker import ScriptedBroker
 from barnabas.wire.messages.list_offsets import (
     ListOffsetsPartitionResponse,
     ListOffsetsRequest,

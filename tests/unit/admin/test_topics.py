@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+from tests.network.scripted_broker import ScriptedBroker
 from tests.unit.admin.scripted import converse as scripted
 from tests.unit.admin.scripted import in_turn
 
@@ -15,7 +16,6 @@ from barnabas.admin.topics import NewTopic, create_partitions, create_topics, de
 from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.errors import UnsupportedApiError
 from barnabas.model.error_codes import ErrorCode
-from barnabas.testing.scripted_broker import ScriptedBroker
 from barnabas.wire.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,

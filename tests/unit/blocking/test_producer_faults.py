@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer
 from confluent_kafka import TopicPartition as Place
+from tests.network.fault_proxy import FaultProxy
 from tests.unit.metronome import Metronome
 
 from barnabas.blocking.producer import KafkaProducer
 from barnabas.errors import KafkaError, KafkaTimeoutError
 from barnabas.testing import Cluster
-from barnabas.testing.proxy import FaultProxy
 from barnabas.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
 from barnabas.wire.messages.end_txn import EndTxnRequest
 from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest

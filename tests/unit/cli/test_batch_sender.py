@@ -7,13 +7,13 @@ from random import Random
 from typing import Any
 
 import pytest
+from tests.network.scripted_broker import ScriptedBroker
 
 from barnabas.cli.batch_sender import BATCH_BYTES, Batch, BatchSender, Row, partition_for_key
 from barnabas.client.cluster_client import ClusterClient
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError, RequestError
 from barnabas.records.batch import iterate
-from barnabas.testing.scripted_broker import ScriptedBroker
 from barnabas.wire.messages.metadata import (
     MetadataRequest,
     MetadataResponse,

@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from tests.network.scripted_broker import CLOSE, Closing, ScriptedBroker
 
 from barnabas.cli.fetcher import Fetcher
 from barnabas.client.cluster_client import ClusterClient
@@ -15,7 +16,6 @@ from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import TopicPartition
 from barnabas.records.builder import build_batch
-from barnabas.testing.scripted_broker import CLOSE, Closing, ScriptedBroker
 from barnabas.wire.messages.fetch import (
     FetchableTopicResponse,
     FetchRequest,

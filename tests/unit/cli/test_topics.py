@@ -7,9 +7,9 @@ import json
 from typing import Any
 
 import pytest
+from tests.network.scripted_broker import Script, ScriptedBroker
 
 from barnabas.cli.main import main
-from barnabas.testing.scripted_broker import Script, ScriptedBroker
 from barnabas.wire.messages.describe_log_dirs import (
     DescribeLogDirsPartition,
     DescribeLogDirsRequest,

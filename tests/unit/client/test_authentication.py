@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from scramp import ScramMechanism
+from tests.network.scripted_broker import ScriptedBroker
 
 from barnabas.client.addresses import Address
 from barnabas.client.cluster_client import ClusterClient
@@ -18,7 +19,6 @@ from barnabas.model.errors import ConfigError
 from barnabas.model.request_errors import IllegalSaslStateError, UnsupportedSaslMechanismError
 from barnabas.simulation.network import DRIVER
 from barnabas.simulation.world import World
-from barnabas.testing.scripted_broker import ScriptedBroker
 from barnabas.wire.messages.api_versions import ApiVersionsRequest
 from barnabas.wire.messages.metadata import MetadataRequest, MetadataResponse
 from barnabas.wire.messages.sasl_authenticate import (

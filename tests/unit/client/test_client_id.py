@@ -9,10 +9,10 @@ from contextlib import AsyncExitStack
 from typing import Any
 
 import pytest
+from tests.network.scripted_broker import ScriptedBroker
 
 from barnabas import KafkaAdminClient, KafkaConsumer, KafkaProducer
 from barnabas.aio import AIOKafkaAdminClient, AIOKafkaConsumer, AIOKafkaProducer
-from barnabas.testing.scripted_broker import ScriptedBroker
 from barnabas.wire.messages.find_coordinator import Coordinator as FoundCoordinator
 from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from barnabas.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse

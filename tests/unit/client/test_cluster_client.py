@@ -8,6 +8,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from tests.network.scripted_broker import CLOSE, Closing, ScriptedBroker
 
 from barnabas.client.addresses import Address
 from barnabas.client.cluster_client import CONTROLLER, ClusterClient
@@ -16,7 +17,6 @@ from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import TopicPartition
 from barnabas.simulation.world import Host, World
-from barnabas.testing.scripted_broker import CLOSE, Closing, ScriptedBroker
 from barnabas.wire.messages.api_versions import ApiVersionsRequest
 from barnabas.wire.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from barnabas.wire.messages.metadata import (

@@ -10,6 +10,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from tests.network.scripted_broker import ScriptedBroker
 
 from barnabas.client.addresses import Address
 from barnabas.client.cluster_client import ClusterClient
@@ -17,7 +18,6 @@ from barnabas.client.errors import ConnectError, NoBrokersAvailable
 from barnabas.model.ids import TopicPartition
 from barnabas.model.request_errors import RebootstrapRequiredError
 from barnabas.simulation.world import Host, World
-from barnabas.testing.scripted_broker import ScriptedBroker
 from barnabas.wire.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from barnabas.wire.messages.metadata import (
     MetadataRequest,

@@ -7,12 +7,12 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+from tests.network.scripted_broker import CLOSE, Script, ScriptedBroker
 
 from barnabas.client.addresses import Address
 from barnabas.client.connection import Connection
 from barnabas.client.errors import ConnectError, ConnectionLostError, RequestTimeoutError
 from barnabas.model.errors import RemoteProtocolError, RequestError
-from barnabas.testing.scripted_broker import CLOSE, Script, ScriptedBroker
 from barnabas.wire.frame import response_frame
 from barnabas.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from barnabas.wire.messages.metadata import MetadataRequest, MetadataResponse

@@ -7,11 +7,11 @@ import ssl
 from typing import Any
 
 import pytest
+from tests.network.scripted_broker import ScriptedBroker
 
 from barnabas.client.addresses import Address
 from barnabas.client.connection import Connection
 from barnabas.client.errors import AuthenticationFailedError, ConnectError
-from barnabas.testing.scripted_broker import ScriptedBroker
 
 SILENT = "203.0.113.1"
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import trustme
+from tests.network.scripted_broker import ScriptedBroker
 
 from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.errors import AuthenticationFailedError, NetworkError
@@ -17,7 +18,6 @@ from barnabas.client.security import socket_options_of, tls_of
 from barnabas.config.clients.common import CommonOptions
 from barnabas.config.clients.options import parse_client_options
 from barnabas.model.errors import ConfigError, RemoteProtocolError
-from barnabas.testing.scripted_broker import ScriptedBroker
 from barnabas.wire.messages.metadata import MetadataRequest, MetadataResponse
 
 

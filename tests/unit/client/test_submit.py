@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+from tests.network.scripted_broker import CLOSE, Closing, Script, ScriptedBroker
 
 from barnabas.client.addresses import Address
 from barnabas.client.connection import Connection
@@ -14,7 +15,6 @@ from barnabas.client.errors import ConnectionLostError, RequestTimeoutError, Uns
 from barnabas.model.errors import LocalProtocolError
 from barnabas.simulation.network import DRIVER
 from barnabas.simulation.world import World
-from barnabas.testing.scripted_broker import CLOSE, Closing, Script, ScriptedBroker
 from barnabas.wire.messages.describe_cluster import DescribeClusterRequest
 from barnabas.wire.messages.metadata import (
     MetadataRequest,

@@ -15,13 +15,14 @@ from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
 from typing import Any, TypeVar
 
+from tests.network.scripted_broker import Answer, Script, ScriptedBroker
+
 from barnabas.client.addresses import Address
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.ids import TopicPartition
 from barnabas.records.builder import build_batch
 from barnabas.simulation.network import DRIVER
 from barnabas.simulation.world import World
-from barnabas.testing.scripted_broker import Answer, Script, ScriptedBroker
 from barnabas.wire.messages.fetch import (
     FetchableTopicResponse,
     FetchPartition,

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from tests.network.fault_proxy import FaultProxy
 from tests.unit.consumer.logs import numbered, write
 from tests.unit.metronome import Metronome
 
@@ -14,7 +15,6 @@ from barnabas.blocking.consumer import KafkaConsumer
 from barnabas.errors import KafkaError, KafkaTimeoutError
 from barnabas.model.ids import TopicPartition
 from barnabas.testing import Cluster
-from barnabas.testing.proxy import FaultProxy
 from barnabas.wire.messages.fetch import FetchRequest
 from barnabas.wire.messages.list_offsets import ListOffsetsRequest
 from barnabas.wire.messages.metadata import MetadataRequest

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+from tests.network.scripted_broker import CLOSE
 from tests.unit.consumer.scripted import P, Scripted, simulate
 
 from barnabas.aio.consumer import AIOKafkaConsumer
@@ -20,7 +21,6 @@ from barnabas.errors import (
 from barnabas.model.error_codes import ErrorCode
 from barnabas.records.control import ControlType, build_control_batch
 from barnabas.structs import OffsetAndMetadata
-from barnabas.testing.scripted_broker import CLOSE
 from barnabas.wire.messages.fetch import (
     AbortedTransaction,
     FetchRequest,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from tests.network.scripted_broker import CLOSE
 from tests.unit.consumer.scripted import P, Scripted, simulate
 
 from barnabas.aio import AIOKafkaConsumer
 from barnabas.errors import AuthenticationFailedError
-from barnabas.testing.scripted_broker import CLOSE
 from barnabas.wire.messages.sasl_authenticate import (
     SaslAuthenticateRequest,
     SaslAuthenticateResponse,

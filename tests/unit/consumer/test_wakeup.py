@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from tests.network.fault_proxy import FaultProxy
 
 import barnabas.blocking.consumer
 from barnabas import ConsumerRebalanceListener, OffsetAndMetadata
@@ -21,7 +22,6 @@ from barnabas.blocking.consumer import KafkaConsumer
 from barnabas.errors import WakeupError
 from barnabas.model.ids import TopicPartition
 from barnabas.testing import Cluster
-from barnabas.testing.proxy import FaultProxy
 from barnabas.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from barnabas.wire.messages.join_group import JoinGroupRequest
 from barnabas.wire.messages.list_offsets import ListOffsetsRequest

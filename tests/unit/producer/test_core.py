@@ -8,6 +8,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from tests.network.scripted_broker import CLOSE, Closing, ScriptedBroker
 
 from barnabas.client.addresses import Address
 from barnabas.client.cluster_client import ClusterClient
@@ -32,7 +33,6 @@ from barnabas.records.batch import read_headers
 from barnabas.simulation.network import DRIVER
 from barnabas.simulation.world import World
 from barnabas.structs import OffsetAndMetadata
-from barnabas.testing.scripted_broker import CLOSE, Closing, ScriptedBroker
 from barnabas.wire.messages.add_offsets_to_txn import (
     AddOffsetsToTxnRequest,
     AddOffsetsToTxnResponse,

@@ -13,6 +13,8 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+from tests.network.scripted_broker import Answer, Asked, ScriptedBroker
+
 from barnabas.client.addresses import Address
 from barnabas.client.cluster_client import ClusterClient
 from barnabas.config.clients.consumer import ConsumerOptions
@@ -22,7 +24,6 @@ from barnabas.consumer.group.callbacks import ConsumerRebalanceListener
 from barnabas.consumer.subscription import Subscription
 from barnabas.model.ids import TopicPartition
 from barnabas.simulation.world import World
-from barnabas.testing.scripted_broker import Answer, Asked, ScriptedBroker
 from barnabas.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,

@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from tests.network.scripted_broker import CLOSE
 from tests.unit.consumer.group.scripted_group import MEMBER, ScriptedGroup, play
 
 from barnabas.client.errors import CommitFailedError, KafkaTimeoutError
@@ -17,7 +18,6 @@ from barnabas.errors import (
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.ids import TopicPartition
 from barnabas.structs import OffsetAndMetadata
-from barnabas.testing.scripted_broker import CLOSE
 from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from barnabas.wire.messages.join_group import JoinGroupRequest

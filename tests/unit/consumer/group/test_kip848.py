@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 import pytest
+from tests.network.scripted_broker import CLOSE
 from tests.unit.consumer.group.scripted_group import ScriptedGroup, play, topic_id
 
 from barnabas.client.errors import CommitFailedError
@@ -21,7 +22,6 @@ from barnabas.model.error_codes import ErrorCode
 from barnabas.model.group_metadata import MemberState
 from barnabas.model.ids import TopicPartition
 from barnabas.structs import OffsetAndMetadata
-from barnabas.testing.scripted_broker import CLOSE
 from barnabas.wire.messages.consumer_group_heartbeat import (
     Assignment,
     ConsumerGroupHeartbeatRequest,

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from itertools import count
 
 import pytest
+from tests.network.wire_cutter import WireCutter
 
 from barnabas.coordination.contract import (
     Check,
@@ -25,7 +26,6 @@ from barnabas.coordination.contract import (
     Set,
 )
 from barnabas.model.errors import ConfigError
-from barnabas.testing.wire_cutter import WireCutter
 from barnabas.testing.zookeeper import ZooKeeperEnsemble, ZooKeeperServer, free_port
 
 pytest.importorskip("kazoo", reason="pip install 'barnabas[zookeeper]'")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from barnabas.testing.scripted_broker import Script, ScriptedBroker
+from tests.network.scripted_broker import Script, ScriptedBroker
+
 from barnabas.wire.frame import request_frame
 from barnabas.wire.messages.api_versions import ApiVersionsRequest
 from barnabas.wire.messages.metadata import MetadataRequest, MetadataResponse

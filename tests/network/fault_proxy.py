@@ -31,9 +31,10 @@ from collections import Counter
 from types import TracebackType
 from typing import Any
 
+from tests.network.faults import Deed, Fault, Faults, Place
+
 from barnabas.blocking.loop_thread import LoopThread
 from barnabas.client.addresses import Address, parse_addresses
-from barnabas.testing.faults import Deed, Fault, Faults, Place
 from barnabas.wire.apis import API_BY_KEY, api_of
 from barnabas.wire.frame import decode_response, response_frame
 from barnabas.wire.header import decode_request_header, peek_correlation_id

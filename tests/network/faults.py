@@ -1,4 +1,4 @@
-"""What shall go wrong between a client and its brokers, and when: the plans of `testing.proxy`.
+"""What shall go wrong between a client and its brokers, and when: the plans of `FaultProxy`.
 
 A `Fault` waits for the nth request of an API and then does its deed to that request or to its
 answer. Deciding is all that happens here; the proxy does the deeds.

@@ -8,11 +8,11 @@ from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 import pytest
+from tests.network.fault_proxy import FaultProxy
 
 from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.errors import ConnectionLostError, NetworkError, RequestTimeoutError
 from barnabas.testing.cluster import Cluster
-from barnabas.testing.proxy import FaultProxy
 from barnabas.wire.messages.describe_cluster import DescribeClusterRequest
 from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.wire.messages.metadata import MetadataRequest
