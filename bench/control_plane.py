@@ -53,7 +53,6 @@ from barnabas.wire.messages.update_metadata import (
     UpdateMetadataRequest,
     UpdateMetadataTopicState,
 )
-from barnabas.wire.schema import Message
 
 CONTROLLER, BROKER, EPOCH = 99, 0, 7
 WRITTEN, READ, PROBED = "written", "read", "probed"
@@ -228,7 +227,7 @@ class Controller:
                     raise
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
-    def tell(self, request: Any, version: int) -> Message:
+    def tell(self, request: Any, version: int) -> Any:
         """Send a request; return the answer, which must be a good one."""
         request.controller_id, request.controller_epoch, request.broker_epoch = (
             CONTROLLER,
@@ -237,6 +236,7 @@ class Controller:
         )
         self._socket.sendall(request_frame(request, version, 1, "controller"))
         size = int.from_bytes(self._take(4), "big")
+        answer: Any
         _, answer = decode_response(api_of(type(request)), version, self._take(size))
         assert answer.error_code == 0, answer
         return answer

@@ -165,7 +165,7 @@ def test_the_leader_goes_and_comes_back(cluster: Cluster, how: str) -> None:
             old = leader_of(admin, "t")
             getattr(cluster, how)(old)
             load.more()
-            wait_for(lambda gone=old: leader_of(admin, "t") not in (-1, gone), "another leads")
+            wait_for(lambda gone=old: leader_of(admin, "t") not in (-1, gone), "another leads")  # type: ignore[misc]
             cluster.start(old)
             wait_for(lambda: all_in_sync(admin, "t"), "all replicas in sync again")
     check(cluster, load, "t")

@@ -60,7 +60,7 @@ class OurMember(ConsumerRebalanceListener):
         self.consumer.subscribe(topics=topics, pattern=pattern, listener=self)
 
     def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
-        self.ledger.assigned(self.name, [tuple(each) for each in assigned])
+        self.ledger.assigned(self.name, [(each.topic, each.partition) for each in assigned])
         for partition in assigned:
             committed = self.consumer.committed(partition)
             self.ledger.resumes(tuple(partition), committed or 0)
@@ -69,13 +69,13 @@ class OurMember(ConsumerRebalanceListener):
         self._give_up(revoked)
 
     def on_partitions_lost(self, lost: set[TopicPartition]) -> None:
-        self.lost += [tuple(each) for each in lost]
+        self.lost += [(each.topic, each.partition) for each in lost]
         self._give_up(lost)
 
     def _give_up(self, partitions: set[TopicPartition]) -> None:
         for partition in partitions:
             self._owed.pop(partition, None)  # its next owner reads that again
-        self.ledger.revoked(self.name, [tuple(each) for each in partitions])
+        self.ledger.revoked(self.name, [(each.topic, each.partition) for each in partitions])
 
     def step(self) -> None:
         if self.paused:

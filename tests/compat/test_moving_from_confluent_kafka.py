@@ -16,8 +16,8 @@ from barnabas import (
     TopicPartition,
 )
 from barnabas.admin import NewTopic
-from barnabas.config.option import ConfigError
 from barnabas.errors import UnknownTopicOrPartitionError
+from barnabas.model.errors import ConfigError
 
 pytestmark = pytest.mark.compat
 

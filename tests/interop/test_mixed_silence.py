@@ -70,7 +70,7 @@ def cluster(
         pytest.skip(str(why))
     with WiredMixedCluster(zookeeper_classpath, kafka, tmp_path) as started:
         started.make_controller(is_theirs)
-        yield started
+        yield started  # type: ignore[misc]  # __enter__ of its base
 
 
 class Writing:

@@ -151,8 +151,8 @@ def test_what_is_read_is_what_kafka_reads(told: list[str]) -> None:
             kafkas[name, data] = text
     ours = {}
     for name, cases in READ.items():
-        for data in cases:
-            ours[name, f"x{data.hex()}"] = _shown(READERS[name], data)
+        for case in cases:
+            ours[name, f"x{case.hex()}"] = _shown(READERS[name], case)
     for case, text in kafkas.items():
         if text.startswith("refused: "):
             assert ours[case].startswith(text), case

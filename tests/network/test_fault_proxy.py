@@ -122,7 +122,7 @@ def test_answers_are_delayed(proxy: FaultProxy) -> None:
 
 
 def test_a_dropped_answer_breaks_the_order(proxy: FaultProxy) -> None:
-    async def client(cluster_client: ClusterClient) -> list[Any]:
+    async def client(cluster_client: ClusterClient) -> tuple[Any, Any]:
         await cluster_client.connection()
         proxy.drop(DescribeClusterRequest)
         return await asyncio.gather(

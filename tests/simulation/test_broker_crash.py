@@ -169,7 +169,12 @@ async def read_all(partition: int) -> dict[int, bytes]:
         offset = max(found) + 1
 
 
-def run_history(seed: int, crashes: int = 3, **options: str) -> tuple[Acknowledged, int, str]:
+FLUSHED = {"log.flush.interval.messages": "1"}
+
+
+def run_history(
+    seed: int, options: dict[str, str], crashes: int = 3
+) -> tuple[Acknowledged, int, str]:
     """Live through one history; return the promises, how many were broken, and its digest."""
     promised = Acknowledged()
     broken = 0
@@ -207,7 +212,7 @@ def test_nothing_acknowledged_is_missing_when_every_append_is_flushed(group: int
     """With log.flush.interval.messages=1 a crash at any moment takes only what was not promised."""
     acknowledged = 0
     for seed in range(group, SEEDS, GROUPS):
-        promised, broken, _ = run_history(seed, **{"log.flush.interval.messages": "1"})
+        promised, broken, _ = run_history(seed, FLUSHED)
         assert broken == 0, f"seed {seed}: {broken} acknowledged records are missing or changed"
         acknowledged += promised.count
     assert acknowledged > 0
@@ -220,7 +225,7 @@ def test_the_check_notices_when_the_flush_is_taken_out(monkeypatch: pytest.Monke
         flush.done = True
 
     monkeypatch.setattr(Flush, "run", pretend)
-    broken = sum(run_history(seed, **{"log.flush.interval.messages": "1"})[1] for seed in range(5))
+    broken = sum(run_history(seed, FLUSHED)[1] for seed in range(5))
     assert broken > 0
 
 
@@ -257,6 +262,6 @@ def test_without_a_flush_policy_a_crash_loses_a_suffix_only() -> None:
 
 def test_one_seed_replays_one_run() -> None:
     """Two runs of one seed are the same to the last event, two seeds are not."""
-    digests = [run_history(seed, **{"log.flush.interval.messages": "1"})[2] for seed in (3, 3, 4)]
+    digests = [run_history(seed, FLUSHED)[2] for seed in (3, 3, 4)]
     assert digests[0] == digests[1]
     assert digests[0] != digests[2]

@@ -228,7 +228,7 @@ async def committed_numbers(connection: Connection, partition: int) -> tuple[lis
         for header in read_headers(data):
             while aborted and aborted[0][0] <= header.last_offset:
                 ignored.add(aborted.pop(0)[1])
-            records = list(read_batch(data, header, position, 1 << 20))
+            records = list(read_batch(data, header, position))
             position += header.size
             offset = header.last_offset + 1
             if header.is_control:
@@ -290,7 +290,7 @@ async def judge(witness: Witness) -> None:
             witness.transactions[number] = number in first
 
 
-def run_history(seed: int, crashes: int = 2, **options: str) -> Witness:
+def run_history(seed: int, options: dict[str, str], crashes: int = 2) -> Witness:
     """Live through one history."""
     witness = Witness()
 
@@ -329,7 +329,7 @@ def run_history(seed: int, crashes: int = 2, **options: str) -> Witness:
 def test_offsets_never_go_back_and_transactions_are_whole(group: int) -> None:
     committed = ended = 0
     for seed in range(group, SEEDS, GROUPS):
-        witness = run_history(seed, **FLUSHED)
+        witness = run_history(seed, FLUSHED)
         assert witness.complaints == [], f"seed {seed}"
         committed += witness.committed_offset
         ended += len(witness.transactions)
@@ -344,4 +344,4 @@ def test_the_check_notices_when_the_flush_is_taken_out(monkeypatch: pytest.Monke
         flush.done = True
 
     monkeypatch.setattr(Flush, "run", pretend)
-    assert any(run_history(seed, **FLUSHED).complaints for seed in range(5))
+    assert any(run_history(seed, FLUSHED).complaints for seed in range(5))

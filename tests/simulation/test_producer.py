@@ -95,7 +95,9 @@ async def disturb(world: World, stop: asyncio.Event) -> None:
 async def send_all(core: ProducerCore, random: Random) -> list[RecordFuture]:
     futures = []
     for number in range(RECORDS):
-        futures.append(core.accumulator.append(TOPIC, b"%d" % number, partition=0))
+        future = core.accumulator.append(TOPIC, b"%d" % number, partition=0)
+        assert isinstance(future, RecordFuture), "there is room for all"
+        futures.append(future)
         if random.random() < 0.3:
             await asyncio.sleep(random.uniform(0, 0.05))
     return futures

@@ -7,6 +7,7 @@ import threading
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -125,15 +126,18 @@ class SeveredCluster:
         admin.create_topics([NewTopic(topic, partitions, 3)])[topic].result(30)
         for number in BROKERS:
             wait_for(
-                lambda number=number: len(self.leaders(number, topic)) == partitions,
+                partial(self._knows_leaders, number, topic, partitions),
                 f"broker {number} knows the leaders of {topic}",
             )
 
+    def _knows_leaders(self, number: int, topic: str, partitions: int) -> bool:
+        return len(self.leaders(number, topic)) == partitions
+
     def leaders(self, asked: int, topic: str) -> dict[int, int]:
         """Return who leads each partition, as one broker says; without those that nobody leads."""
-        client = {"bootstrap.servers": self.address(asked), "log_level": 0}
+        client = AdminClient({"bootstrap.servers": self.address(asked), "log_level": 0})
         try:
-            found = AdminClient(client).list_topics(topic, timeout=2).topics[topic].partitions
+            found = client.list_topics(topic, timeout=2).topics[topic].partitions
         except KafkaException:
             return {}
         return {number: each.leader for number, each in found.items() if each.leader >= 0}
@@ -142,9 +146,9 @@ class SeveredCluster:
         """Wait until every broker says that all replicas are in sync."""
 
         def in_sync(number: int) -> bool:
-            client = {"bootstrap.servers": self.address(number), "log_level": 0}
+            client = AdminClient({"bootstrap.servers": self.address(number), "log_level": 0})
             try:
-                found = AdminClient(client).list_topics(topic, timeout=2).topics[topic].partitions
+                found = client.list_topics(topic, timeout=2).topics[topic].partitions
             except KafkaException:
                 return False
             return bool(found) and all(
@@ -152,7 +156,7 @@ class SeveredCluster:
             )
 
         for number in BROKERS:
-            wait_for(lambda number=number: in_sync(number), f"broker {number} sees all in sync")
+            wait_for(partial(in_sync, number), f"broker {number} sees all in sync")
 
 
 @dataclass(frozen=True)

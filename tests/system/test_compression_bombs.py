@@ -116,6 +116,7 @@ def test_a_broker_takes_many_records_that_unpack_to_a_hundred_megabytes(
         result = broker.watched(produce, broker.wire, topic, batch)
         assert (result.error_code, result.base_offset) == (0, end)
     stored = fetch(broker.wire, other).records
+    assert stored is not None
     assert sum(1 for _ in iterate(stored)) == 100_000
 
 

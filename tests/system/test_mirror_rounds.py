@@ -263,6 +263,8 @@ def test_what_belongs_to_a_mirror_is_no_readers_group(clusters: tuple[str, str])
     with closing(KafkaAdminClient(bootstrap_servers=clusters[1])) as admin:
         marks = admin.list_consumer_group_offsets(TOPIC_PREFIX + "marked")
     assert marks[TopicPartition("marked", 0)].offset == 5
-    back = [Side({"bootstrap.servers": each}) for each in reversed(clusters)]
-    found = asyncio.run(translate_groups(*back, Selection([".*"]), [".*marked"], dry_run=True))
+    target, source = [Side({"bootstrap.servers": each}) for each in clusters]
+    found = asyncio.run(
+        translate_groups(source, target, Selection([".*"]), [".*marked"], dry_run=True)
+    )
     assert found == []

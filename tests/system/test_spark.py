@@ -226,7 +226,7 @@ def test_the_lag_of_a_running_query_is_that_of_its_group(
         while not (found := described()):
             assert time.monotonic() < deadline_s
             try:
-                assert not query.awaitTermination(0.2)
+                assert not query.awaitTermination(0.2)  # type: ignore[arg-type]  # fractions are fine
             except StreamingQueryException as failure:
                 if TOO_LATE not in str(failure):
                     raise

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from confluent_kafka import Producer
@@ -50,7 +50,7 @@ class Node(NamedTuple):
 
 
 @contextmanager
-def tree_of(server: ZooKeeperServer, chroot: str) -> Iterator[kazoo_client.KazooClient]:
+def tree_of(server: ZooKeeperServer, chroot: str) -> Iterator[Any]:
     client = kazoo_client.KazooClient(server.address + chroot)
     # Not `start`: it warns where a broker has yet to make the chroot.
     assert client.start_async().wait(30)
@@ -61,7 +61,7 @@ def tree_of(server: ZooKeeperServer, chroot: str) -> Iterator[kazoo_client.Kazoo
         client.close()
 
 
-def dump(client: kazoo_client.KazooClient, path: str = "/") -> dict[str, Node]:
+def dump(client: Any, path: str = "/") -> dict[str, Node]:
     """Return a node and all below it."""
     data, stat = client.get(path)
     found = {path: Node(data or b"", bool(stat.ephemeralOwner), stat.czxid)}

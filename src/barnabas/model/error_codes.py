@@ -17,7 +17,7 @@ class ErrorCode(IntEnum):
     stale_metadata: bool
     meaning: str
 
-    def __new__(cls, value: int, retry: str, meaning: str) -> ErrorCode:
+    def __new__(cls, value: int, retry: str = "", meaning: str = "") -> ErrorCode:
         member = int.__new__(cls, value)
         member._value_ = value
         member.retriable = retry != ""

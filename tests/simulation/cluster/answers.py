@@ -60,17 +60,17 @@ class Said(NamedTuple):
 def said(request: Any, response: Any) -> Iterator[Said]:
     """Yield what a client is told; what followers are told is not of interest."""
     if isinstance(response, ProduceResponse):
-        for topic in response.responses:
-            for each in topic.partition_responses:
-                code = ErrorCode.of(each.error_code)
-                yield Said(TopicPartition(topic.name, each.index), code, True)
+        for produced in response.responses:
+            for result in produced.partition_responses:
+                code = ErrorCode.of(result.error_code)
+                yield Said(TopicPartition(produced.name, result.index), code, True)
     elif isinstance(response, FetchResponse):
         state = request.replica_state
         if (state.replica_id if state is not None else request.replica_id) < 0:
-            for topic in response.responses:
-                for each in topic.partitions:
-                    key = TopicPartition(topic.topic, each.partition_index)
-                    yield Said(key, ErrorCode.of(each.error_code), False)
+            for fetched in response.responses:
+                for data in fetched.partitions:
+                    key = TopicPartition(fetched.topic, data.partition_index)
+                    yield Said(key, ErrorCode.of(data.error_code), False)
     elif isinstance(response, ListOffsetsResponse):
         if request.replica_id < 0:
             for topic in response.topics:

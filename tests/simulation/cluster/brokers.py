@@ -158,7 +158,7 @@ class Brokers:
     def start(self) -> None:
         """Begin every broker's first life."""
         for number in self.numbers:
-            self.world.start(self.name(number), lambda host, n=number: self._live(host, n))
+            self.world.start(self.name(number), partial(self._live, number=number))
 
     async def _live(self, host: Host, number: int) -> None:
         """Run a broker as a supervisor would: one that cannot start is started again."""

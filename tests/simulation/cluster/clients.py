@@ -226,7 +226,7 @@ class Reader(Client):
         records, position = bytes(data.records or b""), 0
         for header in read_headers(records):
             if not header.is_control:
-                for record in read_batch(records, header, position, 1 << 20):
+                for record in read_batch(records, header, position):
                     found[record.offset] = bytes(record.value or b"")
             position += header.size
             offset = header.last_offset + 1
@@ -436,7 +436,7 @@ class Copier(Client):
             for header in read_headers(data):
                 while aborted and aborted[0][0] <= header.last_offset:
                     ignored.add(aborted.pop(0)[1])
-                records = list(read_batch(data, header, position, 1 << 20))
+                records = list(read_batch(data, header, position))
                 position += header.size
                 offset = header.last_offset + 1
                 if header.is_control:

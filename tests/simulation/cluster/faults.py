@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from enum import Enum
 
 from tests.simulation.cluster.brokers import SESSION_MS, Brokers
@@ -97,7 +97,7 @@ class Faults:
         for _ in range(deeds):
             await self._deed(kinds)
 
-    async def _deed(self, kinds: list[Callable[[int], Awaitable[None]]]) -> None:
+    async def _deed(self, kinds: Sequence[Callable[[int], Awaitable[None]]]) -> None:
         await asyncio.sleep(self._random.uniform(0.05, 1.0))
         free = [n for n in self._brokers.numbers if n not in self._busy]
         number, deed = self._random.choice(free), self._random.choice(kinds)

@@ -204,7 +204,7 @@ class _Scenario:
         found, position = dict[int, bytes](), 0
         for header in read_headers(truth):
             if not header.is_control:
-                for record in read_batch(truth, header, position, 1 << 20):
+                for record in read_batch(truth, header, position):
                     found[record.offset] = bytes(record.value or b"")
             position += header.size
         if key.topic in (RECORDS, TRANSFERS):

@@ -151,9 +151,8 @@ def test_offsets_of_each_partition_and_group() -> None:
     assert outcomes["g"][TopicPartition("t", 0)].offset == 7
     assert outcomes["g"][TopicPartition("t", 1)].errno == 29
     assert isinstance(outcomes["secret"], GroupAuthorizationFailedError)
-    assert all(
-        each.message.require_stable for each in broker.asked(offset_fetch.OffsetFetchRequest)
-    )  # type: ignore[attr-defined]
+    asked: list[Any] = broker.asked(offset_fetch.OffsetFetchRequest)
+    assert all(each.message.require_stable for each in asked)
 
 
 def test_offsets_are_deleted_one_by_one() -> None:

@@ -50,7 +50,7 @@ def read(cluster: Cluster, topic: str, count: int, **options: Any) -> list[bytes
     consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "r", **options})
     partitions = consumer.list_topics(topic, 10).topics[topic].partitions
     consumer.assign([Place(topic, number, 0) for number in partitions])
-    found: list[bytes] = []
+    found: list[Any] = []
     deadline = time.monotonic() + 60
     while len(found) < count and time.monotonic() < deadline:
         found += [record.value() for record in consumer.consume(count - len(found), 0.2)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests import bombs
@@ -214,8 +215,9 @@ def test_a_built_request_is_answered_with_decoded_message_sets(
         plain = response.message_set("plain", 0)
         first, _, third = plain
         assert (first.offset, first.next_offset) == (0, 1)
-        assert first.message == (b"k", b"one", 7, (("h", b"v"),))
-        assert (first.message.has_key, third.message.is_null) == (True, True)
+        message: Any = first.message
+        assert message == (b"k", b"one", 7, (("h", b"v"),))
+        assert (message.has_key, third.message.is_null) == (True, True)
         packed = response.message_set("packed", 0)
         for _ in range(2):
             assert [each.offset for each in packed] == [1, 2, 3], "0 was not asked for"

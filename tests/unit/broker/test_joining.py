@@ -35,7 +35,8 @@ def test_everyone_knows_everyone(tmp_path: Path) -> None:
             await each.start()
         for each in brokers:
             assert await each.control.learned.until(
-                lambda e=each: len(e.cluster.brokers) == 3, 60_000
+                lambda e=each: len(e.cluster.brokers) == 3,  # type: ignore[misc]
+                60_000,
             )
             assert each.cluster.controller_id == 0
             assert (each.controller.term is not None) == (each is brokers[0])
@@ -43,7 +44,8 @@ def test_everyone_knows_everyone(tmp_path: Path) -> None:
         others = brokers[1:]
         for each in others:
             assert await each.control.learned.until(
-                lambda e=each: set(e.cluster.brokers) == {1, 2}, 60_000
+                lambda e=each: set(e.cluster.brokers) == {1, 2},  # type: ignore[misc]
+                60_000,
             )
         assert sum(each.controller.term is not None for each in others) == 1
         for each in others:

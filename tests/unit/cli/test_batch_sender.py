@@ -77,7 +77,7 @@ class Log:
             self.batches += 1
             log = self.partitions.setdefault(data.index, [])
             answer.base_offset = len(log)
-            log += [record.value for record in iterate(data.records)]
+            log += [record.value or b"" for record in iterate(data.records)]
         return ProduceResponse(
             responses=[TopicProduceResponse(name="t", partition_responses=[answer])]
         )

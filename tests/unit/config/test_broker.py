@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import typing
+from typing import Any
 
 import pytest
 
@@ -67,8 +68,10 @@ def test_every_option_acts_or_warns_or_is_refused_by_name(option: Option) -> Non
     assert option.parse(value) != option.default
     if option.status == "reserved":
         # Parsed alone, so that no rule between options stands in the way.
-        alone = type("Alone", (Section,), {option.attribute: option}).parse({option.name: value})
-        assert alone.warnings() == [f"{option.name} is set, but has no effect: {option.reserved}"]
+        alone: Any = type("Alone", (Section,), {option.attribute: option})
+        assert alone.parse({option.name: value}).warnings() == [
+            f"{option.name} is set, but has no effect: {option.reserved}"
+        ]
 
 
 @pytest.mark.parametrize("option", ALL, ids=lambda option: option.name)
@@ -166,9 +169,9 @@ def test_a_listener_and_a_mechanism_have_options_of_their_own() -> None:
     assert options.ssl_client_auth == "none"
     outside = options.for_listener("OUTSIDE")
     assert (outside.ssl_client_auth, outside.max_connections) == ("required", 5)
-    assert outside.sasl_jaas_config == Password("of the listener")
+    assert outside.value("sasl.jaas.config") == Password("of the listener")
     scram = options.for_listener("OUTSIDE", "SCRAM-SHA-256")
-    assert scram.sasl_jaas_config == Password("of the mechanism")
+    assert scram.value("sasl.jaas.config") == Password("of the mechanism")
     assert options.for_listener("INSIDE") is options
 
 

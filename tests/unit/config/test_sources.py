@@ -70,8 +70,8 @@ def test_secrets_are_described_without_their_value() -> None:
     assert entry.value is None
     assert entry.source is Source.DYNAMIC_BROKER
     assert [synonym.value for synonym in entry.synonyms] == [None, None]
-    assert sources.options.ssl_key_password is not None
-    assert sources.options.ssl_key_password.value == "new"
+    assert sources.options.value("ssl.key.password") is not None
+    assert sources.options.value("ssl.key.password").value == "new"
 
 
 def test_an_option_of_one_listener_hides_the_general_one() -> None:

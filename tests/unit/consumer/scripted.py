@@ -85,7 +85,7 @@ class Scripted:
                     MetadataRequest: self._metadata,
                     ListOffsetsRequest: self._list_offsets,
                     OffsetForLeaderEpochRequest: self._epoch_ends,
-                    FetchRequest: lambda request, version, n=n: self._fetch(n, request, version),
+                    FetchRequest: lambda request, version, n=n: self._fetch(n, request, version),  # type: ignore[misc]
                     **(more or {}),
                 },
                 versions,

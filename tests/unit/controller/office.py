@@ -166,12 +166,12 @@ class Office:
             at = letter.broker_id
             if isinstance(request, LeaderAndIsrRequest):
                 roles = broker.take_roles(request)
-                self._events.append(lambda at=at, e=roles: term.roles_answered(at, e))
+                self._events.append(lambda at=at, e=roles: term.roles_answered(at, e))  # type: ignore[misc]
             elif isinstance(request, UpdateMetadataRequest):
                 broker.learn(request)
             else:
                 stops = broker.stop(request)
-                self._events.append(lambda at=at, e=stops: term.stop_answered(at, e))
+                self._events.append(lambda at=at, e=stops: term.stop_answered(at, e))  # type: ignore[misc]
 
     async def settle(self) -> None:
         """Let events follow each other until nothing happens any more."""

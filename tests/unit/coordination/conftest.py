@@ -6,6 +6,7 @@ import asyncio
 import inspect
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.zookeeper import chroots, zookeeper, zookeeper_classpath  # noqa: F401
@@ -68,7 +69,7 @@ class ZooKeeperService:
         await session.start()
         return session
 
-    async def expire(self, session: Coordination) -> None:
+    async def expire(self, session: Any) -> None:
         """Take the session over by a second connection, end it there, and wait for the news."""
         from kazoo.client import KazooClient
 

@@ -29,7 +29,7 @@ def build(kernels: Kernels, rows: list[Any], base_offset: int = 0, **options: An
     """Return a batch of (value) or (value, key, headers, offset delta) rows."""
     builder = kernels.BatchBuilder()
     for index, row in enumerate(rows):
-        value, key, headers, delta = (*row, *(None, (), index)[len(row) - 1 :])
+        value, key, headers, delta = (*row, *(None, (), index)[len(row) - 1 :])  # type: ignore[misc]
         builder.append(T0 + index, key, value, headers, delta)
     packed = options.pop("packed", False)
     return bytes(
@@ -76,7 +76,7 @@ def test_all_fields_of_a_record(kernels: Kernels) -> None:
     assert record[-2:] == (1, 4)
     assert repr(record).startswith("ConsumerRecord(topic='t', partition=3, leader_epoch=7, offset=")
     match record:
-        case kernels.ConsumerRecord(topic="t", offset=offset):
+        case kernels.ConsumerRecord(topic="t", offset=offset):  # type: ignore[misc]
             assert offset == 40
         case _:
             pytest.fail("a record can be matched by its fields")

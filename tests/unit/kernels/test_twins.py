@@ -80,11 +80,11 @@ def test_damaged_records_are_read_alike(
     count = data.draw(st.integers(-1, len(rows) + 1))
     for damaged in (bytes(records), cut):
         size = len(damaged)
-        both(twins, lambda k, d=damaged, n=size: k.validate_records(d, 0, n, count, 1000, 0, 1500))
-        both(twins, lambda k, d=damaged: read_all(k, d, count))
+        both(twins, lambda k, d=damaged, n=size: k.validate_records(d, 0, n, count, 1000, 0, 1500))  # type: ignore[misc]
+        both(twins, lambda k, d=damaged: read_all(k, d, count))  # type: ignore[misc]
         both(
             twins,
-            lambda k, d=damaged, n=size: columns_of(k.records_to_columns(d, 0, n, count, 3, 1000)),
+            lambda k, d=damaged, n=size: columns_of(k.records_to_columns(d, 0, n, count, 3, 1000)),  # type: ignore[misc]
         )
 
 
@@ -102,7 +102,7 @@ def test_damaged_headers_are_scanned_and_patched_alike(
         else bytes(batch)
     )
     for call in ("scan_batch", "scan_batches", "check_batch", "inspect_batch"):
-        both(twins, lambda kernels, call=call: getattr(kernels, call)(damaged))
+        both(twins, lambda kernels, call=call: getattr(kernels, call)(damaged))  # type: ignore[misc]
 
     def patch(kernels: Kernels) -> bytes:
         target = bytearray(damaged)

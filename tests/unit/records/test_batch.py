@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -119,7 +121,7 @@ def test_append_time_is_every_records_time(codec: Codec) -> None:
 @pytest.mark.parametrize("codec", CODECS)
 def test_a_batch_is_read_lazily_and_in_chunks(codec: Codec) -> None:
     batch = build_batch(ROWS, codec)
-    reader = read_batch(b"x" + batch, read_header(batch), 1)
+    reader: Any = read_batch(b"x" + batch, read_header(batch), 1)
     assert len(reader.take(7)) == 7
     assert next(reader).key == b"k7"
     assert reader.remaining == 42

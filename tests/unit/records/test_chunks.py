@@ -95,7 +95,7 @@ def test_a_record_beyond_its_bound_is_refused_before_it_is_unpacked(
             seen += len(piece)
             yield piece
 
-    unpack_pieces = chunks.unpack_pieces
+    unpack_pieces = chunks.unpack_pieces  # type: ignore[attr-defined]
     monkeypatch.setattr(chunks, "unpack_pieces", counting)
     parts = [many_records(10, 100), one_record(300 * MEGABYTE)]
     found = iter(unpacked(codec, packed(codec, itertools.chain(*parts)), 11))

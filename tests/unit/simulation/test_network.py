@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from typing import Any
 
 import pytest
 
@@ -14,11 +15,11 @@ from barnabas.simulation.world import Host, World
 class Echo(asyncio.Protocol):
     """Sends back what it gets, and counts its connections."""
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: Any) -> None:
         self.host = host
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = transport
+        self.transport: Any = transport
         self.host.connections = getattr(self.host, "connections", 0) + 1
 
     def data_received(self, data: bytes) -> None:
@@ -113,7 +114,7 @@ def test_a_cut_holds_bytes_until_it_heals(both):
 
 def test_a_one_way_cut_lets_the_other_way_through():
     with World(seed=2) as world:
-        host = world.host("one")
+        host: Any = world.host("one")
         received: list[bytes] = []
 
         class Keep(Echo):
@@ -179,7 +180,7 @@ def test_a_caller_that_gives_up_leaves_no_connection():
 
 def test_a_reset_breaks_both_ends():
     with World(seed=2) as world:
-        host = world.host("one")
+        host: Any = world.host("one")
         lost: list[Exception | None] = []
 
         class Watch(Echo):
@@ -260,7 +261,7 @@ def test_a_channel_keeps_order_through_cuts_and_failing_receivers():
 
         async def scenario() -> None:
             for number in range(100):
-                channel.send(lambda number=number: seen.append(number))
+                channel.send(lambda number=number: seen.append(number))  # type: ignore[misc]
                 if number == 30:
                     world.network.cut("driver", "one")
                 if number == 60:

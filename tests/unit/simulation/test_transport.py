@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import socket
+from typing import Any
 
 import pytest
 
@@ -44,7 +45,7 @@ class Recorder(asyncio.Protocol):
         self._expected: tuple[int, asyncio.Future[None]] | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = transport
+        self.transport: Any = transport
         self.calls.append("made")
         self.made.set_result(None)
 

@@ -19,7 +19,7 @@ from barnabas.spark.transactions import TaskName, was_written  # noqa: E402
 VALUES = pa.schema([("value", pa.string())])
 
 
-def rows(*values: str) -> list[pa.RecordBatch]:
+def rows(*values: str) -> list[Any]:
     return [pa.RecordBatch.from_pydict({"value": list(values)}, schema=VALUES)]
 
 

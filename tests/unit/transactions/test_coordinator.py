@@ -25,7 +25,7 @@ from barnabas.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
 from barnabas.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
 if TYPE_CHECKING:
-    from conftest import Host
+    from tests.unit.transactions.conftest import Host
 
 S = State
 A, B = TopicPartition("a", 0), TopicPartition("b", 1)
@@ -499,7 +499,7 @@ def responses(host: Host, version: int) -> list[tuple[type, Any]]:
 def test_every_answer_can_be_sent_in_every_version(host: Host, version: int) -> None:
     codes = []
     for cls, response in responses(host, version):
-        if version in cls.VERSIONS:
+        if version in cls.VERSIONS:  # type: ignore[attr-defined]
             read, end = decode(cls, encode(response, version), version)
             assert end == len(encode(response, version))
             assert read == response

@@ -286,7 +286,7 @@ class World:
 
     def deliver(self, call: Call, client: Client | None) -> None:
         if call.kind == "write":
-            response = self.write(call.producer, *call.what, call)
+            response = self.write(call.producer, call.what[0], call.what[1], call)
             if client is not None:
                 client.answer(None if self.unlucky(0.1) else response)
             return

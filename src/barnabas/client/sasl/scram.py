@@ -14,7 +14,7 @@ class Scram:
     """first message → salt and count → our proof → the broker's proof."""
 
     def __init__(self, mechanism: str, username: str, password: str) -> None:
-        from scramp import ScramClient, ScramException  # type: ignore[import-untyped]
+        from scramp import ScramClient, ScramException
 
         self._mechanism = mechanism
         try:

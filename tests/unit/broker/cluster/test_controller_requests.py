@@ -12,7 +12,7 @@ import pytest
 from barnabas.broker.cluster.controller_requests import BrokerToController, alter_partition
 from barnabas.broker.handlers import list_partition_reassignments
 from barnabas.controller.isr_changes import Granted
-from barnabas.controller.knowledge import Assignment
+from barnabas.controller.leadership import Assignment
 from barnabas.metadata.cluster_view import ClusterView
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError

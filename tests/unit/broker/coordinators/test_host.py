@@ -276,7 +276,9 @@ def test_a_disk_that_fails_is_noticed(tmp_path: Path, how: str) -> None:
             return logs.path_of(groups.shard(group).partition.topic_partition) == lost
 
         group = next(
-            name for name in map(str, range(100)) if serving.inside(lambda n=name: is_kept_there(n))
+            name
+            for name in map(str, range(100))
+            if serving.inside(lambda n=name: is_kept_there(n))  # type: ignore[misc]
         )
         assert commit(wire, group, {("t", 0): 1}) == [0]
         partition = serving.inside(lambda: groups.shard(group).partition)

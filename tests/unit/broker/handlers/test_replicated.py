@@ -195,7 +195,7 @@ def test_who_asks_the_wrong_broker_hears_whom_to_ask(cluster: Cluster) -> None:
     leader_epoch = view(cluster, topic).leader_epoch
     for number in (0, 2):  # one that does not hold the partition, one that follows
         with wire(cluster, number) as wrong:
-            until(lambda wrong=wrong: produce(wrong, topic, batch_of(["a"])).error_code == 6)
+            until(lambda wrong=wrong: produce(wrong, topic, batch_of(["a"])).error_code == 6)  # type: ignore[misc]
             request = _produce(topic)
             told = wrong.ask(request, 10)
             [result] = told.responses[0].partition_responses

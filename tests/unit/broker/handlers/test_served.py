@@ -40,7 +40,7 @@ def test_default_requests_are_answered_in_every_version(
 ) -> None:
     """A request of nothing but defaults gets an answer that our own codec reads."""
     for version in versions(served):
-        request = served.api.request()
+        request: Any = served.api.request()
         if served.api.name == "Produce":
             request.acks = 1
         response = wire.ask(request, version)
@@ -75,6 +75,7 @@ def test_refusals_can_be_written_in_every_version(served: Served) -> None:
     for version in versions(served):
         body = sample_request(served.api.name, version, "t", b"i" * 16)
         refusal = served.refuse(body, ErrorCode.UNKNOWN_SERVER_ERROR, "the reason")
+        answer: Any
         answer, _ = decode(served.api.response, encode(refusal, version), version)
         if served.api.name == "DescribeLogDirs" and version < 3:
             assert answer.results == []

@@ -275,7 +275,7 @@ def test_partitions_are_spread_over_more_fetchers_and_fewer(tmp_path: Path) -> N
             assert spread() == expected
             end = append(leader)
             await until(
-                lambda end=end: all(
+                lambda end=end: all(  # type: ignore[misc]
                     p.log.log_end_offset == end for p in follower.partitions.values()
                 ),
                 "all are copied",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.unit.broker.serving import Serving, batch_of, create_topic, produce
@@ -109,7 +110,7 @@ def run(
     asyncio.run(whole())
 
 
-async def values(queue: object, count: int) -> list[bytes]:
+async def values(queue: Any, count: int) -> list[bytes]:
     found: list[bytes] = []
     async with asyncio.timeout(60):
         while len(found) < count:

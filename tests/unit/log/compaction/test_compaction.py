@@ -514,7 +514,7 @@ def test_an_abort_leaves_the_log_as_it_was(host: Host) -> None:
             MEANS,
             NOW,
             unlink_later=host.unlink.extend,
-            is_aborted=lambda answers=answers: next(answers, True),
+            is_aborted=lambda answers=answers: next(answers, True),  # type: ignore[misc]
         )
         with pytest.raises(Aborted):
             run(steps)
