@@ -5,6 +5,10 @@ through retries; a batch is retried as long as its failure is a passing one, whi
 idempotence may write it twice; a batch that is too large for the topic is halved. Records with a
 key go to the partition that every Kafka client chooses; the others stay with one partition until
 its batch is full or has left.
+
+It is not the package's producer because a command promises other things: a line may be as large as
+the topic takes it (no `max.request.size`, no `buffer.memory`), a failure that outlasts `--timeout`
+is reported with the code of the last answer, and Ctrl-C drops what waits instead of delivering it.
 """
 
 from __future__ import annotations

@@ -2,7 +2,10 @@
 
 Positions move as records are given out. Passing failures (a leader moved, a broker restarts) are
 retried with fresh metadata until nothing has been fetched for `patience_ms`. An offset outside of
-the log is moved to the nearer end of it, and `moved` hears of that.
+the log is moved to the nearer end of it, and `moved` is notified.
+
+It is not the package's consumer because that one retries forever, while a command ends with the
+reason after `--timeout`; and because that one resets to a fixed end. `consume --group` uses it.
 """
 
 from __future__ import annotations
