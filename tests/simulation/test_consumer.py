@@ -95,9 +95,9 @@ async def read(world: World, history: History) -> None:
         or not history.seen
         or (history.seen[-1][0] < max(history.written))
     ):
-        core.listen()
-        await core.attend(1000)
-        found = core.collect(7)
+        core.clear_wakes()
+        await core.poll_group(1000)
+        found = core.buffer.collect(7)
         for records in found.values():
             history.seen += [(record.offset, record.value) for record in records]
         if not found:
