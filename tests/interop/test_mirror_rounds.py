@@ -1,4 +1,4 @@
-"""A mirror whose work is shared, with Apache Kafka as its target: lanes are fenced there, too."""
+"""A mirror whose work is shared, with Apache Kafka as its target: shards are fenced there, too."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.system.mirroring import (
     some_shapes,
 )
 
-from barnabas.mirror.errands import Errand, Outcome, run_lanes
+from barnabas.mirror.tasks import CopyResult, CopyTask, copy_shards
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(900)]
 
@@ -27,15 +27,15 @@ PARTITIONS = 3
 
 
 class Twice(Here):
-    """Runs every errand twice at once: one of them is shut out."""
+    """Runs every task twice at once: one of them is fenced."""
 
-    async def run(self, errands: Sequence[Errand]) -> list[Outcome]:
-        self.errands += errands
-        ran = [errand for errand in errands for _ in range(2)]
-        return list(await asyncio.gather(*(run_lanes(errand) for errand in ran)))
+    async def run(self, tasks: Sequence[CopyTask]) -> list[CopyResult]:
+        self.tasks += tasks
+        ran = [task for task in tasks for _ in range(2)]
+        return list(await asyncio.gather(*(copy_shards(task) for task in ran)))
 
 
-def test_neither_twins_nor_late_errands_repeat_a_record(
+def test_neither_twins_nor_late_tasks_repeat_a_record(
     apache_bootstrap: str, barnabas_bootstrap: str, name: str
 ) -> None:
     source, target = barnabas_bootstrap, apache_bootstrap
@@ -51,13 +51,13 @@ def test_neither_twins_nor_late_errands_repeat_a_record(
     copy_in_rounds((source, target), name, runner)
     send_part(1)
     mirror(source, target, "--topics", name, "--name", name)  # which takes the mirror over
-    for errand in runner.errands:
+    for task in runner.tasks:
         further = {
-            lane: tuple(replace(each, end=400) for each in stretches)
-            for lane, stretches in errand.lanes.items()
+            shard: tuple(replace(each, end=400) for each in copies)
+            for shard, copies in task.shards.items()
         }
-        outcome = asyncio.run(run_lanes(replace(errand, lanes=further)))
-        assert [failure.fenced for failure in outcome.failures] == [True]
+        result = asyncio.run(copy_shards(replace(task, shards=further)))
+        assert [failure.fenced for failure in result.failures] == [True]
     send_part(2)
     copy_in_rounds((source, target), name, Here())
     source_id = cluster_id(source)

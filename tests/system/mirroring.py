@@ -19,14 +19,14 @@ from barnabas import KafkaAdminClient, KafkaConsumer, TopicPartition
 from barnabas.admin.topics import NewTopic
 from barnabas.aio import AIOKafkaProducer
 from barnabas.client.retry import Backoff
-from barnabas.mirror.clients import Side
-from barnabas.mirror.errands import Errand, Outcome, run_lanes
-from barnabas.mirror.ground import Engine, MirrorOptions
+from barnabas.mirror.client_options import ClientOptions
+from barnabas.mirror.engine import MirrorOptions
 from barnabas.mirror.mirror import Mirror
 from barnabas.mirror.provenance import HEADER, origin_offset
-from barnabas.mirror.rounds import Rounds, Runner
-from barnabas.mirror.selection import Selection
+from barnabas.mirror.replication_policy import TopicFilter
+from barnabas.mirror.rounds import TaskRunner, task_engine
 from barnabas.mirror.sending import send_rows
+from barnabas.mirror.tasks import CopyResult, CopyTask, copy_shards
 
 DEADLINE_S = 300.0
 
@@ -186,45 +186,45 @@ def closing(client: Any) -> Iterator[Any]:
 
 
 class Here:
-    """Runs errands in this process, and keeps them."""
+    """Runs tasks in this process, and keeps them."""
 
     def __init__(self) -> None:
-        self.errands: list[Errand] = []
+        self.tasks: list[CopyTask] = []
 
     def capacity(self) -> int:
         return 2
 
-    async def run(self, errands: Sequence[Errand]) -> list[Outcome]:
-        self.errands += errands
-        return [await run_lanes(errand) for errand in errands]
+    async def run(self, tasks: Sequence[CopyTask]) -> list[CopyResult]:
+        self.tasks += tasks
+        return [await copy_shards(task) for task in tasks]
 
     def cancel(self) -> None:
-        raise AssertionError("errands in this process end by themselves")
+        raise AssertionError("tasks in this process end by themselves")
 
 
-def in_rounds(clusters: tuple[str, str], topic: str, runner: Runner) -> Mirror:
-    """Return what copies a topic until caught up, by errands; the mirror has the topic's name."""
-    source, target = (Side({"bootstrap.servers": each}) for each in clusters)
+def in_rounds(clusters: tuple[str, str], topic: str, runner: TaskRunner) -> Mirror:
+    """Return what copies a topic until caught up, by tasks; the mirror has the topic's name."""
+    source, target = (ClientOptions({"bootstrap.servers": each}) for each in clusters)
     options = MirrorOptions(
         source,
         target,
-        Selection([re.escape(topic)]),
+        TopicFilter([re.escape(topic)]),
         name=topic,
         until_caught_up=True,
         commit_interval_ms=50,
     )
     return Mirror(
         options,
-        Engine(lambda ground: Rounds(ground, runner), shared=True),
+        task_engine(runner),
         backoff=Backoff(lambda: 0.5, initial_ms=1, max_ms=10),
-        patience_ms=60_000,
-        tell=lambda text: None,
+        timeout_ms=60_000,
+        notify=lambda text: None,
         now_ms=asyncio.get_running_loop().time() * 1000,
     )
 
 
-def copy_in_rounds(clusters: tuple[str, str], topic: str, runner: Runner) -> Mirror:
-    """Copy a topic by errands, and return the mirror."""
+def copy_in_rounds(clusters: tuple[str, str], topic: str, runner: TaskRunner) -> Mirror:
+    """Copy a topic by tasks, and return the mirror."""
 
     async def run() -> Mirror:
         made = in_rounds(clusters, topic, runner)

@@ -1,6 +1,6 @@
 """Mirrors whose records are moved by other processes: none of them can spoil the copy.
 
-The processes are plain ones here: what Spark makes of errands is in test_mirror_spark.py.
+The processes are plain ones here: what Spark makes of tasks is in test_mirror_spark.py.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from tests.system.mirroring import (
 
 from barnabas import KafkaAdminClient, TopicPartition
 from barnabas.aio import AIOKafkaAdminClient, AIOKafkaProducer
-from barnabas.mirror.clients import Side
-from barnabas.mirror.errands import Errand, Outcome, run_lanes
+from barnabas.mirror.client_options import ClientOptions
 from barnabas.mirror.positions import TOPIC_PREFIX
-from barnabas.mirror.selection import Selection
+from barnabas.mirror.replication_policy import TopicFilter
+from barnabas.mirror.tasks import CopyResult, CopyTask, copy_shards
 from barnabas.model.errors import RetriableError
 from barnabas.testing import Cluster
 
@@ -56,33 +56,33 @@ class Lost(RetriableError):
 
 
 class Processes(Here):
-    """Runs each errand in a process; the first ones die before given steps."""
+    """Runs each task in a process; the first ones die before given steps."""
 
     def __init__(self, steps: Sequence[int] = ()) -> None:
         super().__init__()
         self.deaths = 0
         self._steps = iter(steps)
 
-    async def run(self, errands: Sequence[Errand]) -> list[Outcome]:
+    async def run(self, tasks: Sequence[CopyTask]) -> list[CopyResult]:
         async with asyncio.TaskGroup() as group:
-            running = [group.create_task(self._run(errand)) for errand in errands]
-        outcomes = [task.result() for task in running]
-        if lost := outcomes.count(None):
+            running = [group.create_task(self._run(task)) for task in tasks]
+        results = [task.result() for task in running]
+        if lost := results.count(None):
             self.deaths += lost
             raise Lost("a process died")
-        return [outcome for outcome in outcomes if outcome is not None]
+        return [result for result in results if result is not None]
 
-    async def _run(self, errand: Errand) -> Outcome | None:
-        words = [sys.executable, "-m", "tests.system.errand", str(next(self._steps, 0))]
+    async def _run(self, task: CopyTask) -> CopyResult | None:
+        words = [sys.executable, "-m", "tests.system.mirror_task", str(next(self._steps, 0))]
         process = await asyncio.create_subprocess_exec(
             *words, cwd=ROOT, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
         )
-        said, _ = await process.communicate(pickle.dumps(errand))
+        said, _ = await process.communicate(pickle.dumps(task))
         if process.returncode == -signal.SIGKILL:
             return None
         assert process.returncode == 0
-        outcome: Outcome = pickle.loads(said)
-        return outcome
+        result: CopyResult = pickle.loads(said)
+        return result
 
 
 def fill(bootstrap: str, topic: str, seed: int, count: int) -> list[list[Any]]:
@@ -107,7 +107,8 @@ def test_a_process_that_dies_before_any_step_neither_loses_nor_repeats(
 ) -> None:
     create(clusters[0], "lost", PARTITIONS)
     sent, deaths = [], 0
-    # Two processes have three lanes: start, begin, records, positions, marks, commit, stop of each.
+    # Two processes have three shards: start, begin, records, positions, checkpoints, commit, stop
+    # of each.
     for number, steps in enumerate([(1, 5), (2, 6), (3, 7), (4, 8), (9, 10), (11, 12), (0, 13)]):
         sent.append(fill(clusters[0], "lost", number, 60))
         runner = Processes(steps)
@@ -133,40 +134,40 @@ def test_engines_take_over_from_each_other(clusters: tuple[str, str]) -> None:
     assert_copied(clusters, "turns", *sent)
 
 
-def test_nothing_is_done_twice_when_an_errand_is_run_twice(clusters: tuple[str, str]) -> None:
+def test_nothing_is_done_twice_when_a_task_is_run_twice(clusters: tuple[str, str]) -> None:
     create(clusters[0], "twice", PARTITIONS)
     sent = [fill(clusters[0], "twice", 0, 200)]
 
     class Twice(Here):
-        async def run(self, errands: Sequence[Errand]) -> list[Outcome]:
-            ran = [errand for errand in errands for _ in range(2)]
-            outcomes = await asyncio.gather(*(run_lanes(errand) for errand in ran))
-            return list(outcomes)
+        async def run(self, tasks: Sequence[CopyTask]) -> list[CopyResult]:
+            ran = [task for task in tasks for _ in range(2)]
+            results = await asyncio.gather(*(copy_shards(task) for task in ran))
+            return list(results)
 
     done = copy_in_rounds(clusters, "twice", Twice())
     assert done.progress.records == 200 * PARTITIONS
     assert_copied(clusters, "twice", *sent)
 
 
-def test_an_errand_of_an_earlier_session_writes_nothing(clusters: tuple[str, str]) -> None:
+def test_a_task_of_an_earlier_session_writes_nothing(clusters: tuple[str, str]) -> None:
     create(clusters[0], "stale", PARTITIONS)
     sent = [fill(clusters[0], "stale", 0, 30)]
     runner = Here()
     copy_in_rounds(clusters, "stale", runner)
     sent.append(fill(clusters[0], "stale", 1, 30))
     mirror(*clusters, "--topics", "stale", "--name", "stale")  # which takes the mirror over
-    for errand in runner.errands:
+    for task in runner.tasks:
         further = {
-            lane: tuple(replace(each, end=60) for each in stretches)
-            for lane, stretches in errand.lanes.items()
+            shard: tuple(replace(each, end=60) for each in copies)
+            for shard, copies in task.shards.items()
         }
-        outcome = asyncio.run(run_lanes(replace(errand, lanes=further)))
-        assert [failure.fenced for failure in outcome.failures] == [True]
-        assert outcome.records == 0
+        result = asyncio.run(copy_shards(replace(task, shards=further)))
+        assert [failure.fenced for failure in result.failures] == [True]
+        assert result.records == 0
     assert_copied(clusters, "stale", *sent)
 
 
-def test_an_errand_that_was_about_to_commit_is_shut_out(
+def test_a_task_that_was_about_to_commit_is_fenced(
     clusters: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     create(clusters[0], "slow", PARTITIONS)
@@ -176,10 +177,10 @@ def test_an_errand_that_was_about_to_commit_is_shut_out(
     sent.append(fill(clusters[0], "slow", 1, 30))
     commit = AIOKafkaProducer.commit_transaction
 
-    async def run() -> Outcome:
-        [errand] = [each for each in runner.errands if len(each.lanes) == 1]
-        [(lane, stretches)] = errand.lanes.items()
-        longer = {lane: tuple(replace(each, end=60) for each in stretches)}
+    async def run() -> CopyResult:
+        [task] = [each for each in runner.tasks if len(each.shards) == 1]
+        [(shard, copies)] = task.shards.items()
+        longer = {shard: tuple(replace(each, end=60) for each in copies)}
         waiting, released = asyncio.Event(), asyncio.Event()
 
         async def commit_late(producer: AIOKafkaProducer) -> None:
@@ -188,51 +189,51 @@ def test_an_errand_that_was_about_to_commit_is_shut_out(
             await commit(producer)
 
         monkeypatch.setattr(AIOKafkaProducer, "commit_transaction", commit_late)
-        slow = asyncio.create_task(run_lanes(replace(errand, lanes=longer)))
+        slow = asyncio.create_task(copy_shards(replace(task, shards=longer)))
         await waiting.wait()  # it has written, and read that the mirror was its own
         await asyncio.to_thread(mirror, *clusters, "--topics", "slow", "--name", "slow")
         released.set()
         return await slow
 
-    outcome = asyncio.run(run())
-    assert [failure.fenced for failure in outcome.failures] == [True]
+    result = asyncio.run(run())
+    assert [failure.fenced for failure in result.failures] == [True]
     assert_copied(clusters, "slow", *sent)
 
 
-def test_marks_that_the_broker_forgot_are_written_anew(clusters: tuple[str, str]) -> None:
+def test_checkpoints_that_expired_are_written_again(clusters: tuple[str, str]) -> None:
     create(clusters[0], "forgot", PARTITIONS)
     sent = [fill(clusters[0], "forgot", 0, 30)]
 
     class Forgetful(Here):
-        """Runs one errand of the first round, after which the group is gone."""
+        """Runs one task of the first round, after which the group is gone."""
 
-        async def run(self, errands: Sequence[Errand]) -> list[Outcome]:
-            if self.errands:
-                return await super().run(errands)
-            assert len(errands) == 2
-            outcomes = await super().run(errands[:1])
+        async def run(self, tasks: Sequence[CopyTask]) -> list[CopyResult]:
+            if self.tasks:
+                return await super().run(tasks)
+            assert len(tasks) == 2
+            results = await super().run(tasks[:1])
             async with AIOKafkaAdminClient(bootstrap_servers=clusters[1]) as admin:
                 await admin.delete_consumer_groups([TOPIC_PREFIX + "forgot"])
-            return [*outcomes, Outcome()]
+            return [*results, CopyResult()]
 
     done = copy_in_rounds(clusters, "forgot", Forgetful())
     assert (done.progress.records, done.progress.restarts) == (30 * PARTITIONS, 0)
     assert_copied(clusters, "forgot", *sent)
 
 
-def test_errands_that_never_begin_do_not_keep_a_mirror_that_is_stopped(
+def test_tasks_that_never_begin_do_not_keep_a_mirror_that_is_stopped(
     clusters: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     create(clusters[0], "waiting", PARTITIONS)
     sent = [fill(clusters[0], "waiting", 0, 30)]
-    monkeypatch.setattr("barnabas.mirror.rounds.LEAVE_MS", 50.0)
+    monkeypatch.setattr("barnabas.mirror.rounds.SHUTDOWN_MS", 50.0)
 
     class Full(Here):
-        """Has room for nothing, until it is told that nobody waits any more."""
+        """Has room for nothing, until it is cancelled."""
 
         asked, given_up = asyncio.Event(), asyncio.Event()
 
-        async def run(self, errands: Sequence[Errand]) -> list[Outcome]:
+        async def run(self, tasks: Sequence[CopyTask]) -> list[CopyResult]:
             self.asked.set()
             await self.given_up.wait()
             raise Lost("given up")
@@ -254,17 +255,17 @@ def test_errands_that_never_begin_do_not_keep_a_mirror_that_is_stopped(
     assert_copied(clusters, "waiting", *sent)
 
 
-def test_what_belongs_to_a_mirror_is_no_readers_group(clusters: tuple[str, str]) -> None:
+def test_what_belongs_to_a_mirror_is_not_translated(clusters: tuple[str, str]) -> None:
     from barnabas.mirror.group_offsets import translate_groups
 
     create(clusters[0], "marked", PARTITIONS)
     fill(clusters[0], "marked", 0, 5)
     copy_in_rounds(clusters, "marked", Here())
     with closing(KafkaAdminClient(bootstrap_servers=clusters[1])) as admin:
-        marks = admin.list_consumer_group_offsets(TOPIC_PREFIX + "marked")
-    assert marks[TopicPartition("marked", 0)].offset == 5
-    target, source = [Side({"bootstrap.servers": each}) for each in clusters]
+        checkpoints = admin.list_consumer_group_offsets(TOPIC_PREFIX + "marked")
+    assert checkpoints[TopicPartition("marked", 0)].offset == 5
+    target, source = [ClientOptions({"bootstrap.servers": each}) for each in clusters]
     found = asyncio.run(
-        translate_groups(source, target, Selection([".*"]), [".*marked"], dry_run=True)
+        translate_groups(source, target, TopicFilter([".*"]), [".*marked"], dry_run=True)
     )
     assert found == []

@@ -1,4 +1,4 @@
-"""`barnabas mirror`: copy topics from one cluster to another, exactly once, once or for ever."""
+"""`barnabas mirror`: copy topics from one cluster to another, exactly once."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from barnabas.cli.session import NO_BROKER, on_loop
 from barnabas.cli.spark_master import LOCAL, spark_master
 
 if TYPE_CHECKING:
-    from barnabas.mirror.clients import Side
-    from barnabas.mirror.ground import Engine, MirrorOptions
+    from barnabas.mirror.client_options import ClientOptions
+    from barnabas.mirror.engine import Engine, MirrorOptions
     from barnabas.mirror.mirror import Mirror
     from barnabas.mirror.progress import Report
-    from barnabas.mirror.selection import Selection
+    from barnabas.mirror.replication_policy import TopicFilter
 
 EXAMPLES = """\
 examples:
@@ -35,10 +35,10 @@ examples:
   barnabas mirror --source a:9092 --target b:9092 --topics '.*' --master spark://head:7077
   barnabas mirror offsets --source old:9092 --target new:9092 --topics '.*' --dry-run
 
-Records keep their partitions, keys, headers and timestamps. Each gets one header more, which says
-where it came from: so mirrors may point at each other. A mirror that was stopped or killed goes
-on where it was, without loss and without repetition; what is read on the target must be read with
-isolation.level=read_committed for that.
+Records keep their partitions, keys, headers and timestamps. Each gets one more header, with its
+origin, so mirrors may point at each other. A mirror that was stopped or killed continues where it
+was, without losing or repeating records; consumers of the target must set
+isolation.level=read_committed to see it that way.
 """
 
 OFFSETS_EXAMPLES = """\
@@ -60,14 +60,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--engine",
         choices=["local", "spark"],
-        help="what copies: this process, or tasks of Spark (default: local, or spark if --master "
+        help="copy in this process, or in Spark tasks (default: local, or spark if --master "
         "is given)",
     )
     parser.add_argument(
         "--master",
         metavar="URL",
         type=spark_master,
-        help=f"of Spark: local[N], spark://HOST:PORT, yarn, k8s://... (default: {LOCAL})",
+        help=f"Spark master: local[N], spark://HOST:PORT, yarn, k8s://... (default: {LOCAL})",
     )
     parser.add_argument(
         "--conf",
@@ -75,54 +75,55 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=_setting,
         action="append",
         default=[],
-        help="an option of Spark; may be repeated",
+        help="a Spark option; may be repeated",
     )
     parser.add_argument(
         "--until-caught-up",
         action="store_true",
-        help="stop at what was the end when it started (default: go on for ever)",
+        help="stop at the end offsets that the source had at the start (default: run forever)",
     )
     parser.add_argument(
         "--from",
         dest="start",
         choices=["beginning", "end"],
-        help="where a mirror begins that has never run (default: beginning, or what "
-        "auto.offset.reset of --consumer.config says)",
+        help="where a mirror that has never run starts (default: beginning, or "
+        "auto.offset.reset in --consumer.config)",
     )
     parser.add_argument(
         "--name",
         metavar="NAME",
         type=_name,
-        help="of this mirror: one runs at a time, and goes on where the last one was "
-        "(default: group.id of --consumer.config, or the id of the source's cluster)",
+        help="name of this mirror: one runs at a time, and continues where the last one stopped "
+        "(default: group.id in --consumer.config, or the source's cluster id)",
     )
     parser.add_argument(
         "--replication-factor",
         metavar="N",
         type=count,
         default=-1,
-        help="of topics that are created (default: the target's default.replication.factor)",
+        help="replication factor of topics that are created (default: the target's "
+        "default.replication.factor)",
     )
     parser.add_argument(
         "--commit-interval",
         metavar="SECONDS",
         type=seconds,
         default=1.0,
-        help="longest that a transaction stays open for more records (default: 1)",
+        help="how long a transaction stays open for more records (default: 1)",
     )
     parser.add_argument(
         "--refresh",
         metavar="SECONDS",
         type=seconds,
         default=10.0,
-        help="look so often for new topics, partitions and options (default: 10)",
+        help="how often to look for new topics, partitions and options (default: 10)",
     )
     parser.add_argument(
         "--timeout",
         metavar="SECONDS",
         type=seconds,
         default=300.0,
-        help="give up when a cluster is out of reach for so long (default: 300)",
+        help="give up after a cluster was unreachable for this long (default: 300)",
     )
     parser.add_argument("--json", action="store_true", help="print a JSON line every second")
     actions = parser.add_subparsers(metavar="[offsets]", title="also")
@@ -140,11 +141,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--groups",
         metavar="REGEX",
         action="append",
-        help="groups whose whole names match; may be repeated (default: all)",
+        help="translate groups whose whole names match; may be repeated (default: all)",
     )
-    offsets.add_argument("--dry-run", action="store_true", help="show, and commit nothing")
     offsets.add_argument(
-        "--rewind", action="store_true", help="also move groups back that are further already"
+        "--dry-run", action="store_true", help="show the offsets without committing them"
+    )
+    offsets.add_argument(
+        "--rewind", action="store_true", help="also move groups back that are ahead on the target"
     )
     offsets.add_argument("--json", action="store_true", help="print JSON, for machines")
 
@@ -156,13 +159,13 @@ def _add_clusters(parser: argparse.ArgumentParser) -> None:
         "--consumer.config",
         dest="consumer_config",
         metavar="FILE",
-        help="options of consumers of the source, as Kafka's MirrorMaker takes them",
+        help="consumer options for the source, as for Kafka's MirrorMaker",
     )
     parser.add_argument(
         "--producer.config",
         dest="producer_config",
         metavar="FILE",
-        help="options of producers to the target, as Kafka's MirrorMaker takes them",
+        help="producer options for the target, as for Kafka's MirrorMaker",
     )
     parser.add_argument(
         "--include",
@@ -172,13 +175,17 @@ def _add_clusters(parser: argparse.ArgumentParser) -> None:
         metavar="REGEX",
         action="append",
         default=[],
-        help="topics whose whole names match; may be repeated",
+        help="copy topics whose whole names match; may be repeated",
     )
     parser.add_argument(
-        "--exclude", metavar="REGEX", action="append", default=[], help="but not these"
+        "--exclude",
+        metavar="REGEX",
+        action="append",
+        default=[],
+        help="except these topics; may be repeated",
     )
     parser.add_argument(
-        "--prefix", metavar="TEXT", default="", help="put before the names of topics on the target"
+        "--prefix", metavar="TEXT", default="", help="prefix of topic names on the target"
     )
 
 
@@ -193,18 +200,20 @@ def _name(text: str) -> str:
 def _setting(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not name:
-        raise argparse.ArgumentTypeError(f"{text!r} is not an option of Spark: NAME=VALUE")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a Spark option: NAME=VALUE")
     return name, value
 
 
-def _sides(arguments: argparse.Namespace) -> tuple[Side, Side, Selection]:
-    from barnabas.mirror.clients import read_source, read_target
-    from barnabas.mirror.selection import Selection
+def _clusters(
+    arguments: argparse.Namespace,
+) -> tuple[ClientOptions, ClientOptions, TopicFilter]:
+    from barnabas.mirror.client_options import read_source, read_target
+    from barnabas.mirror.replication_policy import TopicFilter
 
     return (
         read_source(arguments.consumer_config, arguments.source),
         read_target(arguments.producer_config, arguments.target),
-        Selection(arguments.topics, arguments.exclude, prefix=arguments.prefix),
+        TopicFilter(arguments.topics, arguments.exclude, prefix=arguments.prefix),
     )
 
 
@@ -212,21 +221,21 @@ def _sides(arguments: argparse.Namespace) -> tuple[Side, Side, Selection]:
 
 
 def _mirror(arguments: argparse.Namespace) -> None:
-    from barnabas.mirror.ground import MirrorOptions
+    from barnabas.mirror.engine import MirrorOptions
     from barnabas.model.errors import InvalidValueError
 
     if arguments.engine == "local" and (arguments.master or arguments.conf):
         raise InvalidValueError("--engine local: --master and --conf are for --engine spark")
-    source, target, selection = _sides(arguments)
+    source, target, topics = _clusters(arguments)
     start = arguments.start
     if start is None:
-        latest = source.options.get("auto.offset.reset") in ("latest", "largest")
+        latest = source.given.get("auto.offset.reset") in ("latest", "largest")
         start = "end" if latest else "beginning"
     options = MirrorOptions(
         source,
         target,
-        selection,
-        name=arguments.name or source.options.get("group.id"),
+        topics,
+        name=arguments.name or source.given.get("group.id"),
         until_caught_up=arguments.until_caught_up,
         commit_interval_ms=arguments.commit_interval * 1000,
         refresh_interval_ms=arguments.refresh * 1000,
@@ -245,31 +254,31 @@ def _mirror(arguments: argparse.Namespace) -> None:
 def _engine(
     arguments: argparse.Namespace, options: MirrorOptions, line: ProgressLine
 ) -> Iterator[Engine]:
-    """Start what copies, and end it."""
+    """Start the engine that copies, and stop it."""
     if arguments.engine == "local" or not (arguments.engine or arguments.master or arguments.conf):
-        from barnabas.mirror.in_process import IN_PROCESS
+        from barnabas.mirror.engine import LOCAL_ENGINE
 
-        yield IN_PROCESS
+        yield LOCAL_ENGINE
         return
     from barnabas.spark.mirroring import spark_engine
 
-    on_loop(_reached(options))  # Spark takes seconds to start, a misspelt address is told before
-    line.show("Spark starts …")
+    on_loop(_check_clusters(options))  # before Spark, which takes seconds to start
+    line.show("starting Spark …")
     with spark_engine(arguments.master or LOCAL, dict(arguments.conf)) as engine:
         yield engine
 
 
-async def _reached(options: MirrorOptions) -> None:
+async def _check_clusters(options: MirrorOptions) -> None:
     """Raise if one of the clusters does not answer."""
-    from barnabas.mirror.opening import clusters
+    from barnabas.mirror.clusters import open_clusters
 
-    with _noted():
-        async with clusters(options.source, options.target, options.selection):
+    with _no_broker_hint():
+        async with open_clusters(options.source, options.target, options.topics):
             return
 
 
 @contextmanager
-def _noted() -> Iterator[None]:
+def _no_broker_hint() -> Iterator[None]:
     from barnabas.client.errors import NoBrokersAvailable
 
     try:
@@ -290,14 +299,14 @@ async def _run(
         options,
         engine,
         backoff=Backoff(random.random, initial_ms=200, max_ms=10_000),
-        patience_ms=arguments.timeout * 1000,
-        tell=lambda text: line.tell(f"barnabas mirror: {text}"),
+        timeout_ms=arguments.timeout * 1000,
+        notify=lambda text: line.tell(f"barnabas mirror: {text}"),
         now_ms=loop.time() * 1000,
     )
     copying = loop.create_task(mirror.run())
     try:
-        with _noted():
-            await _reported(arguments, mirror, copying, line)
+        with _no_broker_hint():
+            await _show_progress(arguments, mirror, copying, line)
     finally:
         copying.cancel()
         await asyncio.gather(copying, return_exceptions=True)
@@ -310,15 +319,15 @@ async def _run(
             INTERRUPTION.closed()
 
 
-async def _reported(
+async def _show_progress(
     arguments: argparse.Namespace,
     mirror: Mirror,
     copying: asyncio.Task[None],
     line: ProgressLine,
 ) -> None:
-    """Show progress until the copying ends, and raise what ended it."""
+    """Show progress until the copying ends; raise its failure."""
     loop = asyncio.get_running_loop()
-    told_s = loop.time()
+    reported_s = loop.time()
     while not copying.done():
         await asyncio.wait({copying}, timeout=REPORT_S)
         report = mirror.progress.report(loop.time() * 1000)
@@ -326,8 +335,10 @@ async def _reported(
             print(json.dumps(report.document()), flush=True)
         elif line.is_drawn:
             line.show(_text(report))
-        elif report.partitions and loop.time() - told_s >= PLAIN_REPORT_S and not arguments.json:
-            told_s = loop.time()
+        elif (
+            report.partitions and loop.time() - reported_s >= PLAIN_REPORT_S and not arguments.json
+        ):
+            reported_s = loop.time()
             line.tell(f"barnabas mirror: {_text(report)}")
     if not copying.cancelled():
         copying.result()
@@ -346,19 +357,19 @@ def _text(report: Report) -> str:
     return text
 
 
-# Offsets of groups.
+# Group offsets.
 
 
 def _offsets(arguments: argparse.Namespace) -> int:
     from barnabas.mirror.group_offsets import COMMITTED, KEPT, TRANSLATED, translate_groups
 
-    source, target, selection = _sides(arguments)
-    with _noted():
+    source, target, topics = _clusters(arguments)
+    with _no_broker_hint():
         found = on_loop(
             translate_groups(
                 source,
                 target,
-                selection,
+                topics,
                 arguments.groups or [".*"],
                 dry_run=arguments.dry_run,
                 rewind=arguments.rewind,
@@ -367,10 +378,10 @@ def _offsets(arguments: argparse.Namespace) -> int:
     columns = ("group", "topic", "partition", "source_offset", "target_offset", "outcome")
     rows = [
         (
-            each.place.group,
+            each.committed.group,
             each.target.topic,
             each.target.partition,
-            each.place.offset,
+            each.committed.offset,
             each.target_offset,
             each.outcome,
         )

@@ -1,4 +1,4 @@
-"""Which failures another session may do better with, and which are final."""
+"""Which failures the next session may recover from, and which are final."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ LOST_TRANSACTION = frozenset(
         ErrorCode.TRANSACTION_ABORTABLE,
     }
 )
-"""What ends a transaction and not the mirror: the next session begins with a new producer."""
+"""These end a transaction, not the mirror: the next session starts a new producer."""
 
 
 def is_fenced(failure: BarnabasError) -> bool:
-    """Tell whether another producer of the same name has taken over."""
+    """Return whether another producer with the same transactional id has taken over."""
     return isinstance(failure, RequestError) and failure.code in FENCED
 
 
-def is_passing(failure: BarnabasError) -> bool:
-    """Tell whether another session may do better."""
+def is_retriable(failure: BarnabasError) -> bool:
+    """Return whether the next session may recover from it."""
     if isinstance(failure, RequestError):
         return failure.retriable or failure.code in LOST_TRANSACTION
     return failure.retriable or isinstance(failure, TransactionAbortedError)
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
-    """A failure on its way from another process."""
+class TaskFailure:
+    """A failure, as another process reports it."""
 
     text: str
-    passing: bool
+    retriable: bool
     fenced: bool
 
     @classmethod
-    def of(cls, failure: BarnabasError) -> Failure:
+    def of(cls, failure: BarnabasError) -> TaskFailure:
         """Describe an exception."""
         code = f" ({failure.code.name})" if isinstance(failure, RequestError) else ""
         text = "; ".join([f"{failure}{code}", *getattr(failure, "__notes__", ())])
-        return cls(text, is_passing(failure), is_fenced(failure))
+        return cls(text, is_retriable(failure), is_fenced(failure))

@@ -1,6 +1,12 @@
-"""Groups' offsets from the source, as offsets of the target: so that readers can move over.
+"""Translates the committed offsets of consumer groups, so that consumers can move to the target.
 
-A group that somebody is in on the target is left alone, as is one that is further there already.
+A group that has members on the target is left alone, as is one that is ahead there.
+
+Offsets of the source, in the origin headers, only grow within a target partition, so a binary
+search finds the first record at or after a source offset. Records without the header may be
+anywhere between: a probe reads from its middle to the first record with one. The translated offset
+is that of the first record found, or the end of the log: what is not copied yet will be at that
+offset or later.
 """
 
 from __future__ import annotations
@@ -15,19 +21,18 @@ from barnabas.admin.offsets import EARLIEST, LATEST, list_offsets
 from barnabas.admin.topics import describe_topics
 from barnabas.aio import AIOKafkaConsumer
 from barnabas.client.cluster_client import ClusterClient
-from barnabas.mirror.clients import Side
-from barnabas.mirror.opening import clusters, started
+from barnabas.mirror.client_options import ClientOptions
+from barnabas.mirror.clusters import open_clusters, start_client
 from barnabas.mirror.positions import TOPIC_PREFIX
 from barnabas.mirror.provenance import origin_offset
-from barnabas.mirror.selection import Selection
-from barnabas.mirror.translation import Probe, Search
+from barnabas.mirror.replication_policy import TopicFilter
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import TopicPartition
 from barnabas.model.patterns import compile_pattern
 
-READER = {
+PROBE_OPTIONS = {
     "max.partition.fetch.bytes": "65536",  # a probe looks for one record
-    "fetch.max.wait.ms": "10",  # a fetch that waits at the end would hold the next probe up
+    "fetch.max.wait.ms": "10",  # a fetch that waits at the end would delay the next probe
     "isolation.level": "read_committed",
 }
 WAIT_MS = 500.0
@@ -36,9 +41,55 @@ COMMITTED, TRANSLATED, KEPT = "committed", "translated", "kept"
 NO_TOPIC = "no such partition on the target"
 
 
+SCAN_MAX = 64
+"""Up to this many offsets are scanned rather than searched."""
+
+
 @dataclass(frozen=True, slots=True)
-class GroupPlace:
-    """Where a group is on the source."""
+class Probe:
+    """Look for the first record with an origin from `offset` on, before `end`."""
+
+    offset: int
+    end: int
+
+
+class OffsetSearch:
+    """One search; `probe` is what to read next, None when `answer` is final."""
+
+    def __init__(self, wanted: int, start: int, end: int) -> None:
+        """Look for the first record at or after source offset `wanted`, in offsets start to end."""
+        assert start <= end
+        self._wanted = wanted
+        self._low = start  # every origin before it is below the wanted offset
+        self._high = end  # no record with an origin is from here up to the answer
+        self._asked = start
+        self.answer = end
+
+    @property
+    def probe(self) -> Probe | None:
+        """What to read next."""
+        width = self._high - self._low
+        if width <= 0:
+            return None
+        self._asked = self._low if width <= SCAN_MAX else self._low + width // 2
+        return Probe(self._asked, self._high)
+
+    def found(self, offset: int, source_offset: int) -> None:
+        """Take the first record with an origin from the probe's offset on."""
+        assert self._asked <= offset < self._high
+        if source_offset < self._wanted:
+            self._low = offset + 1
+        else:
+            self.answer, self._high = offset, self._asked
+
+    def found_nothing(self) -> None:
+        """Take that there is no record with an origin between the probe and its end."""
+        self._high = self._asked
+
+
+@dataclass(frozen=True, slots=True)
+class GroupOffset:
+    """An offset that a group has committed on the source."""
 
     group: str
     partition: TopicPartition
@@ -46,105 +97,106 @@ class GroupPlace:
 
 
 @dataclass(frozen=True, slots=True)
-class Translated:
-    """One offset of a group; `target_offset` is None where there is nothing to translate to."""
+class TranslatedOffset:
+    """A group offset on the target; `target_offset` is None where the partition does not exist."""
 
-    place: GroupPlace
+    committed: GroupOffset
     target: TopicPartition
     target_offset: int | None
     outcome: str
 
 
 async def translate_groups(
-    source_side: Side,
-    target_side: Side,
-    selection: Selection,
+    source_options: ClientOptions,
+    target_options: ClientOptions,
+    topics: TopicFilter,
     groups: Iterable[str],
     *,
     dry_run: bool = False,
     rewind: bool = False,
-) -> list[Translated]:
-    """Translate what groups (patterns of names) have committed, and commit it on the target."""
+) -> list[TranslatedOffset]:
+    """Translate the offsets of groups (patterns of names), and commit them on the target."""
     patterns = [compile_pattern(text) for text in groups]
     async with AsyncExitStack() as stack:
         source, target, source_id, _ = await stack.enter_async_context(
-            clusters(source_side, target_side, selection)
+            open_clusters(source_options, target_options, topics)
         )
         names = [
             group.name
             for group in await list_groups(source)
             if any(pattern.fullmatch(group.name) for pattern in patterns)
-            and not group.name.startswith(TOPIC_PREFIX)  # marks of a mirror, not of a reader
+            and not group.name.startswith(TOPIC_PREFIX)  # checkpoints of a mirror
         ]
-        places = [
-            GroupPlace(name, partition, committed.offset)
+        offsets = [
+            GroupOffset(name, partition, committed.offset)
             for name in names
             for partition, committed in (await group_offsets(source, name)).items()
-            if selection.wants(partition.topic)
+            if topics.replicates(partition.topic)
         ]
-        reader = await started(stack, AIOKafkaConsumer(**(target_side.reader | READER)))
-        found = await _translate(reader, target, selection, places, source_id)
+        options = target_options.target_consumer | PROBE_OPTIONS
+        consumer = await start_client(stack, AIOKafkaConsumer(**options))
+        translated = await _translate(consumer, target, topics, offsets, source_id)
         if dry_run:
-            return found
-        return await _commit(target, found, rewind=rewind)
+            return translated
+        return await _commit(target, translated, rewind=rewind)
 
 
 async def _translate(
-    reader: AIOKafkaConsumer,
+    consumer: AIOKafkaConsumer,
     client: ClusterClient,
-    selection: Selection,
-    places: list[GroupPlace],
+    topics: TopicFilter,
+    offsets: list[GroupOffset],
     source_id: str,
-) -> list[Translated]:
-    there = {
+) -> list[TranslatedOffset]:
+    existing = {
         TopicPartition(view.name, index)
         for view in await describe_topics(client, None)
         for index in view.partitions
     }
     targets = {
-        place.partition: TopicPartition(
-            selection.target_name(place.partition.topic), place.partition.partition
+        each.partition: TopicPartition(
+            topics.target_topic(each.partition.topic), each.partition.partition
         )
-        for place in places
+        for each in offsets
     }
-    known = [target for target in targets.values() if target in there]
+    known = [target for target in targets.values() if target in existing]
     starts = await list_offsets(client, dict.fromkeys(known, EARLIEST)) if known else {}
     ends = await list_offsets(client, dict.fromkeys(known, LATEST), committed=True) if known else {}
     answers: dict[tuple[TopicPartition, int], int] = {}
     translated = []
-    for place in places:
-        target = targets[place.partition]
-        if target not in there:
-            translated.append(Translated(place, target, None, NO_TOPIC))
+    for each in offsets:
+        target = targets[each.partition]
+        if target not in existing:
+            translated.append(TranslatedOffset(each, target, None, NO_TOPIC))
             continue
-        key = (target, place.offset)
-        if key not in answers:  # groups that are up to date share their places
-            search = Search(place.offset, starts[target].offset, ends[target].offset)
-            answers[key] = await _search(reader, target, search, source_id)
-        translated.append(Translated(place, target, answers[key], TRANSLATED))
+        key = (target, each.offset)
+        if key not in answers:  # groups that are up to date share their offsets
+            search = OffsetSearch(each.offset, starts[target].offset, ends[target].offset)
+            answers[key] = await _search(consumer, target, search, source_id)
+        translated.append(TranslatedOffset(each, target, answers[key], TRANSLATED))
     return translated
 
 
 async def _search(
-    reader: AIOKafkaConsumer, target: TopicPartition, search: Search, source_id: str
+    consumer: AIOKafkaConsumer, target: TopicPartition, search: OffsetSearch, source_id: str
 ) -> int:
-    reader.assign([target])
+    consumer.assign([target])
     while (probe := search.probe) is not None:
-        found = await _first_stamped(reader, target, probe, source_id)
+        found = await _first_with_origin(consumer, target, probe, source_id)
         if found is None:
-            search.nothing()
+            search.found_nothing()
         else:
             search.found(*found)
     return search.answer
 
 
-async def _first_stamped(
-    reader: AIOKafkaConsumer, target: TopicPartition, probe: Probe, source_id: str
+async def _first_with_origin(
+    consumer: AIOKafkaConsumer, target: TopicPartition, probe: Probe, source_id: str
 ) -> tuple[int, int] | None:
-    """Return the offsets here and there of the first record that the source gave."""
-    reader.seek(target, probe.offset)
-    while await reader.position(target) < probe.end:
-        records = (await reader.getmany(timeout_ms=WAIT_MS, max_records=500)).get(target, ())
+    """Return the target and the source offset of the first record that came from the source."""
+    consumer.seek(target, probe.offset)
+    while await consumer.position(target) < probe.end:
+        records = (await consumer.getmany(timeout_ms=WAIT_MS, max_records=500)).get(target, ())
         for record in records:
             if record.offset >= probe.end:
                 return None
@@ -155,12 +207,12 @@ async def _first_stamped(
 
 
 async def _commit(
-    client: ClusterClient, found: list[Translated], *, rewind: bool
-) -> list[Translated]:
+    client: ClusterClient, translated: list[TranslatedOffset], *, rewind: bool
+) -> list[TranslatedOffset]:
     done = []
-    for group in dict.fromkeys(each.place.group for each in found):
+    for group in dict.fromkeys(each.committed.group for each in translated):
         present = await group_offsets(client, group)
-        mine = [each for each in found if each.place.group == group]
+        mine = [each for each in translated if each.committed.group == group]
         wanted: dict[TopicPartition, int] = {}
         for each in mine:
             before = present.get(each.target)
@@ -174,12 +226,12 @@ async def _commit(
 
 
 def _outcome(
-    each: Translated,
+    each: TranslatedOffset,
     wanted: dict[TopicPartition, int],
     failures: dict[TopicPartition, RequestError | None],
-) -> Translated:
+) -> TranslatedOffset:
     outcome = each.outcome
     if each.target_offset is not None:
         failure = failures.get(each.target)
         outcome = KEPT if each.target not in wanted else str(failure) if failure else COMMITTED
-    return Translated(each.place, each.target, each.target_offset, outcome)
+    return TranslatedOffset(each.committed, each.target, each.target_offset, outcome)

@@ -1,4 +1,4 @@
-"""How a mirror is doing: records, records per second and lag, at a given time."""
+"""Progress of a mirror: records, records per second and lag, at a given time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ WINDOW_MS = 5000.0
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A moment of a mirror; `lag` is None while it is not known."""
+    """The progress at one time; `lag` is None while it is unknown."""
 
     topics: int
     partitions: int
@@ -32,7 +32,7 @@ class Report:
 
 
 class Progress:
-    """Counts what was committed; rates are those of the last few seconds."""
+    """Counts what was committed; rates are of the last few seconds."""
 
     def __init__(self, now_ms: float) -> None:
         self.topics = 0
@@ -43,22 +43,22 @@ class Progress:
         self.restarts = 0
         self.lag: int | None = None
         self._started_ms = now_ms
-        self._marks = deque([(now_ms, 0)])
+        self._samples = deque([(now_ms, 0)])
 
     def committed(
         self, records: int, skipped: int, now_ms: float, *, transactions: int = 1
     ) -> None:
-        """Count a transaction, or several that are heard of together."""
+        """Count a transaction, or several that are reported together."""
         self.records += records
         self.skipped += skipped
         self.transactions += transactions
-        self._marks.append((now_ms, self.records))
+        self._samples.append((now_ms, self.records))
 
     def report(self, now_ms: float, *, total: bool = False) -> Report:
-        """Return the state at a time; with `total`, the rate is that of the whole run."""
-        while len(self._marks) > 1 and self._marks[1][0] <= now_ms - WINDOW_MS:
-            self._marks.popleft()
-        since_ms, before = (self._started_ms, 0) if total else self._marks[0]
+        """Return the progress at a time; with `total`, the rate is of the whole run."""
+        while len(self._samples) > 1 and self._samples[1][0] <= now_ms - WINDOW_MS:
+            self._samples.popleft()
+        since_ms, before = (self._started_ms, 0) if total else self._samples[0]
         passed_ms = max(now_ms - since_ms, 1.0)
         return Report(
             self.topics,

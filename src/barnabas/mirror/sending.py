@@ -1,8 +1,8 @@
-"""Rows to a partition, those without key and value included.
+"""Sends rows to a partition, those without key and value included.
 
-A producer refuses a record that has neither, as a program that sends one is mistaken as a rule.
-Topics may hold such records all the same, and a copy must have them: they go in batches that are
-filled by hand.
+A producer rejects a record that has neither, as that is usually a mistake of the program. Topics
+may contain such records all the same, and a copy needs them: they are sent in batches that are
+built here.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Row = Sequence[Any]
 async def send_rows(
     producer: AIOKafkaProducer, topic: str, partition: int, rows: Iterable[Row]
 ) -> None:
-    """Queue rows in their order; what becomes of them is told by the transaction or a flush."""
+    """Queue rows in order; the transaction or a flush reports failures."""
     for empty, run in groupby(rows, _is_empty):
         if empty:
             await _send_empty(producer, topic, partition, run)
@@ -39,13 +39,13 @@ async def _send_empty(
     batch = producer.create_batch()
     for key, value, headers, timestamp in rows:
         fields = {"key": key, "value": value, "headers": headers, "timestamp": timestamp}
-        if batch.append(**fields) is None:  # it is full
-            _leave(await producer.send_batch(batch, topic, partition=partition))
+        if batch.append(**fields) is None:  # full
+            _ignore(await producer.send_batch(batch, topic, partition=partition))
             batch = producer.create_batch()
             batch.append(**fields)
-    _leave(await producer.send_batch(batch, topic, partition=partition))
+    _ignore(await producer.send_batch(batch, topic, partition=partition))
 
 
-def _leave(sent: asyncio.Future[Any]) -> None:
-    """Let a failure be told by the transaction alone, and not by the loop as well."""
+def _ignore(sent: asyncio.Future[Any]) -> None:
+    """Retrieve a failure, so that only the transaction reports it, and not the loop as well."""
     sent.add_done_callback(lambda done: done.cancelled() or done.exception())

@@ -1,7 +1,7 @@
-"""A mirror's errands on Spark: one task each, wherever Spark has room.
+"""Runs the tasks of a mirror as Spark tasks.
 
-Spark starts a task anew whose executor is lost; what that means for records is the errand's own
-matter (see `barnabas.mirror.errands`), so the driver keeps no state and needs no checkpoint.
+Spark restarts a task whose executor is lost. A task that is run twice copies nothing twice (see
+`barnabas.mirror.tasks`), so the driver keeps no state and needs no checkpoint directory.
 """
 
 from __future__ import annotations
@@ -11,44 +11,43 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from barnabas.mirror.errands import Errand, Outcome, run_errand
-from barnabas.mirror.ground import Engine
-from barnabas.mirror.rounds import Rounds
+from barnabas.mirror.engine import Engine
+from barnabas.mirror.rounds import task_engine
+from barnabas.mirror.tasks import CopyResult, CopyTask, run_task
 from barnabas.model.errors import BarnabasError, RetriableError
 from barnabas.spark.session import close_session, open_session, reason
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# A second copy of a task that is slow would only shut the first one out.
+# A speculative copy of a slow task would only fence the first one.
 CONF = {"spark.speculation": "false"}
 
 
 class TasksLostError(RetriableError):
-    """Spark has given a task up: its executors died, or could not be reached."""
+    """Spark has given up a task: its executors died or were unreachable."""
 
 
 class SparkGoneError(BarnabasError):
-    """Spark itself has ended: its JVM was killed, or the master has given the application up."""
+    """Spark itself has ended: its JVM was killed, or the master removed the application."""
 
 
-class TaskBrokeError(BarnabasError):
-    """A task raised what it should not have."""
+class TaskCrashedError(BarnabasError):
+    """A task crashed with an unexpected exception."""
 
 
 @contextmanager
 def spark_engine(master: str, conf: Mapping[str, str]) -> Iterator[Engine]:
-    """Start Spark, and give the engine that copies on it; raise ConfigError if that cannot be."""
+    """Start Spark, and yield an engine that copies on it; raise ConfigError if that fails."""
     spark = open_session(master, "barnabas mirror", {**CONF, **conf})
     try:
-        runner = SparkRunner(spark)
-        yield Engine(lambda ground: Rounds(ground, runner), shared=True)
+        yield task_engine(SparkRunner(spark))
     finally:
         close_session(spark)
 
 
 class SparkRunner:
-    """Runs errands as tasks of a Spark application."""
+    """Runs tasks as one Spark job a round."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._context = spark.sparkContext
@@ -62,30 +61,30 @@ class SparkRunner:
         except (Py4JError, OSError) as failure:
             raise SparkGoneError(f"Spark has ended: {reason(failure)}") from failure
 
-    async def run(self, errands: Sequence[Errand]) -> list[Outcome]:
-        """Run a job with a task for each errand."""
-        return await asyncio.to_thread(self._run, errands)
+    async def run(self, tasks: Sequence[CopyTask]) -> list[CopyResult]:
+        """Run a job that has these tasks."""
+        return await asyncio.to_thread(self._run, tasks)
 
     def cancel(self) -> None:
-        """Have Spark give up what it runs."""
-        with suppress(Exception):  # a Spark that has ended runs nothing
+        """Cancel the job that is running."""
+        with suppress(Exception):  # Spark may have ended
             self._context.cancelAllJobs()
 
-    def _run(self, errands: Sequence[Errand]) -> list[Outcome]:
+    def _run(self, tasks: Sequence[CopyTask]) -> list[CopyResult]:
         from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
 
         try:
-            return self._context.parallelize(errands, len(errands)).map(run_errand).collect()
+            return self._context.parallelize(tasks, len(tasks)).map(run_task).collect()
         except (Py4JError, PySparkException, OSError, EOFError) as failure:
             text = str(failure)
             if "Traceback (most recent call last)" in text:
-                raise TaskBrokeError(f"a task failed: {_raised(text)}") from failure
+                raise TaskCrashedError(f"a task failed: {_raised(text)}") from failure
             raise TasksLostError(f"Spark has lost a task: {reason(failure)}") from failure
 
 
 def _raised(text: str) -> str:
-    """Return the last line of a task's traceback, which says what was raised."""
+    """Return the line of a task's traceback that names the exception."""
     lines = text[text.index("Traceback (most recent call last)") :].splitlines()
     raised = [line for line in lines if line and not line.startswith((" ", "\t", "Traceback"))]
     return raised[0] if raised else lines[0]

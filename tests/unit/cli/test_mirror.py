@@ -44,7 +44,7 @@ def test_bad_input_is_named(barnabas: Barnabas, words: tuple[str, ...], complain
         (("--engine", "steam"), "--engine: invalid choice: 'steam'"),
         (("--master", "steam"), "--master: 'steam' is not a master of Spark: local[N]"),
         (("--master", "spark://head"), "'spark://head' is not a master of Spark"),
-        (("--conf", "spark.cores.max"), "'spark.cores.max' is not an option of Spark: NAME=VALUE"),
+        (("--conf", "spark.cores.max"), "'spark.cores.max' is not a Spark option: NAME=VALUE"),
     ],
 )
 def test_misuse(barnabas: Barnabas, words: tuple[str, ...], complaint: str) -> None:

@@ -1,4 +1,4 @@
-"""Positions survive as records; what is not one is refused, not guessed at."""
+"""Positions survive as records; what is not one is rejected."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_only_what_changed_since_the_last_commit_is_written() -> None:
     assert [key for key, _ in positions.rows()] == [b'["other", 0]']
 
 
-def test_a_topic_that_was_made_anew_begins_again() -> None:
+def test_a_topic_that_was_created_again_starts_over() -> None:
     positions = Positions()
     positions.move(ORDERS, 10, "before")
     assert positions.find(ORDERS, "after") is None
@@ -66,6 +66,6 @@ def test_a_tombstone_forgets() -> None:
         (b"\xff", None),
     ],
 )
-def test_what_no_mirror_wrote_is_refused(key: bytes | None, value: bytes | None) -> None:
-    with pytest.raises(PositionsError, match="is no position of a mirror"):
+def test_what_no_mirror_wrote_is_rejected(key: bytes | None, value: bytes | None) -> None:
+    with pytest.raises(PositionsError, match="is not a position of a mirror"):
         Positions().load(key, value)

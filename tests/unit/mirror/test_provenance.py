@@ -1,4 +1,4 @@
-"""Stamps say where a record came from, and keep it from going back there."""
+"""The header has the origin of a record, and keeps it from being copied back there."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_an_id_that_begins_like_another_is_another() -> None:
     assert len(rows) == 1
 
 
-def test_the_origin_is_the_last_stamp_of_that_cluster() -> None:
+def test_the_origin_is_the_last_header_of_that_cluster() -> None:
     headers = [(HEADER, b"west:1"), (HEADER, b"north:5"), (HEADER, b"west:8"), ("x", b"west:9")]
     assert origin_offset(headers, "west") == 8
     assert origin_offset(headers, "north") == 5

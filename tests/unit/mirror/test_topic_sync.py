@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from barnabas.mirror.topic_plan import TopicShape, plan_topics
+from barnabas.mirror.topic_sync import TopicShape, plan_topics
 
 
 def test_a_missing_topic_is_created_with_partitions_and_options() -> None:

@@ -1,4 +1,4 @@
-"""Files of properties count, but not against the mirror's promises."""
+"""Property files are used, but never against the mirror's guarantees."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.mirror.clients import Side, read_source, read_target
+from barnabas.mirror.client_options import ClientOptions, read_source, read_target
 from barnabas.model.errors import ConfigError, InvalidValueError
 
 
@@ -17,8 +17,8 @@ def test_a_file_as_mirror_maker_takes_it(tmp_path: Path) -> None:
         "key.deserializer=org.apache.kafka.common.serialization.ByteArrayDeserializer\n"
         "fetch.min.bytes=10\nauto.offset.reset=latest\n"
     )
-    side = read_source(str(path), None)
-    consumer = side.consumer
+    options = read_source(str(path), None)
+    consumer = options.consumer
     assert consumer["bootstrap.servers"] == "a:9092"
     assert consumer["fetch.min.bytes"] == "10"
     assert consumer["enable.auto.commit"] == "false"
@@ -26,21 +26,21 @@ def test_a_file_as_mirror_maker_takes_it(tmp_path: Path) -> None:
     assert consumer["isolation.level"] == "read_committed"
     assert "group.id" not in consumer
     assert "key.deserializer" not in consumer
-    assert "fetch.min.bytes" not in side.admin
+    assert "fetch.min.bytes" not in options.admin
 
 
-def test_the_command_line_goes_before_the_file(tmp_path: Path) -> None:
+def test_the_command_line_overrides_the_file(tmp_path: Path) -> None:
     path = tmp_path / "source.properties"
     path.write_text("bootstrap.servers=a:9092\n")
-    side = read_source(str(path), "b:9092")
-    assert side.options["bootstrap.servers"] == "b:9092"
+    options = read_source(str(path), "b:9092")
+    assert options.given["bootstrap.servers"] == "b:9092"
 
 
 def test_a_producer_is_always_transactional() -> None:
-    side = Side(
+    options = ClientOptions(
         {"bootstrap.servers": "a:1", "acks": "0", "transactional.id": "x", "linger.ms": "7"}
     )
-    producer = side.producer("mine")
+    producer = options.producer("mine")
     assert producer["acks"] == "all"
     assert producer["transactional.id"] == "mine"
     assert producer["linger.ms"] == "7"
@@ -55,11 +55,11 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"--producer.config .*none: No such file"):
         read_target(str(tmp_path / "none"), None)
     (tmp_path / "bytes").write_bytes(b"\xff\xfe")
-    with pytest.raises(ConfigError, match="not a text in UTF-8"):
+    with pytest.raises(ConfigError, match="not UTF-8"):
         read_target(str(tmp_path / "bytes"), None)
 
 
-def test_a_wrong_option_is_told_before_any_work(tmp_path: Path) -> None:
+def test_a_wrong_option_is_rejected_early(tmp_path: Path) -> None:
     path = tmp_path / "wrong.properties"
     path.write_text("bootstrap.servers=a:1\nfetch.mim.bytes=1\n")
     with pytest.raises(ConfigError, match=r"fetch\.mim\.bytes: no such option"):

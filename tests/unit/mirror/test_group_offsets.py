@@ -1,25 +1,25 @@
-"""A search answers as reading everything would, whatever stands between the stamps."""
+"""A search finds what reading everything would, whatever is between the copied records."""
 
 from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.mirror.translation import Search
+from barnabas.mirror.group_offsets import OffsetSearch
 
 
-def searched(wanted: int, start: int, end: int, stamps: dict[int, int]) -> tuple[int, int]:
+def searched(wanted: int, start: int, end: int, origins: dict[int, int]) -> tuple[int, int]:
     """Return the answer, and how many probes it took."""
-    search = Search(wanted, start, end)
+    search = OffsetSearch(wanted, start, end)
     probes = 0
     while (probe := search.probe) is not None:
         probes += 1
         assert start <= probe.offset < probe.end <= end
-        first = next((at for at in range(probe.offset, probe.end) if at in stamps), None)
+        first = next((at for at in range(probe.offset, probe.end) if at in origins), None)
         if first is None:
-            search.nothing()
+            search.found_nothing()
         else:
-            search.found(first, stamps[first])
+            search.found(first, origins[first])
     return search.answer, probes
 
 
@@ -32,21 +32,21 @@ def searched(wanted: int, start: int, end: int, stamps: dict[int, int]) -> tuple
 def test_the_first_record_at_or_after_the_wanted_one(
     steps: list[tuple[int, int]], wanted: int, start: int, rest: int
 ) -> None:
-    stamps: dict[int, int] = {}
+    origins: dict[int, int] = {}
     here, there = start, 0
     for forward, further in steps:
         here, there = here + forward, there + further
-        stamps[here] = there
+        origins[here] = there
     end = here + 1 + rest
-    expected = next((at for at, origin in stamps.items() if origin >= wanted), end)
-    assert searched(wanted, start, end, stamps)[0] == expected
+    expected = next((at for at, origin in origins.items() if origin >= wanted), end)
+    assert searched(wanted, start, end, origins)[0] == expected
 
 
 def test_a_long_log_takes_few_probes() -> None:
-    stamps = {at: at - at // 100 for at in range(100_000) if at % 100}
-    answer, probes = searched(55_555, 0, 100_000, stamps)
-    assert stamps[answer] >= 55_555
-    assert stamps[answer - 1 if answer - 1 in stamps else answer - 2] < 55_555
+    origins = {at: at - at // 100 for at in range(100_000) if at % 100}
+    answer, probes = searched(55_555, 0, 100_000, origins)
+    assert origins[answer] >= 55_555
+    assert origins[answer - 1 if answer - 1 in origins else answer - 2] < 55_555
     assert probes < 100
 
 
