@@ -19,9 +19,9 @@ from typing import Any
 import pyarrow as pa
 from tests.system.stops import Stops, with_stops
 
-from barnabas.spark import sending
-from barnabas.spark.outgoing import Outgoing
-from barnabas.spark.transactions import TaskName
+from barnabas.spark import sink_task
+from barnabas.spark.sink_rows import SinkRows
+from barnabas.spark.sink_task import SinkTaskId
 
 TOPIC, TASKS, ROWS, ATTEMPTS = "sink-target", 2, 5, 4
 LAYOUT = pa.schema([("value", pa.string()), ("partition", pa.int32())])
@@ -37,8 +37,12 @@ def write(directory: str, client: dict[str, str], batch: int, task: int) -> Any:
     stops = Stops(directory, batch)
     with_stops(stops)
     stops.at("start")
-    _, handle = sending.send_transaction(
-        client, Outgoing(LAYOUT, TOPIC), [rows(batch, task)], TaskName("test", "sink", task), batch
+    _, handle = sink_task.send_transaction(
+        client,
+        SinkRows(LAYOUT, TOPIC),
+        [rows(batch, task)],
+        SinkTaskId("test", "sink", task),
+        batch,
     )
     stops.at("written")
     return handle
@@ -49,7 +53,7 @@ def commit(directory: str, client: dict[str, str], batch: int, handles: list[Any
     with_stops(stops)
     left = [handle for handle in handles if handle is not None]
     if left:
-        sending.Ending(client).commit(left)
+        sink_task.TransactionEnder(client).commit(left)
     stops.at("committed")
 
 

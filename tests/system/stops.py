@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from barnabas import KafkaProducer
-from barnabas.spark import sending
+from barnabas.spark import sink_task
 
 TASK_STEPS = (
     "start",
@@ -120,14 +120,14 @@ def with_stops(stops: Stops) -> None:
 
     names = [name for name in TASK_STEPS if hasattr(KafkaProducer, name)]
     methods = {name: stopping(name) for name in (*names, "complete_transaction")}
-    sending.KafkaProducer = type("StoppingProducer", (KafkaProducer,), methods)  # type: ignore[attr-defined, assignment, misc]
+    sink_task.KafkaProducer = type("StoppingProducer", (KafkaProducer,), methods)  # type: ignore[attr-defined, assignment, misc]
     read = MARKERS
 
     def markers(*arguments: Any) -> list[int]:
         stops.at("markers")
         return read(*arguments)
 
-    sending.markers = markers  # type: ignore[assignment]
+    sink_task.read_markers = markers  # type: ignore[assignment]
 
 
-MARKERS = sending.markers
+MARKERS = sink_task.read_markers

@@ -13,6 +13,6 @@ def spark_master(text: str) -> str:
     """Return the address of a master; Spark takes seconds to refuse one, with a stack of calls."""
     if _MASTER.fullmatch(text) is None:
         raise argparse.ArgumentTypeError(
-            f"{text!r} is not a master of Spark: local[N], spark://HOST:PORT, yarn or k8s://URL"
+            f"{text!r} is not a Spark master: local[N], spark://HOST:PORT, yarn or k8s://URL"
         )
     return text

@@ -22,7 +22,7 @@ from barnabas.metadata.topic_names import illegal_name
 
 if TYPE_CHECKING:
     from barnabas.client.cluster_client import ClusterClient
-    from barnabas.spark.plan import Range
+    from barnabas.spark.offset_ranges import OffsetRange
     from barnabas.sql.local_engine import LocalEngine
     from barnabas.sql.result import Result
     from barnabas.sql.table import TopicTable
@@ -233,11 +233,13 @@ class Tables:
         text = self._schemas.get(topic, self._schemas.get(""))
         return Path(text[1:]).read_text() if text is not None and text.startswith("@") else text
 
-    async def _ranges(self, client: ClusterClient, topic: str) -> tuple[list[Range], list[Range]]:
+    async def _ranges(
+        self, client: ClusterClient, topic: str
+    ) -> tuple[list[OffsetRange], list[OffsetRange]]:
         """Return the offsets to read, and all that the partitions hold."""
         from barnabas.admin.topics import describe_topics
         from barnabas.config.option import suggest
-        from barnabas.spark.plan import Range
+        from barnabas.spark.offset_ranges import OffsetRange
         from barnabas.sql.errors import UnknownTopicError
 
         names = [view.name for view in await describe_topics(client, None)]
@@ -253,8 +255,8 @@ class Tables:
         found = []
         for each in partitions:
             start = min(max(starts[each], first[each]), last[each])
-            found.append(Range(*each, start, max(start, min(ends[each], last[each]))))
-        whole = [Range(*each, first[each], last[each]) for each in partitions]
+            found.append(OffsetRange(*each, start, max(start, min(ends[each], last[each]))))
+        whole = [OffsetRange(*each, first[each], last[each]) for each in partitions]
         return found, whole
 
 

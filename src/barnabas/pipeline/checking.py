@@ -23,9 +23,9 @@ from barnabas.model.errors import BarnabasError, InvalidValueError
 from barnabas.pipeline.sketch import FlowSketch, SinkSketch, Sketch, SourceSketch
 from barnabas.pipeline.spec import Spec
 from barnabas.spark.cluster import Cluster
+from barnabas.spark.micro_batch import MicroBatchPlanner, TopicSnapshot
 from barnabas.spark.options import SinkOptions, SourceOptions, parse_sink, parse_source
-from barnabas.spark.positions import Positions, parse_positions
-from barnabas.spark.progress import Progress, View
+from barnabas.spark.source_offset import SourceOffset, parse_source_offset
 
 Drawn = TypeVar("Drawn", SourceSketch, SinkSketch)
 Options = TypeVar("Options")
@@ -42,14 +42,14 @@ def check(spec: Spec, sketch: Sketch) -> list[str]:
     wrong += _undefined_targets(sketch)
     if wrong:
         return wrong
-    views: dict[int, View] = {}
+    snapshots: dict[int, TopicSnapshot] = {}
     unreachable: set[str] = set()
     seen: set[str] = set()
     for source, options in sources:
         if options.client["bootstrap.servers"] in unreachable:
             continue
         try:
-            views[id(source)] = _view(options)
+            snapshots[id(source)] = _snapshot(options)
         except (NetworkError, NoBrokersAvailable) as failure:
             unreachable.add(options.client["bootstrap.servers"])
             wrong.append(_unreachable(source.where, options.client, failure))
@@ -61,7 +61,7 @@ def check(spec: Spec, sketch: Sketch) -> list[str]:
     wrong += _missing_targets(sinks, unreachable)
     known = {id(source): options for source, options in sources}
     for flow in sketch.flows:
-        wrong += _checkpoint(spec, sketch, flow, known, views)
+        wrong += _checkpoint(spec, sketch, flow, known, snapshots)
     return list(dict.fromkeys(wrong))
 
 
@@ -94,13 +94,13 @@ def _undefined_targets(sketch: Sketch) -> Iterator[str]:
             )
 
 
-def _view(options: SourceOptions) -> View:
+def _snapshot(options: SourceOptions) -> TopicSnapshot:
     cluster = Cluster(_patient(options.client))
     try:
-        view = cluster.view(options.choice)
-        options.choice.check(view.topics)
-        options.starting.check(options.choice.partitions(view.topics))
-        return view
+        snapshot = cluster.snapshot(options.selection)
+        options.selection.check(snapshot.topics)
+        options.starting.check(options.selection.partitions(snapshot.topics))
+        return snapshot
     finally:
         cluster.close()
 
@@ -170,22 +170,22 @@ def _checkpoint(
     sketch: Sketch,
     flow: FlowSketch,
     known: Mapping[int, SourceOptions],
-    views: Mapping[int, View],
+    snapshots: Mapping[int, TopicSnapshot],
 ) -> Iterator[str]:
     """Yield what is wrong with a flow's checkpoint, if it has one that names topics."""
     sources = sketch.sources_of(flow)
-    if len(sources) != 1 or id(sources[0]) not in views:
+    if len(sources) != 1 or id(sources[0]) not in snapshots:
         return
     source, options = sources[0], known[id(sources[0])]
     try:
         positions = stored_positions(spec, sketch, flow)
         if positions is not None:
-            Progress(options).advance(positions, views[id(source)], None, 0)
+            MicroBatchPlanner(options).next_end(positions, snapshots[id(source)], None, 0)
     except BarnabasError as failure:
         yield (f"{flow.where}: {flow.name}: {failure}; --full-refresh {flow.target} begins anew")
 
 
-def stored_positions(spec: Spec, sketch: Sketch, flow: FlowSketch) -> Positions | None:
+def stored_positions(spec: Spec, sketch: Sketch, flow: FlowSketch) -> SourceOffset | None:
     """Return how far a flow has read topics, by its last checkpoint; None: it has none here."""
     storage = spec.local_storage
     if storage is None or len(sketch.sources_of(flow)) != 1:
@@ -206,7 +206,7 @@ def stored_positions(spec: Spec, sketch: Sketch, flow: FlowSketch) -> Positions 
         stored = json.loads(lines[0])
     except ValueError:
         return None
-    return parse_positions(stored) if isinstance(stored, dict) else None
+    return parse_source_offset(stored) if isinstance(stored, dict) else None
 
 
 def _highest(folder: Path) -> Path | None:

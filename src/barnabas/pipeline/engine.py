@@ -24,10 +24,10 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from barnabas.pipeline.errors import PipelineError
-from barnabas.spark.master import check_master
 from barnabas.spark.session import (
     NO_ANSWER,
     apart,
+    check_master,
     hush,
     is_registered,
     signals_kept,

@@ -20,7 +20,7 @@ from typing import Any
 
 from barnabas.model.errors import BarnabasError
 from barnabas.model.ids import TopicPartition
-from barnabas.spark.positions import parse_positions
+from barnabas.spark.source_offset import parse_source_offset
 
 RATE_MS = 10_000
 """Rows per second are those of so long."""
@@ -254,7 +254,7 @@ def _offsets(text: Any) -> dict[TopicPartition, int] | None:
     if not isinstance(stored, dict):
         return None
     try:
-        positions = parse_positions(stored)
+        positions = parse_source_offset(stored)
     except BarnabasError:
         return None
     return {} if positions is None else dict(positions.offsets)

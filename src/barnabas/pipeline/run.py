@@ -189,9 +189,9 @@ class _Watch:
         self._sources = {}
         for source in sketch.sources:
             options = parse_source(source.options, streaming=source.streaming)
-            self._sources[options.client["bootstrap.servers"], options.choice.text] = (
+            self._sources[options.client["bootstrap.servers"], options.selection.text] = (
                 Cluster(options.client),
-                options.choice,
+                options.selection,
             )
 
     @property
@@ -202,9 +202,9 @@ class _Watch:
     def ends(self) -> dict[TopicPartition, int]:
         """Return the ends of now."""
         found: dict[TopicPartition, int] = {}
-        for cluster, choice in self._sources.values():
+        for cluster, selection in self._sources.values():
             try:
-                found |= cluster.view(choice).latest
+                found |= cluster.snapshot(selection).latest
             except BarnabasError:
                 continue  # the query that reads there says more, if it is more than a moment
         return found

@@ -2,13 +2,28 @@
 
     spark.read.format("barnabas").option("kafka.bootstrap.servers", "…").option("subscribe", "t")
 
-Options, their meanings and the row schema are those of Spark's own Kafka connector. What decides
-(`options`, `places`, `positions`, `progress`, `admission`, `plan`, `transactions`) are plain
-objects that know neither Spark nor a broker; `cluster` asks brokers for the driver, `reading` and
-`sending` move records in tasks, `datasource` is what Spark sees. Parts to come (pipelines,
-mirroring, SQL) build on `format("barnabas")` and on `plan` + `reading`, which need no Spark.
+Options, their meanings and the row schema are those of Spark's own Kafka connector.
 
-`format("barnabas-log")` reads the files of a broker without one; all of it is in `log_*`.
+    datasource.py       what Spark sees: a source of readers and writers
+    readers.py          batch and stream readers, and the tasks of both
+    options.py          options of source and sink
+    topic_selection.py  subscribe, subscribePattern, assign
+    offset_limits.py    startingOffsets, endingOffsets and the like
+    micro_batch.py      where the next micro-batch ends    rate_limit.py  how much it may take
+    source_offset.py    the offset in Spark's checkpoint
+    offset_ranges.py    offset ranges, divided among tasks
+    cluster.py          topics and offsets, asked for by the driver
+    range_reader.py     reads offset ranges in a task      worker.py  what outlives a task
+    source_rows.py      records as rows                    values/    values as typed columns
+    writers.py          batch and stream writers           sink_rows.py  rows as records
+    sink_task.py        sends rows, exactly once in a transaction
+    session.py          Spark for a command                mirroring.py  tasks of a mirror
+
+The planning parts (all from options.py to offset_ranges.py) know neither Spark nor a broker. SQL
+and pipelines build on `format("barnabas")`, and on offset_ranges.py and range_reader.py, which need
+no Spark.
+
+`format("barnabas-log")` reads the files of a broker without one; it is in logfiles/.
 
 Spark finds the sources by itself through the modules `pyspark_barnabas` and `pyspark_barnabas_log`
 (it looks for one source in a module); where it cannot (a package that reaches executors by
@@ -24,7 +39,7 @@ if TYPE_CHECKING:
 
 
 def register(spark: SparkSession) -> None:
-    """Make `format("barnabas")` and `format("barnabas-log")` known to a session."""
+    """Register `format("barnabas")` and `format("barnabas-log")` with a session."""
     from barnabas.spark.datasource import BarnabasSource
     from barnabas.spark.logfiles.source import BarnabasLogSource
 

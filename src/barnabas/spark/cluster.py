@@ -1,7 +1,7 @@
-"""What the driver asks brokers: which topics there are, where their logs begin and end.
+"""What the driver asks brokers for: topics, and the start and end offsets of their logs.
 
-Opens when it is first asked, in the process that asks; `close` ends it. Pickled, it is closed:
-readers travel to tasks, connections do not.
+Connects on the first call, in the process that makes it, until `close`. A pickled copy is not
+connected: readers are sent to tasks, connections are not.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError
 from barnabas.model.ids import ZERO_UUID, TopicPartition, uuid_text
 from barnabas.model.isolation import IsolationLevel
-from barnabas.spark.choice import Choice, TopicNow
-from barnabas.spark.places import EARLIEST, LATEST, Places
-from barnabas.spark.progress import View
+from barnabas.spark.micro_batch import TopicSnapshot
+from barnabas.spark.offset_limits import EARLIEST, LATEST, OffsetLimits
+from barnabas.spark.topic_selection import SelectedTopic, TopicSelection
 
 Result = TypeVar("Result")
 
 
 class Cluster:
-    """A cluster, asked by a thread that waits for the answers."""
+    """A cluster, for callers that block until it answers."""
 
     def __init__(self, client: Mapping[str, str]) -> None:
         self._client = dict(client)
@@ -43,70 +43,76 @@ class Cluster:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(state["client"])  # type: ignore[misc]
 
-    def view(self, choice: Choice) -> View:
-        """Return the chosen topics that exist, and both ends of their partitions."""
-        return self._call(self._view(choice))
+    def snapshot(self, selection: TopicSelection) -> TopicSnapshot:
+        """Return the selected topics that exist, and both ends of their partitions."""
+        return self._call(self._snapshot(selection))
 
     def latest(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """Return the ends of partitions, in one request of each broker."""
+        """Return the end offsets of partitions, in one request to each broker."""
         return self._call(self._offsets(dict.fromkeys(partitions, LATEST)))
 
-    def resolve(self, places: Places, view: View, choice: Choice) -> dict[TopicPartition, int]:
-        """Return the offsets that an option means."""
-        partitions = choice.partitions(view.topics)
-        places.check(partitions)
-        asked = places.wanted(partitions)
-        known = {EARLIEST: view.earliest, LATEST: view.latest}
-        found = {place: known[spec][place] for place, spec in asked.items() if spec in known}
-        times = {place: spec for place, spec in asked.items() if spec not in known}
+    def resolve(
+        self, limits: OffsetLimits, snapshot: TopicSnapshot, selection: TopicSelection
+    ) -> dict[TopicPartition, int]:
+        """Return the offsets that an option stands for."""
+        partitions = selection.partitions(snapshot.topics)
+        limits.check(partitions)
+        specs = limits.list_offsets_specs(partitions)
+        known = {EARLIEST: snapshot.earliest, LATEST: snapshot.latest}
+        found = {
+            partition: known[spec][partition] for partition, spec in specs.items() if spec in known
+        }
+        times = {partition: spec for partition, spec in specs.items() if spec not in known}
         if times:
             found |= self._call(self._offsets(times))
-        return places.settle(partitions, found, view.latest)
+        return limits.resolve(partitions, found, snapshot.latest)
 
     def commit(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
         """Commit offsets of a group that has no members."""
-        for place, failure in self._call(self._commit(group, offsets)).items():
+        for partition, failure in self._call(self._commit(group, offsets)).items():
             if failure is not None:
-                raise BarnabasError(f"offsetGroup={group}: {place} is not committed: {failure}")
+                raise BarnabasError(
+                    f"offsetGroup={group}: {partition} was not committed: {failure}"
+                )
 
     def close(self) -> None:
-        """Close the connections; the next question opens new ones."""
+        """Close the connections; the next call opens new ones."""
         thread, self._thread = self._thread, None
         cluster_client, self._cluster_client = self._cluster_client, None
         if thread is not None and cluster_client is not None:
             thread.call(cluster_client.close())
             thread.stop()
 
-    async def _view(self, choice: Choice) -> View:
+    async def _snapshot(self, selection: TopicSelection) -> TopicSnapshot:
         cluster_client = await self._opened()
         topics = {}
-        for topic in await describe_topics(cluster_client, choice.names):
+        for topic in await describe_topics(cluster_client, selection.names):
             if topic.error is not None:
                 if topic.error.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                     continue
                 raise topic.error
-            if topic.name is not None and choice.covers(topic.name):
-                if choice.pattern is not None and topic.internal:
+            if topic.name is not None and selection.covers(topic.name):
+                if selection.pattern is not None and topic.internal:
                     continue
                 topic_id = "" if topic.topic_id == ZERO_UUID else uuid_text(topic.topic_id)
                 numbers = tuple(partition.index for partition in topic.partitions)
-                topics[topic.name] = TopicNow(topic_id, numbers)
-        partitions = choice.partitions(topics)
+                topics[topic.name] = SelectedTopic(topic_id, numbers)
+        partitions = selection.partitions(topics)
         earliest, latest = await asyncio.gather(
             self._offsets(dict.fromkeys(partitions, EARLIEST)),
             self._offsets(dict.fromkeys(partitions, LATEST)),
         )
-        return View(topics, earliest, latest)
+        return TopicSnapshot(topics, earliest, latest)
 
-    async def _offsets(self, asked: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+    async def _offsets(self, specs: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         cluster_client = await self._opened()
         assert self._options is not None
         found = await list_offsets(
             cluster_client,
-            asked,
+            specs,
             committed=self._options.isolation_level == IsolationLevel.READ_COMMITTED,
         )
-        return {place: each.offset for place, each in found.items()}
+        return {partition: each.offset for partition, each in found.items()}
 
     async def _commit(
         self, group: str, offsets: Mapping[TopicPartition, int]

@@ -13,13 +13,12 @@ from pyspark.sql.datasource import DataSource
 
 from barnabas.model.errors import ConfigError
 from barnabas.spark.options import parse_columns, parse_sink, parse_source
-from barnabas.spark.rows import source_ddl
+from barnabas.spark.source_rows import source_ddl
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
-    from barnabas.spark.batch import BatchReader
-    from barnabas.spark.stream import StreamReader
+    from barnabas.spark.readers import BatchReader, StreamReader
     from barnabas.spark.writers import BatchWriter, StreamWriter
 
 
@@ -37,13 +36,13 @@ class BarnabasSource(DataSource):
 
     def reader(self, schema: StructType) -> BatchReader:
         """Return what reads topics once."""
-        from barnabas.spark.batch import BatchReader
+        from barnabas.spark.readers import BatchReader
 
         return BatchReader(parse_source(self.options, streaming=False), schema)
 
     def streamReader(self, schema: StructType) -> StreamReader:
         """Return what reads topics on and on."""
-        from barnabas.spark.stream import StreamReader
+        from barnabas.spark.readers import StreamReader
 
         return StreamReader(parse_source(self.options, streaming=True), schema)
 

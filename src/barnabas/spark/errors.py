@@ -1,4 +1,4 @@
-"""What goes wrong between a query and its topics, told in one line each."""
+"""What goes wrong between a query and its topics, one line each."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from barnabas.model.ids import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
-class Loss:
-    """Offsets that a query was to read and that are no longer there."""
+class LostOffsets:
+    """Offsets that a query should have read and that no longer exist."""
 
     partition: TopicPartition
     first: int
@@ -25,12 +25,12 @@ class Loss:
 
 
 class DataLossError(BarnabasError):
-    """Records are gone that had not been read; `losses` says which."""
+    """Records were deleted before they were read; `losses` has which."""
 
-    def __init__(self, losses: Iterable[Loss]) -> None:
+    def __init__(self, losses: Iterable[LostOffsets]) -> None:
         self.losses = tuple(losses)
         super().__init__(
-            f"data is lost: {'; '.join(map(str, self.losses))}. To go on without it, set "
+            f"data is lost: {'; '.join(map(str, self.losses))}. To continue without it, set "
             "failOnDataLoss=false"
         )
 
@@ -39,8 +39,8 @@ class DataLossError(BarnabasError):
 
 
 class CheckpointError(BarnabasError):
-    """A checkpoint that does not belong to these options, or that we cannot read."""
+    """A checkpoint that does not belong to these options, or that cannot be parsed."""
 
 
 class StalledError(BarnabasError):
-    """Records that a plan promised do not come."""
+    """Records of a planned range do not arrive."""

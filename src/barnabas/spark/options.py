@@ -16,10 +16,10 @@ from barnabas.config.clients.options import parse_client_options
 from barnabas.config.clients.producer import ProducerOptions
 from barnabas.config.option import suggest
 from barnabas.model.errors import ConfigError
-from barnabas.spark.choice import Choice, parse_choice
 from barnabas.spark.cores import cores
-from barnabas.spark.places import Places, parse_places
-from barnabas.spark.values import ValueFormat, parse_value_format
+from barnabas.spark.offset_limits import OffsetLimits, parse_offset_limits
+from barnabas.spark.topic_selection import TopicSelection, parse_topic_selection
+from barnabas.spark.values.value_format import ValueFormat, parse_value_format
 
 SOURCE = (
     "subscribe",
@@ -72,15 +72,15 @@ class SourceOptions:
     """What a query reads, and how."""
 
     client: Mapping[str, str]
-    choice: Choice
-    starting: Places
-    ending: Places
+    selection: TopicSelection
+    starting: OffsetLimits
+    ending: OffsetLimits
     offsets_per_trigger_max: int | None
     offsets_per_trigger_min: int | None
     trigger_delay_ms_max: int
     partitions_min: int | None
     records_per_partition_max: int | None
-    fails_on_loss: bool
+    fail_on_data_loss: bool
     with_headers: bool
     poll_timeout_ms: int
     offset_group: str | None
@@ -125,15 +125,15 @@ def parse_source(options: Mapping[str, str], *, streaming: bool) -> SourceOption
         )
     return SourceOptions(
         client=client,
-        choice=parse_choice(given),
-        starting=parse_places(given, "starting", "latest" if streaming else "earliest"),
-        ending=parse_places(given, "ending", "latest"),
+        selection=parse_topic_selection(given),
+        starting=parse_offset_limits(given, "starting", "latest" if streaming else "earliest"),
+        ending=parse_offset_limits(given, "ending", "latest"),
         offsets_per_trigger_max=most,
         offsets_per_trigger_min=least,
         trigger_delay_ms_max=_duration_ms(given, "maxTriggerDelay", 15 * 60_000),
         partitions_min=_count(given, "minPartitions"),
         records_per_partition_max=_count(given, "maxRecordsPerPartition"),
-        fails_on_loss=_flag(given, "failOnDataLoss", True),
+        fail_on_data_loss=_flag(given, "failOnDataLoss", True),
         with_headers=_flag(given, "includeHeaders", False),
         poll_timeout_ms=_count(given, "kafkaConsumer.pollTimeoutMs") or 120_000,
         offset_group=given.get("offsetgroup"),

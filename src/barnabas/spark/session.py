@@ -1,15 +1,16 @@
-"""Spark for a command: a session whose JVM says nothing, and that ends with the command.
+"""Spark for a command: a session whose JVM prints nothing, and that ends with the command.
 
-The JVM's words are kept aside, and shown only where it does not start; what fails later comes back
-as exceptions. It leaves when the process does that has started it, however that ends. Ctrl-C and
-SIGTERM wait until it is up, and are then what they were before: a command ends its work in order,
-and then the session.
+The JVM's output is captured, and shown only if it does not start; later failures are exceptions.
+The JVM exits with the process that started it, however that ends. Ctrl-C and SIGTERM wait until it
+has started, and then do what they did before: a command stops its work in order, and then the
+session.
 """
 
 from __future__ import annotations
 
 import os
 import signal
+import socket
 import sys
 import tempfile
 import threading
@@ -21,7 +22,6 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from barnabas.model.errors import ConfigError
-from barnabas.spark.master import SCHEME, check_master
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -30,14 +30,42 @@ Result = TypeVar("Result")
 
 DEFAULTS = {"spark.ui.enabled": "false", "spark.log.level": "OFF"}
 
-NO_ANSWER = "who listens there does not answer as a master of Spark"
+NO_ANSWER = "what listens there does not answer as a Spark master"
+
+SCHEME = "spark://"
+CONNECT_S = 5.0
+"""How long a master may take to accept a connection."""
 
 STOP_S = 10.0
-"""How long a session may take to end; its JVM ends with this process in any case."""
+"""How long a session may take to stop; its JVM exits with this process in any case."""
+
+
+def check_master(master: str) -> None:
+    """Raise ConfigError if no standalone master listens at its address; skip other masters.
+
+    Spark retries a standalone master for a minute, and then fails with stack traces that do not
+    name it.
+    """
+    if not master.startswith(SCHEME):
+        return
+    failures = []
+    for address in master.removeprefix(SCHEME).split(","):
+        host, _, port = address.rpartition(":")
+        if not host or not port.isdigit():
+            raise ConfigError(f"--master {master}: {address} must be HOST:PORT")
+        try:
+            with socket.create_connection((host.strip("[]"), int(port)), CONNECT_S):
+                return  # one of several is enough: the others are on standby
+        except (OSError, OverflowError) as failure:
+            failures.append(f"{address}: {getattr(failure, 'strerror', None) or failure}")
+    raise ConfigError(
+        f"--master {master}: no Spark master listens there ({'; '.join(failures)}); "
+        "without --master, Spark runs on this machine alone"
+    )
 
 
 def open_session(master: str, name: str, conf: Mapping[str, str]) -> SparkSession:
-    """Start Spark; raise ConfigError, which names the master, if that cannot be done."""
+    """Start Spark; raise ConfigError, which names the master, if it does not start."""
     try:
         from py4j.protocol import Py4JError  # type: ignore[import-untyped]
         from pyspark.errors import PySparkException
@@ -45,25 +73,25 @@ def open_session(master: str, name: str, conf: Mapping[str, str]) -> SparkSessio
     except ImportError as failure:
         raise ConfigError(
             "--engine spark: PySpark is not installed: pip install 'barnabas[spark]'; "
-            "--engine local does without"
+            "--engine local does not need it"
         ) from failure
     check_master(master)
-    # Workers must run the Python that has this package, unless somebody chose for them.
+    # Workers must run the Python that has this package, unless the user chose another.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.master(master).appName(name)
     for option, value in {**DEFAULTS, **conf}.items():
         builder = builder.config(option, value)
-    with _stderr_aside() as said, signals_kept():
+    with _stderr_captured() as output, signals_kept():
         try:
             session = apart(builder.getOrCreate)
         except Py4JError as failure:
             why = why_not_started(failure)
             raise ConfigError(f"Spark did not start on --master {master}: {why}") from failure
         except (PySparkException, OSError) as failure:
-            lines = [line for line in said().splitlines() if line.strip()]
+            lines = [line for line in output().splitlines() if line.strip()]
             raise ConfigError(
                 f"Spark did not start ({lines[-1] if lines else failure}); it needs Java 17 or "
-                "later; --engine local does without"
+                "later; --engine local does not need it"
             ) from failure
     hush(session.sparkContext)
     if not is_registered(session.sparkContext):
@@ -73,17 +101,17 @@ def open_session(master: str, name: str, conf: Mapping[str, str]) -> SparkSessio
 
 
 def hush(context: Any) -> None:
-    """Have the thread that hears of accumulators say nothing when the JVM ends before us.
+    """Silence the thread that receives accumulators, for when the JVM exits before this process.
 
-    A signal to all processes ends it first; the thread would print a stack of calls.
+    A signal to the process group ends the JVM first; the thread would print a stack trace.
     """
     context._accumulatorServer.handle_error = lambda request, address: None
 
 
 def close_session(session: SparkSession) -> None:
-    """End a session.
+    """Stop a session.
 
-    By a thread of its own, as this one may have been interrupted in the middle of a call.
+    In a thread of its own, as this one may have been interrupted in the middle of a call.
     """
     stopping = threading.Thread(target=_stop, args=(session,), daemon=True)
     with signals_kept():
@@ -94,15 +122,15 @@ def close_session(session: SparkSession) -> None:
 def _stop(session: SparkSession) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        with suppress(Exception):  # a signal to all processes has ended the JVM already
+        with suppress(Exception):  # a signal to the process group may have ended the JVM
             session.stop()
 
 
 def is_registered(context: Any) -> bool:
-    """Tell whether the master has taken the application.
+    """Return whether the master has registered the application.
 
-    One that does not answer ends it a minute later, some time after the start seems to have gone
-    well; only the id shows at once that the master has given none.
+    If the master does not answer, Spark stops the application a minute later, well after it seemed
+    to have started; only the id shows at once that the master has assigned none.
     """
     application = context._jsc.sc()
     own_id = str(application.applicationId()).startswith("spark-application-")
@@ -110,22 +138,22 @@ def is_registered(context: Any) -> bool:
 
 
 def why_not_started(failure: Exception) -> str:
-    """Return why Spark did not start; of a master that is none it only says that it has stopped."""
+    """Return why Spark did not start; without a master it only reports a stopped context."""
     text = reason(failure)
     return NO_ANSWER if "stopped SparkContext" in text else text
 
 
 def reason(failure: Exception) -> str:
-    """Return what the JVM says, without its stack."""
+    """Return the JVM's message, without its stack trace."""
     cause = getattr(failure, "java_exception", None)
     text = str(cause if cause is not None else failure).strip()
     return text.splitlines()[0] if text else type(failure).__name__
 
 
 def apart(work: Callable[[], Result]) -> Result:
-    """Return what a call returns, made by a thread of its own.
+    """Make a call in a thread of its own, and return its result.
 
-    No signal breaks it off there, PySpark leaves the handler of Ctrl-C alone, and a wait that is
+    No signal interrupts it there, PySpark leaves the handler of Ctrl-C alone, and a wait that is
     interrupted does not wait for the end of a job.
     """
     done: Future[Result] = Future()
@@ -133,7 +161,7 @@ def apart(work: Callable[[], Result]) -> Result:
     def run() -> None:
         try:
             done.set_result(work())
-        except BaseException as failure:  # noqa: BLE001  # raised again by whoever waits
+        except BaseException as failure:  # noqa: BLE001  # raised again in the caller
             done.set_exception(failure)
 
     threading.Thread(target=run, daemon=True).start()
@@ -142,13 +170,13 @@ def apart(work: Callable[[], Result]) -> Result:
 
 @contextmanager
 def signals_kept() -> Iterator[None]:
-    """Hold Ctrl-C and SIGTERM back while Spark starts or stops, and keep what they do.
+    """Defer Ctrl-C and SIGTERM while Spark starts or stops, and keep their handlers.
 
-    A start that is broken off leaves a JVM behind that never learns that it is alone. A second
-    signal is not held back: whoever sends it does not want to wait.
+    A start that is interrupted leaves a JVM behind that never exits. A second signal is not
+    deferred: the user does not want to wait.
     """
     if threading.current_thread() is not threading.main_thread():
-        yield  # where no signal arrives
+        yield  # signals arrive in the main thread only
         return
     came: list[int] = []
     before: dict[int, Any] = {}
@@ -175,19 +203,19 @@ def signals_kept() -> Iterator[None]:
 
 
 @contextmanager
-def _stderr_aside() -> Iterator[Callable[[], str]]:
-    """Have the JVM, which inherits it, write to a file instead of our stderr."""
+def _stderr_captured() -> Iterator[Callable[[], str]]:
+    """Redirect stderr, which the JVM inherits, to a file."""
     sys.stderr.flush()
     kept = os.dup(2)
     with tempfile.TemporaryFile() as aside:
 
-        def said() -> str:
+        def output() -> str:
             aside.seek(0)
             return aside.read().decode(errors="replace")
 
         os.dup2(aside.fileno(), 2)
         try:
-            yield said
+            yield output
         finally:
             os.dup2(kept, 2)
             os.close(kept)

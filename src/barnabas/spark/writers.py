@@ -1,7 +1,7 @@
-"""The sinks as Spark sees them: Arrow batches in, a message per task out.
+"""The writers that Spark sees: Arrow batches in, a commit message per task out.
 
 At least once by default: a task that fails or a batch that is replayed writes its rows again. With
-`exactlyOnce=true` a stream's rows come once for readers of committed records; see `transactions`.
+`exactlyOnce=true` read_committed consumers get a stream's rows once; see `sink_task`.
 """
 
 from __future__ import annotations
@@ -21,10 +21,14 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from barnabas.model.errors import BarnabasError
 from barnabas.producer.handle import TransactionHandle
 from barnabas.spark.options import SinkOptions
-from barnabas.spark.outgoing import Outgoing
-from barnabas.spark.sending import Ending, send_rows, send_transaction
-from barnabas.spark.transactions import TaskName
-from barnabas.spark.worker import settle
+from barnabas.spark.sink_rows import SinkRows
+from barnabas.spark.sink_task import (
+    SinkTaskId,
+    TransactionEnder,
+    send_rows,
+    send_transaction,
+)
+from barnabas.spark.worker import freeze_modules
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,7 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Written(WriterCommitMessage):
-    """What a task has written, and the transaction that waits for its end."""
+    """What a task has written, and the transaction that it left open."""
 
     rows: int
     transaction: TransactionHandle | None = None
@@ -44,12 +48,12 @@ class BatchWriter(DataSourceArrowWriter):
 
     def __init__(self, options: SinkOptions, schema: StructType) -> None:
         self._options = options
-        self._outgoing = Outgoing(to_arrow_schema(schema, timezone="UTC"), options.topic)
+        self._sink_rows = SinkRows(to_arrow_schema(schema, timezone="UTC"), options.topic)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
         """Write the rows of a task."""
-        written = Written(send_rows(self._options.client, self._outgoing, iterator))
-        settle()
+        written = Written(send_rows(self._options.client, self._sink_rows, iterator))
+        freeze_modules()
         return written
 
 
@@ -58,40 +62,40 @@ class StreamWriter(DataSourceStreamArrowWriter):
 
     def __init__(self, options: SinkOptions, schema: StructType) -> None:
         self._options = options
-        self._outgoing = Outgoing(to_arrow_schema(schema, timezone="UTC"), options.topic)
+        self._sink_rows = SinkRows(to_arrow_schema(schema, timezone="UTC"), options.topic)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
-        """Write the rows of a task; exactly once: into a transaction that stays open."""
+        """Write the rows of a task; for exactly once, in a transaction that stays open."""
         options = self._options
         if options.exactly_once:
-            name, batch = self._place()
-            sent = send_transaction(options.client, self._outgoing, iterator, name, batch)
+            task, batch = self._task()
+            sent = send_transaction(options.client, self._sink_rows, iterator, task, batch)
             written = Written(*sent)
         else:
-            written = Written(send_rows(options.client, self._outgoing, iterator))
-        settle()
+            written = Written(send_rows(options.client, self._sink_rows, iterator))
+        freeze_modules()
         return written
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
         """Commit what the tasks have written."""
         transactions = _open(messages)
         if transactions:
-            Ending(self._options.client).commit(transactions)
+            TransactionEnder(self._options.client).commit(transactions)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
-        """Abort what the tasks have written, unless it is committed already."""
+        """Abort what the tasks have written, unless it is committed."""
         transactions = _open(messages)
         if transactions:
-            Ending(self._options.client).abort(transactions)
+            TransactionEnder(self._options.client).abort(transactions)
 
-    def _place(self) -> tuple[TaskName, int]:
-        task = TaskContext.get()
-        query = None if task is None else task.getLocalProperty("sql.streaming.queryId")
-        batch = None if task is None else task.getLocalProperty("streaming.sql.batchId")
-        if task is None or query is None or batch is None:
-            raise BarnabasError("exactlyOnce=true: this is no task of a streaming query")
-        name = TaskName(self._options.transactional_id_prefix, query, task.partitionId())
-        return name, int(batch)
+    def _task(self) -> tuple[SinkTaskId, int]:
+        context = TaskContext.get()
+        query = None if context is None else context.getLocalProperty("sql.streaming.queryId")
+        batch = None if context is None else context.getLocalProperty("streaming.sql.batchId")
+        if context is None or query is None or batch is None:
+            raise BarnabasError("exactlyOnce=true: this is not a task of a streaming query")
+        task = SinkTaskId(self._options.transactional_id_prefix, query, context.partitionId())
+        return task, int(batch)
 
 
 def _open(messages: Sequence[WriterCommitMessage | None]) -> list[TransactionHandle]:

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from barnabas.spark.reading import read_ranges
+from barnabas.spark.range_reader import read_ranges
 from barnabas.sql.table import TableRows, TopicTable
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class Feed:
     def _fetch(self) -> None:
         try:
             polled = read_ranges(
-                self._client, self.table.ranges, fails_on_loss=False, patience_ms=STALLED_MS
+                self._client, self.table.ranges, fail_on_data_loss=False, poll_timeout_ms=STALLED_MS
             )
             for batch in polled:
                 if self._closed.is_set():

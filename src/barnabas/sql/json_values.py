@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from barnabas.spark.object_values import read_objects
-from barnabas.spark.text_values import parse_json, spread
+from barnabas.spark.values.objects import read_objects
+from barnabas.spark.values.text import parse_json, spread
 from barnabas.sql.inference import Fields, fit, has_mixed
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from barnabas.spark.plan import Range
-from barnabas.spark.reading import read_ranges
+from barnabas.spark.offset_ranges import OffsetRange
+from barnabas.spark.range_reader import read_ranges
 
 RECORDS = 500
 STALLED_MS = 30_000.0
@@ -15,7 +15,7 @@ Sample = list[tuple[bytes | None, bytes | None]]
 """Keys and values."""
 
 
-def latest(ranges: Sequence[Range], records: int = RECORDS) -> list[Range]:
+def latest(ranges: Sequence[OffsetRange], records: int = RECORDS) -> list[OffsetRange]:
     """Return the ends of ranges, with about so many offsets in all."""
     wanted = [each for each in ranges if len(each)]
     share = max(1, records // max(1, len(wanted)))
@@ -23,7 +23,7 @@ def latest(ranges: Sequence[Range], records: int = RECORDS) -> list[Range]:
 
 
 def take_sample(
-    client: Mapping[str, str], ranges: Sequence[Range], records: int = RECORDS
+    client: Mapping[str, str], ranges: Sequence[OffsetRange], records: int = RECORDS
 ) -> Sample:
     """Return keys and values of the latest records; of the first ones if those are all gone.
 
@@ -33,9 +33,9 @@ def take_sample(
     return sample or _read(client, [each for each in ranges if len(each)], records)
 
 
-def _read(client: Mapping[str, str], ranges: Sequence[Range], records: int) -> Sample:
+def _read(client: Mapping[str, str], ranges: Sequence[OffsetRange], records: int) -> Sample:
     found: Sample = []
-    for batch in read_ranges(client, ranges, fails_on_loss=False, patience_ms=STALLED_MS):
+    for batch in read_ranges(client, ranges, fail_on_data_loss=False, poll_timeout_ms=STALLED_MS):
         found += zip(
             batch.column("key").to_pylist(), batch.column("value").to_pylist(), strict=True
         )

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from barnabas.model.errors import ConfigError
 from barnabas.spark.cores import cores
 from barnabas.spark.session import apart, close_session, open_session
-from barnabas.spark.values import ERROR_COLUMN
+from barnabas.spark.values.value_format import ERROR_COLUMN
 from barnabas.sql.errors import SqlError, at_position
 from barnabas.sql.result import Result
 from barnabas.sql.table import TopicTable

@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from barnabas.spark.plan import Range
-from barnabas.spark.values import ERROR_COLUMN, Read, ValueFormat, parse_value_format
+from barnabas.spark.offset_ranges import OffsetRange
+from barnabas.spark.values.value_format import ERROR_COLUMN, Read, ValueFormat, parse_value_format
 from barnabas.sql.errors import SqlError
 from barnabas.sql.inference import Fields, infer, to_ddl
 from barnabas.sql.json_values import JsonReader
@@ -33,7 +33,7 @@ class TopicTable:
     """What is read of a topic, and as what."""
 
     topic: str
-    ranges: tuple[Range, ...]
+    ranges: tuple[OffsetRange, ...]
     format: ValueFormat
     text_keys: bool
     text_values: bool
@@ -59,7 +59,7 @@ class TopicTable:
 
 def make_table(
     topic: str,
-    ranges: Sequence[Range],
+    ranges: Sequence[OffsetRange],
     sample: Sequence[tuple[bytes | None, bytes | None]],
     format: str = AUTO,
     schema: str | None = None,

@@ -42,8 +42,8 @@ def test_bad_input_is_named(barnabas: Barnabas, words: tuple[str, ...], complain
         (("--name", "a b"), "--name: 'a b' is not a name"),
         (("--commit-interval", "0"), "--commit-interval: '0' is not a positive number"),
         (("--engine", "steam"), "--engine: invalid choice: 'steam'"),
-        (("--master", "steam"), "--master: 'steam' is not a master of Spark: local[N]"),
-        (("--master", "spark://head"), "'spark://head' is not a master of Spark"),
+        (("--master", "steam"), "--master: 'steam' is not a Spark master: local[N]"),
+        (("--master", "spark://head"), "'spark://head' is not a Spark master"),
         (("--conf", "spark.cores.max"), "'spark.cores.max' is not a Spark option: NAME=VALUE"),
     ],
 )
@@ -81,7 +81,7 @@ def test_a_master_that_is_not_there_is_named(barnabas: Barnabas, barnabas_bootst
     words = ["--source", barnabas_bootstrap, "--target", barnabas_bootstrap, "--topics", "a"]
     done = barnabas("mirror", *words, "--prefix", "b.", "--master", f"spark://{NOWHERE}")
     assert done.code == 1
-    assert done.err.startswith(f"barnabas mirror: --master spark://{NOWHERE}: no master of Spark")
+    assert done.err.startswith(f"barnabas mirror: --master spark://{NOWHERE}: no Spark master")
     assert len(done.err.splitlines()) == 1
 
 

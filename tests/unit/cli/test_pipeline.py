@@ -73,7 +73,7 @@ def test_a_master_that_is_not_there_is_named(
         code, out, err = pipeline(action, shop, "--master", nowhere)
         assert (code, out.count("wrong")) == (1, 0)
         said = err.splitlines()[-1]
-        assert said.startswith(f"barnabas pipeline: --master {nowhere}: no master of Spark listens")
+        assert said.startswith(f"barnabas pipeline: --master {nowhere}: no Spark master listens")
     assert pipeline("run", shop, "--master", "steam")[0] == 2
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from barnabas.model.errors import ConfigError
 from barnabas.model.ids import TopicPartition
-from barnabas.spark.choice import TopicNow
 from barnabas.spark.options import parse_columns, parse_sink, parse_source
+from barnabas.spark.topic_selection import SelectedTopic
 
 SERVERS = {"kafka.bootstrap.servers": "b:9092"}
 
@@ -21,8 +21,8 @@ def test_names_are_compared_without_case() -> None:
         {**SERVERS, "SUBSCRIBE": "a, b,a", "failondataloss": "FALSE", "minPartitions": "7"},
         streaming=True,
     )
-    assert options.choice.topics == ("a", "b")
-    assert (options.fails_on_loss, options.partitions_min) == (False, 7)
+    assert options.selection.topics == ("a", "b")
+    assert (options.fail_on_data_loss, options.partitions_min) == (False, 7)
     assert options.client["enable.auto.commit"] == "false"
     assert options.tasks(3) == 7
 
@@ -84,14 +84,14 @@ def test_delays_have_units(text: str, delay_ms: int) -> None:
 
 def test_a_pattern_matches_parts_of_names_unless_it_says_else() -> None:
     found = parse_source({**SERVERS, "subscribePattern": "log-a"}, streaming=True)
-    assert [found.choice.covers(name) for name in ("log-a", "blog-ab", "log-")] == [
+    assert [found.selection.covers(name) for name in ("log-a", "blog-ab", "log-")] == [
         True,
         True,
         False,
     ]
     options = parse_source({**SERVERS, "subscribePattern": "^log-.*$"}, streaming=True)
-    topics = {name: TopicNow("", (0, 1)) for name in ("log-a", "blog-a", "log-")}
-    assert options.choice.partitions(topics) == [
+    topics = {name: SelectedTopic("", (0, 1)) for name in ("log-a", "blog-a", "log-")}
+    assert options.selection.partitions(topics) == [
         TopicPartition(name, number) for name in ("log-", "log-a") for number in (0, 1)
     ]
 

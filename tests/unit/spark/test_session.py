@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import threading
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from barnabas.spark.session import NO_ANSWER, apart, is_registered, signals_kept, why_not_started
+from barnabas.model.errors import ConfigError
+from barnabas.spark.session import (
+    NO_ANSWER,
+    apart,
+    check_master,
+    is_registered,
+    signals_kept,
+    why_not_started,
+)
 
 
 def test_an_interrupt_waits_for_the_end_of_the_start() -> None:
@@ -115,3 +124,34 @@ def test_what_spark_says_of_a_master_that_is_none_is_put_into_words() -> None:
     assert why_not_started(Exception("Could not parse Master URL: 'x'\n\tat org")) == (
         "Could not parse Master URL: 'x'"
     )
+
+
+@pytest.mark.parametrize("master", ["local[2]", "local", "yarn", "k8s://https://nowhere:1"])
+def test_what_is_no_standalone_master_is_left_to_spark(master: str) -> None:
+    check_master(master)
+
+
+def test_one_that_listens_is_enough() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+        check_master(f"spark://127.0.0.1:{port}")
+        check_master(f"spark://127.0.0.1:1,127.0.0.1:{port}")
+
+
+def test_where_nobody_listens_is_told_with_the_option() -> None:
+    with pytest.raises(ConfigError) as failure:
+        check_master("spark://127.0.0.1:1,localhost:1")
+    said = str(failure.value)
+    assert said.startswith("--master spark://127.0.0.1:1,localhost:1: no Spark master listens")
+    assert "127.0.0.1:1: Connection refused; localhost:1: Connection refused" in said
+
+
+@pytest.mark.parametrize("address", ["head", "head:", ":7077", "head:port", "a:1,"])
+def test_an_address_that_is_none_is_named(address: str) -> None:
+    with pytest.raises(ConfigError, match=r"must be HOST:PORT|no Spark master listens"):
+        check_master(f"spark://{address}")
+
+
+def test_a_port_that_no_machine_has_is_told() -> None:
+    with pytest.raises(ConfigError, match="no Spark master listens there"):
+        check_master("spark://127.0.0.1:99999")

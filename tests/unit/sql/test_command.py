@@ -10,7 +10,7 @@ from tests.unit.cli.conftest import Barnabas
 from tests.unit.sql.conftest import Fill
 
 from barnabas import KafkaAdminClient, KafkaConsumer, KafkaProducer
-from barnabas.spark import reading
+from barnabas.spark import range_reader
 from barnabas.sql.feed import Feed
 
 pytest.importorskip("duckdb")
@@ -202,7 +202,7 @@ def test_a_limit_ends_the_fetching(
         closes(feed)
         read.append(feed.records)
 
-    monkeypatch.setattr(reading, "ROWS_MAX", 1000)
+    monkeypatch.setattr(range_reader, "ROWS_MAX", 1000)
     monkeypatch.setattr(Feed, "close", close)
     assert len(answer(barnabas, f"select value from {topic} limit 3")) == 3
     assert len(read) == 1
@@ -283,4 +283,4 @@ def test_misuse(barnabas: Barnabas) -> None:
 def test_a_master_that_is_not_there(barnabas: Barnabas) -> None:
     pytest.importorskip("pyspark", reason="pip install 'barnabas[spark]'")
     told = refusal(barnabas, "select 1", "--master", "spark://127.0.0.1:1")
-    assert told.startswith("--master spark://127.0.0.1:1: no master of Spark listens there")
+    assert told.startswith("--master spark://127.0.0.1:1: no Spark master listens there")

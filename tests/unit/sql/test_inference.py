@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from barnabas.spark.ddl import struct_of
+from barnabas.spark.values.ddl import struct_of
 from barnabas.sql.inference import Fields, fit, has_mixed, infer, to_ddl
 
 

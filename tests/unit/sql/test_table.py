@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from barnabas.model.errors import ConfigError
-from barnabas.spark.plan import Range
+from barnabas.spark.offset_ranges import OffsetRange
 from barnabas.sql.errors import SqlError
 from barnabas.sql.table import TableRows, TopicTable, make_table
 
 pa = pytest.importorskip("pyarrow")
 
-RANGES = [Range("t", 0, 0, 10)]
+RANGES = [OffsetRange("t", 0, 0, 10)]
 
 
 def table(*values: bytes | None, keys: bytes | None = b"k", **options: Any) -> TopicTable:

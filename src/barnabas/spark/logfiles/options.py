@@ -18,7 +18,7 @@ from barnabas.model.errors import ConfigError
 from barnabas.model.ids import TopicPartition
 from barnabas.records.bounds import READING, RECORD_MAX, RECORD_OPTION, Bounds
 from barnabas.spark.cores import cores
-from barnabas.spark.places import parse_partitions
+from barnabas.spark.offset_limits import parse_partitions
 
 NAMES = (
     "topics",

@@ -21,7 +21,7 @@ from barnabas.consumer.arrow import to_record_batch
 from barnabas.kernels import ColumnStore
 from barnabas.model.errors import ConfigError
 from barnabas.spark.logfiles.options import LogColumns
-from barnabas.spark.rows import HEADERS_DDL
+from barnabas.spark.source_rows import HEADERS_DDL
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -17,7 +17,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from barnabas.model.errors import ConfigError
-from barnabas.spark.values import ERROR_COLUMN, RAW_COLUMN, ValueFormat
+from barnabas.spark.values.value_format import ERROR_COLUMN, RAW_COLUMN, ValueFormat
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,7 +46,7 @@ def source_ddl(value_format: ValueFormat, with_headers: bool) -> str:
     return ", ".join(columns)
 
 
-class Rows:
+class SourceRows:
     """Makes Spark's rows of polled batches."""
 
     def __init__(self, layout: pa.Schema, value_format: ValueFormat, transform: str | None) -> None:

@@ -20,11 +20,11 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from barnabas.model.errors import ConfigError
-from barnabas.spark.avro_values import avro_ddl, avro_decoder
-from barnabas.spark.ddl import struct_of, type_of
-from barnabas.spark.object_values import read_objects
-from barnabas.spark.protobuf_values import protobuf_ddl, protobuf_decoder, read_descriptors
-from barnabas.spark.text_values import (
+from barnabas.spark.values.avro import avro_ddl, avro_decoder
+from barnabas.spark.values.ddl import struct_of, type_of
+from barnabas.spark.values.objects import read_objects
+from barnabas.spark.values.protobuf import protobuf_ddl, protobuf_decoder, read_descriptors
+from barnabas.spark.values.text import (
     Parse,
     parse_csv,
     parse_json,

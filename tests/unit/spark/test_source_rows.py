@@ -11,8 +11,8 @@ pa = pytest.importorskip("pyarrow", reason="pip install 'barnabas[arrow]'")
 
 from barnabas.consumer.arrow import schema  # noqa: E402
 from barnabas.model.errors import ConfigError  # noqa: E402
-from barnabas.spark.rows import Rows, check_columns, load_transform, source_ddl  # noqa: E402
-from barnabas.spark.values import ValueFormat  # noqa: E402
+from barnabas.spark.source_rows import SourceRows, check_columns, load_transform, source_ddl  # noqa: E402
+from barnabas.spark.values.value_format import ValueFormat  # noqa: E402
 
 BINARY = ValueFormat()
 TIME = datetime.datetime(2026, 1, 2, 3, 4, 5, 678_000, tzinfo=datetime.UTC)
@@ -62,7 +62,7 @@ def give_nothing(batch: Any) -> None:
 
 
 def test_rows_have_exactly_the_declared_layout() -> None:
-    batch = Rows(LAYOUT, BINARY, None)(polled())
+    batch = SourceRows(LAYOUT, BINARY, None)(polled())
     assert batch.schema.equals(LAYOUT)
     assert batch.to_pylist() == [
         {
@@ -80,18 +80,18 @@ def test_rows_have_exactly_the_declared_layout() -> None:
 
 def test_values_that_are_read_stand_beside_their_errors() -> None:
     layout = pa.schema([("value", pa.struct([("id", pa.int32())])), ("valueError", pa.string())])
-    batch = Rows(layout, ValueFormat("json", "id INT"), None)(polled())
+    batch = SourceRows(layout, ValueFormat("json", "id INT"), None)(polled())
     assert batch.to_pylist() == [{"value": {"id": 5}, "valueError": None}]
 
 
 def test_a_transform_makes_the_rows() -> None:
     layout = pa.schema([("id", pa.int32())])
-    rows = Rows(layout, BINARY, f"{__name__}:keep_ids")
+    rows = SourceRows(layout, BINARY, f"{__name__}:keep_ids")
     assert rows(polled()).equals(pa.RecordBatch.from_pydict({"id": [7]}, schema=layout))
     with pytest.raises(ValueError, match="the batch lacks other; it has id"):
-        Rows(pa.schema([("other", pa.int32())]), BINARY, f"{__name__}:keep_ids")(polled())
+        SourceRows(pa.schema([("other", pa.int32())]), BINARY, f"{__name__}:keep_ids")(polled())
     with pytest.raises(TypeError, match="returned NoneType"):
-        Rows(layout, BINARY, f"{__name__}:give_nothing")(polled())
+        SourceRows(layout, BINARY, f"{__name__}:give_nothing")(polled())
 
 
 def read_ids(batch: Any) -> Any:
@@ -105,7 +105,7 @@ def test_a_transform_gets_values_that_are_read() -> None:
     layout = pa.schema([("id", pa.int32()), ("why", pa.string()), ("raw", pa.binary())])
     value_format = ValueFormat("json", "id INT", with_raw=True)
     check_columns(layout, value_format, f"{__name__}:read_ids")
-    rows = Rows(layout, value_format, f"{__name__}:read_ids")
+    rows = SourceRows(layout, value_format, f"{__name__}:read_ids")
     assert rows(polled()).to_pylist() == [{"id": 5, "why": None, "raw": None}]
     [broken] = rows(polled(b"[]")).to_pylist()
     assert broken == {"id": None, "why": "not a JSON object", "raw": b"[]"}
@@ -136,7 +136,7 @@ def test_fewer_columns_than_there_are() -> None:
     layout = pa.schema([("offset", pa.int64()), ("timestamp", pa.timestamp("us", tz="UTC"))])
     for value_format in (BINARY, ValueFormat("json", "id INT")):
         check_columns(layout, value_format, None)
-        batch = Rows(layout, value_format, None)(polled())
+        batch = SourceRows(layout, value_format, None)(polled())
         assert batch.schema.equals(layout)
         assert batch.to_pylist() == [{"offset": 7, "timestamp": TIME}]
 
@@ -182,8 +182,8 @@ def test_bytes_that_cannot_be_read_are_kept_when_asked_for() -> None:
     )
     kept = ValueFormat("json", "id INT", with_raw=True)
     assert source_ddl(kept, False).endswith("valueError STRING, rawValue BINARY")
-    [good] = Rows(layout, kept, None)(polled()).to_pylist()
+    [good] = SourceRows(layout, kept, None)(polled()).to_pylist()
     assert good == {"value": {"id": 5}, "valueError": None, "rawValue": None}
-    [bad] = Rows(layout, kept, None)(polled(b"{oops")).to_pylist()
+    [bad] = SourceRows(layout, kept, None)(polled(b"{oops")).to_pylist()
     assert (bad["value"], bad["rawValue"]) == (None, b"{oops")
     assert bad["valueError"]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 pa = pytest.importorskip("pyarrow", reason="pip install 'barnabas[arrow]'")
 
-from barnabas.spark.values import ValueFormat  # noqa: E402
+from barnabas.spark.values.value_format import ValueFormat  # noqa: E402
 
 KIND = pa.struct([("id", pa.int64()), ("name", pa.string())])
 

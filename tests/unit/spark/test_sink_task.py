@@ -12,9 +12,14 @@ pa = pytest.importorskip("pyarrow", reason="pip install 'barnabas[arrow]'")
 from barnabas import KafkaConsumer, TopicPartition, TransactionHandle  # noqa: E402
 from barnabas.errors import InvalidProducerEpochError, ProducerFencedError  # noqa: E402
 from barnabas.model.errors import InvalidValueError  # noqa: E402
-from barnabas.spark.outgoing import Outgoing  # noqa: E402
-from barnabas.spark.sending import Ending, send_rows, send_transaction  # noqa: E402
-from barnabas.spark.transactions import TaskName, was_written  # noqa: E402
+from barnabas.spark.sink_rows import SinkRows  # noqa: E402
+from barnabas.spark.sink_task import (  # noqa: E402  # noqa: E402
+    SinkTaskId,
+    TransactionEnder,
+    send_rows,
+    send_transaction,
+    was_written,
+)
 
 VALUES = pa.schema([("value", pa.string())])
 
@@ -24,13 +29,13 @@ def rows(*values: str) -> list[Any]:
 
 
 def committed(bootstrap: str, topic: str) -> list[bytes]:
-    place = TopicPartition(topic, 0)
+    partition = TopicPartition(topic, 0)
     with KafkaConsumer(bootstrap_servers=bootstrap, isolation_level="read_committed") as consumer:
-        consumer.assign([place])
+        consumer.assign([partition])
         consumer.seek_to_beginning()
-        end = consumer.end_offsets([place])[place]
+        end = consumer.end_offsets([partition])[partition]
         found: list[bytes] = []
-        while consumer.position(place) < end:
+        while consumer.position(partition) < end:
             for records in consumer.poll(timeout_ms=50).values():
                 found += [record.value for record in records]
         return found
@@ -41,9 +46,9 @@ class Task:
 
     def __init__(self, bootstrap: str, topic: str) -> None:
         self.client = {"bootstrap.servers": bootstrap}
-        self.name = TaskName("test", topic, 0)
-        self.outgoing = Outgoing(VALUES, topic)
-        self.ending = Ending(self.client)
+        self.name = SinkTaskId("test", topic, 0)
+        self.outgoing = SinkRows(VALUES, topic)
+        self.ending = TransactionEnder(self.client)
 
     def write(self, batch: int, *values: str) -> TransactionHandle | None:
         data = rows(*values) if values else []
@@ -61,7 +66,7 @@ def task(bootstrap: str, topic: str) -> Task:
 
 
 def test_rows_are_there_when_the_task_is_done(bootstrap: str, topic: str) -> None:
-    outgoing = Outgoing(VALUES, topic)
+    outgoing = SinkRows(VALUES, topic)
     assert send_rows({"bootstrap.servers": bootstrap}, outgoing, [*rows("a"), *rows("b", "c")]) == 3
     assert committed(bootstrap, topic) == [b"a", b"b", b"c"]
 
@@ -131,19 +136,19 @@ def test_markers_tell_which_batches_were_written() -> None:
 
 def test_rows_go_to_the_topics_that_they_name() -> None:
     batch = pa.RecordBatch.from_pydict({"topic": ["a", "b", "a"], "value": ["1", "2", "3"]})
-    parts = dict(Outgoing(batch.schema, None).parts(batch))
+    parts = dict(SinkRows(batch.schema, None).parts(batch))
     assert {name: part.to_pydict() for name, part in parts.items()} == {
         "a": {"value": ["1", "3"]},
         "b": {"value": ["2"]},
     }
-    [(name, part)] = Outgoing(batch.schema, "c").parts(batch)
+    [(name, part)] = SinkRows(batch.schema, "c").parts(batch)
     assert (name, part.num_rows) == ("c", 3)
 
 
 def test_a_row_without_a_topic_is_named() -> None:
     batch = pa.RecordBatch.from_pydict({"topic": ["a", None], "value": ["1", "2"]})
     with pytest.raises(InvalidValueError, match="topic of row 1 of a batch is null"):
-        list(Outgoing(batch.schema, None).parts(batch))
+        list(SinkRows(batch.schema, None).parts(batch))
 
 
 @pytest.mark.parametrize(
@@ -159,7 +164,7 @@ def test_a_row_without_a_topic_is_named() -> None:
 def test_a_header_must_have_a_key(headers: Any, right: bool) -> None:
     kind = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
     batch = pa.RecordBatch.from_pydict({"value": ["1"], "headers": pa.array([headers], kind)})
-    outgoing = Outgoing(batch.schema, "t")
+    outgoing = SinkRows(batch.schema, "t")
     if right:
         [(_, part)] = outgoing.parts(batch)
         assert part.num_rows == 1
@@ -171,7 +176,7 @@ def test_a_header_must_have_a_key(headers: Any, right: bool) -> None:
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"key": pa.string()}, "needs a column value; the rows have key"),
+        ({"key": pa.string()}, "needs the column value; the rows have key"),
         ({"value": pa.int32()}, "the column value is int32: must be string or binary"),
         ({"value": pa.string(), "partition": pa.int64()}, "the column partition is int64"),
         ({"value": pa.string(), "headers": pa.list_(pa.string())}, "must be array<struct<key"),
@@ -179,9 +184,9 @@ def test_a_header_must_have_a_key(headers: Any, right: bool) -> None:
 )
 def test_wrong_columns_are_named(columns: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidValueError, match=message):
-        Outgoing(pa.schema(list(columns.items())), "t")
+        SinkRows(pa.schema(list(columns.items())), "t")
 
 
 def test_a_topic_is_needed() -> None:
-    with pytest.raises(InvalidValueError, match="Set the option topic, or add a column topic"):
-        Outgoing(VALUES, None)
+    with pytest.raises(InvalidValueError, match="set the option topic, or add a column topic"):
+        SinkRows(VALUES, None)

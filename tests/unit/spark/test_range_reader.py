@@ -13,10 +13,10 @@ pa = pytest.importorskip("pyarrow", reason="pip install 'barnabas[arrow]'")
 
 from barnabas import KafkaAdminClient, KafkaProducer, TopicPartition  # noqa: E402
 from barnabas.errors import OffsetOutOfRangeError  # noqa: E402
-from barnabas.spark.consumers import Consumers  # noqa: E402
 from barnabas.spark.errors import DataLossError, StalledError  # noqa: E402
-from barnabas.spark.plan import Range  # noqa: E402
-from barnabas.spark.reading import Lend, open_consumer, read_ranges  # noqa: E402
+from barnabas.spark.offset_ranges import OffsetRange  # noqa: E402
+from barnabas.spark.range_reader import Acquire, open_consumer, read_ranges  # noqa: E402
+from barnabas.spark.worker import ConsumerPool  # noqa: E402
 
 COMPACTED = {
     "cleanup.policy": "compact",
@@ -27,10 +27,10 @@ COMPACTED = {
 
 def read(
     bootstrap: str,
-    *ranges: Range,
-    fails_on_loss: bool = True,
-    patience_ms: float = 30_000,
-    lend: Lend = open_consumer,
+    *ranges: OffsetRange,
+    fail_on_data_loss: bool = True,
+    poll_timeout_ms: float = 30_000,
+    acquire: Acquire = open_consumer,
     **options: str,
 ) -> list[tuple[str, int, int, bytes]]:
     client = {
@@ -40,7 +40,11 @@ def read(
         **options,
     }
     batches = read_ranges(
-        client, ranges, fails_on_loss=fails_on_loss, patience_ms=patience_ms, lend=lend
+        client,
+        ranges,
+        fail_on_data_loss=fail_on_data_loss,
+        poll_timeout_ms=poll_timeout_ms,
+        acquire=acquire,
     )
     return [
         (row["topic"], row["partition"], row["offset"], row["value"])
@@ -62,9 +66,9 @@ def filled(bootstrap: str, new_topic: Callable[[int], str]) -> str:
 def test_ranges_are_read_and_nothing_beyond(bootstrap: str, filled: str) -> None:
     found = read(
         bootstrap,
-        Range(filled, 0, 10, 20),
-        Range(filled, 0, 50, 52),
-        Range(filled, 1, 97, 100),
+        OffsetRange(filled, 0, 10, 20),
+        OffsetRange(filled, 0, 50, 52),
+        OffsetRange(filled, 1, 97, 100),
     )
     assert sorted(found) == [
         *((filled, 0, offset, b"%d" % (2 * offset)) for offset in (*range(10, 20), 50, 51)),
@@ -87,41 +91,41 @@ def test_a_range_may_end_in_control_and_aborted_records(
             producer.send(topic, b"%d" % number, partition=0)
             producer.flush()
             ending()
-    assert read(bootstrap, Range(topic, 0, 0, 4)) == [(topic, 0, 0, b"0")]
-    assert read(bootstrap, Range(topic, 0, 1, 4)) == []
+    assert read(bootstrap, OffsetRange(topic, 0, 0, 4)) == [(topic, 0, 0, b"0")]
+    assert read(bootstrap, OffsetRange(topic, 0, 1, 4)) == []
 
 
 def test_what_was_deleted_is_told_or_passed_over(
     bootstrap: str, filled: str, admin: KafkaAdminClient
 ) -> None:
     admin.delete_records({TopicPartition(filled, 0): 30})
-    lost = Range(filled, 0, 20, 40)
-    with pytest.raises(DataLossError, match=rf"offsets 20 to 29 of {filled}-0 \(the log begins"):
+    lost = OffsetRange(filled, 0, 20, 40)
+    with pytest.raises(DataLossError, match=rf"offsets 20 to 29 of {filled}-0 \(the log starts"):
         read(bootstrap, lost)
-    found = read(bootstrap, lost, Range(filled, 1, 0, 2), fails_on_loss=False)
+    found = read(bootstrap, lost, OffsetRange(filled, 1, 0, 2), fail_on_data_loss=False)
     assert sorted(row[1:3] for row in found) == [
         *((0, offset) for offset in range(30, 40)),
         (1, 0),
         (1, 1),
     ]
-    assert read(bootstrap, Range(filled, 0, 5, 30), fails_on_loss=False) == []
+    assert read(bootstrap, OffsetRange(filled, 0, 5, 30), fail_on_data_loss=False) == []
 
 
 def test_records_that_were_promised_and_are_not_there(bootstrap: str, filled: str) -> None:
     with pytest.raises(DataLossError, match=rf"offsets 150 to 159 of {filled}-0 .*ends at 100"):
-        read(bootstrap, Range(filled, 0, 150, 160))
+        read(bootstrap, OffsetRange(filled, 0, 150, 160))
     with pytest.raises(StalledError, match=f"pollTimeoutMs=100: {filled}-0 at 100"):
-        read(bootstrap, Range(filled, 0, 90, 110), patience_ms=100)
+        read(bootstrap, OffsetRange(filled, 0, 90, 110), poll_timeout_ms=100)
 
 
 def test_a_later_range_of_a_partition_that_was_done_first(bootstrap: str, filled: str) -> None:
     # Answers of a few records each: the first partition is done long before the second.
     found = read(
         bootstrap,
-        Range(filled, 0, 0, 1),
-        Range(filled, 0, 98, 100),
-        Range(filled, 1, 0, 100),
-        patience_ms=5000,
+        OffsetRange(filled, 0, 0, 1),
+        OffsetRange(filled, 0, 98, 100),
+        OffsetRange(filled, 1, 0, 100),
+        poll_timeout_ms=5000,
         **{"max.partition.fetch.bytes": "1"},
     )
     assert sorted(row[1:3] for row in found) == [
@@ -131,16 +135,21 @@ def test_a_later_range_of_a_partition_that_was_done_first(bootstrap: str, filled
 
 
 def test_a_consumer_that_served_other_ranges(bootstrap: str, filled: str) -> None:
-    consumers = Consumers()
+    consumers = ConsumerPool()
     try:
         for first in (50, 60, 10):
-            ranges = Range(filled, 0, first, first + 5), Range(filled, 1, first, first + 10)
-            found = read(bootstrap, *ranges, lend=consumers.lend)
+            ranges = (
+                OffsetRange(filled, 0, first, first + 5),
+                OffsetRange(filled, 1, first, first + 10),
+            )
+            found = read(bootstrap, *ranges, acquire=consumers.acquire)
             assert sorted(row[1:3] for row in found) == [
                 *((0, offset) for offset in range(first, first + 5)),
                 *((1, offset) for offset in range(first, first + 10)),
             ]
-        assert len(read(bootstrap, Range(filled, 1, 0, 100), lend=consumers.lend)) == 100
+        assert (
+            len(read(bootstrap, OffsetRange(filled, 1, 0, 100), acquire=consumers.acquire)) == 100
+        )
     finally:
         consumers.close()
 
@@ -157,38 +166,38 @@ def test_a_compacted_log_has_gaps(
             if number % 10 == 9:
                 producer.flush()
     deadline_s = time.monotonic() + 30
-    while len(found := read(bootstrap, Range(topic, 0, 0, 200))) > 29:
+    while len(found := read(bootstrap, OffsetRange(topic, 0, 0, 200))) > 29:
         assert time.monotonic() < deadline_s, f"{len(found)} records are still there"
     kept = range(0, 200, 7)
     assert [row[2] for row in found] == list(kept)
     for start, until in ((0, 100), (100, 200), (8, 9), (8, 14), (7, 8), (1, 22)):
-        part = read(bootstrap, Range(topic, 0, start, until))
+        part = read(bootstrap, OffsetRange(topic, 0, start, until))
         assert [row[2] for row in part] == [each for each in kept if start <= each < until]
 
 
 class Refused:
     """A consumer whose broker calls an offset out of range that it says is there."""
 
-    def assign(self, places: list[TopicPartition]) -> None:
+    def assign(self, partitions: list[TopicPartition]) -> None:
         pass
 
-    def seek(self, place: TopicPartition, offset: int) -> None:
+    def seek(self, partition: TopicPartition, offset: int) -> None:
         pass
 
-    def resume(self, *places: TopicPartition) -> None:
+    def resume(self, *partitions: TopicPartition) -> None:
         pass
 
     def poll_arrow(self, timeout_ms: float, max_records: int) -> None:
         raise OffsetOutOfRangeError({})
 
-    def position(self, place: TopicPartition) -> int:
+    def position(self, partition: TopicPartition) -> int:
         return 5
 
-    def beginning_offsets(self, places: list[TopicPartition]) -> dict[TopicPartition, int]:
-        return dict.fromkeys(places, 0)
+    def beginning_offsets(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
+        return dict.fromkeys(partitions, 0)
 
-    def end_offsets(self, places: list[TopicPartition]) -> dict[TopicPartition, int]:
-        return dict.fromkeys(places, 10)
+    def end_offsets(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
+        return dict.fromkeys(partitions, 10)
 
 
 def test_offsets_that_are_refused_again_and_again_are_not_asked_for_for_ever() -> None:
@@ -197,10 +206,10 @@ def test_offsets_that_are_refused_again_and_again_are_not_asked_for_for_ever() -
         list(
             read_ranges(
                 {},
-                [Range("t", 0, 5, 10)],
-                fails_on_loss=True,
-                patience_ms=3000,
-                lend=lambda client: nullcontext(Refused()),  # type: ignore[arg-type,return-value]
+                [OffsetRange("t", 0, 5, 10)],
+                fail_on_data_loss=True,
+                poll_timeout_ms=3000,
+                acquire=lambda client: nullcontext(Refused()),  # type: ignore[arg-type,return-value]
                 monotonic=lambda: float(next(seconds)),
             )
         )

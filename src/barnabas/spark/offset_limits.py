@@ -1,4 +1,4 @@
-"""Where reading begins or ends: `startingOffsets` and its relatives, and their `ending` twins.
+"""The offsets that a query starts or ends at: `startingOffsets`, `endingOffsets` and the like.
 
     startingTimestamp           one time for all partitions
     startingOffsetsByTimestamp  {"t": {"0": 1700000000000}}
@@ -6,8 +6,8 @@
 
 In JSON, -1 stands for latest and -2 for earliest.
 
-The first that is given counts, in this order. `Places` says what to ask brokers for (`wanted`)
-and makes offsets of their answers (`settle`); it asks nobody itself.
+The first that is given counts, in this order. `OffsetLimits` returns what to ask brokers for
+(`list_offsets_specs`) and turns their answers into offsets (`resolve`); it does no IO itself.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from barnabas.model.errors import ConfigError, InvalidValueError
 from barnabas.model.ids import TopicPartition
 
 LATEST, EARLIEST = -1, -2
-"""In place of an offset or a timestamp, as brokers and the JSON have them."""
+"""Instead of an offset or a timestamp, for brokers and in JSON."""
 
 _NAMES = {"earliest": EARLIEST, "latest": LATEST}
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
-    """A place in each partition; `option` is where it came from, for messages."""
+class OffsetLimits:
+    """A limit for each partition; `option` is the one that set it, for messages."""
 
     option: str
-    everywhere: int | None = None
+    all_partitions: int | None = None
     offsets: Mapping[TopicPartition, int] = field(default_factory=dict)
     timestamps: Mapping[TopicPartition, int] = field(default_factory=dict)
     timestamp: int | None = None
@@ -40,39 +40,39 @@ class Places:
     @property
     def is_latest(self) -> bool:
         """Whether this is the end of every partition."""
-        return self.everywhere == LATEST
+        return self.all_partitions == LATEST
 
     def check(self, partitions: Iterable[TopicPartition]) -> None:
-        """Raise unless each partition that is read has a place, and none else."""
-        if self.everywhere is not None or self.timestamp is not None:
+        """Raise unless exactly the partitions that are read have a limit."""
+        if self.all_partitions is not None or self.timestamp is not None:
             return
         named = set(self.offsets) | set(self.timestamps)
         wanted = set(partitions)
-        for lacking, what in (
+        for unmatched, what in (
             (wanted - named, "must also name"),
             (named - wanted, "names partitions that are not read:"),
         ):
-            if lacking:
-                names = ", ".join(map(str, sorted(lacking)))
+            if unmatched:
+                names = ", ".join(map(str, sorted(unmatched)))
                 raise InvalidValueError(f"{self.option}: {what} {names}")
 
-    def wanted(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """Return what ListOffsets is to be asked for: a timestamp, EARLIEST or LATEST."""
-        asked = {}
+    def list_offsets_specs(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """Return the ListOffsets timestamp of each partition: a time, EARLIEST or LATEST."""
+        specs = {}
         for partition in partitions:
             spec = self._spec(partition)
             if spec is not None:
-                asked[partition] = spec
-        return asked
+                specs[partition] = spec
+        return specs
 
-    def settle(
+    def resolve(
         self,
         partitions: Iterable[TopicPartition],
         found: Mapping[TopicPartition, int],
         latest: Mapping[TopicPartition, int],
     ) -> dict[TopicPartition, int]:
-        """Return an offset for each partition; `found` answers `wanted`, -1 where none is."""
-        settled = {}
+        """Return an offset for each partition; `found` answers the specs, with -1 for none."""
+        resolved = {}
         for partition in partitions:
             offset = found.get(partition, self.offsets.get(partition, LATEST))
             if offset < 0:
@@ -80,11 +80,11 @@ class Places:
                     raise InvalidValueError(
                         f"{self.option}: {partition} has no record at or after "
                         f"{self._spec(partition)}; startingOffsetsByTimestampStrategy=latest "
-                        "would begin at its end"
+                        "would start at its end"
                     )
                 offset = latest[partition]
-            settled[partition] = offset
-        return settled
+            resolved[partition] = offset
+        return resolved
 
     def _by_time(self, partition: TopicPartition) -> bool:
         return self.timestamp is not None or partition in self.timestamps
@@ -92,16 +92,16 @@ class Places:
     def _spec(self, partition: TopicPartition) -> int | None:
         if self.timestamp is not None:
             return self.timestamp
-        if self.everywhere is not None:
-            return self.everywhere
+        if self.all_partitions is not None:
+            return self.all_partitions
         if partition in self.timestamps:
             return self.timestamps[partition]
         offset = self.offsets.get(partition)
         return offset if offset is not None and offset < 0 else None
 
 
-def parse_places(given: Mapping[str, str], side: str, default: str) -> Places:
-    """Read the options of one side, "starting" or "ending", from lower-case names."""
+def parse_offset_limits(given: Mapping[str, str], side: str, default: str) -> OffsetLimits:
+    """Parse the options of one side, "starting" or "ending", from lower-case names."""
 
     def value(name: str) -> str | None:
         return given.get(name.lower())
@@ -119,18 +119,18 @@ def parse_places(given: Mapping[str, str], side: str, default: str) -> Places:
     if text is not None:
         if not text.strip().isdigit():
             raise ConfigError(f"{name}={text}: must be milliseconds since 1970, at least 0")
-        return Places(name, timestamp=int(text), none_is_latest=none_is_latest)
+        return OffsetLimits(name, timestamp=int(text), none_is_latest=none_is_latest)
     name = f"{side}OffsetsByTimestamp"
     text = value(name)
     if text is not None:
         times = parse_partitions(name, text, at_least=0)
-        return Places(name, timestamps=times, none_is_latest=none_is_latest)
+        return OffsetLimits(name, timestamps=times, none_is_latest=none_is_latest)
     name = f"{side}Offsets"
     text = value(name) or default
     if text.lower() in _NAMES:
         if side == "ending" and text.lower() == "earliest":
             raise ConfigError(f"{name}=earliest: must be latest or JSON, as nothing would be read")
-        return Places(name, everywhere=_NAMES[text.lower()])
+        return OffsetLimits(name, all_partitions=_NAMES[text.lower()])
     if not text.lstrip().startswith("{"):
         raise ConfigError(
             f'{name}={text}: must be earliest, latest or JSON like {{"t": {{"0": 5}}}}'
@@ -138,11 +138,11 @@ def parse_places(given: Mapping[str, str], side: str, default: str) -> Places:
     offsets = parse_partitions(name, text, at_least=EARLIEST)
     if side == "ending" and EARLIEST in offsets.values():
         raise ConfigError(f"{name}={text}: an end cannot be -2 (earliest)")
-    return Places(name, offsets=offsets)
+    return OffsetLimits(name, offsets=offsets)
 
 
 def parse_partitions(name: str, text: str, at_least: int) -> dict[TopicPartition, int]:
-    """Read {"topic": {"partition": number}}."""
+    """Parse {"topic": {"partition": number}}."""
     like = '{"topic": {"0": 5}}'
     found = {}
     for topic, numbers in _json_object(name, text, like).items():
@@ -160,7 +160,7 @@ def parse_partitions(name: str, text: str, at_least: int) -> dict[TopicPartition
 
 
 def parse_assignment(name: str, text: str) -> tuple[TopicPartition, ...]:
-    """Read {"topic": [0, 1]}."""
+    """Parse {"topic": [0, 1]}."""
     like = '{"topic": [0, 1]}'
     found = []
     for topic, numbers in _json_object(name, text, like).items():

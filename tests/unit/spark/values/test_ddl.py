@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from barnabas.model.errors import ConfigError
-from barnabas.spark.ddl import struct_of, type_of
+from barnabas.spark.values.ddl import struct_of, type_of
 
 pa = pytest.importorskip("pyarrow")
 

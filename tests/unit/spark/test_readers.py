@@ -18,11 +18,10 @@ from pyspark.sql.types import BinaryType, StructField, StructType
 from barnabas import KafkaAdminClient, KafkaProducer
 from barnabas.admin import NewTopic
 from barnabas.model.errors import InvalidValueError
-from barnabas.spark.batch import BatchReader
 from barnabas.spark.datasource import BarnabasSource
 from barnabas.spark.errors import DataLossError
-from barnabas.spark.stream import StreamReader
-from barnabas.spark.worker import consumers
+from barnabas.spark.readers import BatchReader, StreamReader
+from barnabas.spark.worker import consumer_pool
 
 VALUE = StructType([StructField("value", BinaryType())])
 ALL = ReadAllAvailable()
@@ -54,7 +53,7 @@ class Run:
 def worker() -> Iterator[None]:
     """End what a worker process would keep between tasks."""
     yield
-    consumers().close()
+    consumer_pool().close()
 
 
 @pytest.fixture
@@ -148,7 +147,7 @@ def test_offsets_are_committed_for_the_group_once_spark_is_done_with_them(
 
     def committed() -> dict[int, int]:
         offsets = admin.list_consumer_group_offsets(f"group-{topic}")
-        return {place.partition: each.offset for place, each in offsets.items()}
+        return {partition.partition: each.offset for partition, each in offsets.items()}
 
     fill(producer, topic, range(10))
     stream = run(subscribe=topic, offsetGroup=f"group-{topic}")

@@ -6,7 +6,7 @@ import pytest
 
 pa = pytest.importorskip("pyarrow", reason="pip install 'barnabas[arrow]'")
 
-from barnabas.spark.object_values import read_objects  # noqa: E402
+from barnabas.spark.values.objects import read_objects  # noqa: E402
 
 
 def test_what_cannot_be_read_and_what_does_not_fit_are_null_and_say_why() -> None:

@@ -1,4 +1,4 @@
-"""How far a stream has read: the JSON that Spark keeps in its checkpoint.
+"""The offset of a stream: the JSON that Spark stores in its checkpoint.
 
     {"version": 1, "tasks": 2,
      "topics": {"orders": {"id": "mXzk…", "offsets": {"0": 120, "1": 98}}},
@@ -6,9 +6,8 @@
 
 `begun` has the first offsets of partitions that the offset before this one did not have: all of
 them in the first batch, new ones later. With `tasks` and `maxRecords` (of one task, where options
-limit it) it makes a batch and its tasks a function of two stored offsets, whatever the options say
-when it is replayed. A topic's id tells a topic that was deleted and created again from the one that
-was read.
+limit it) it makes a micro-batch and its tasks a function of two stored offsets, whatever the
+options are when it is replayed. The topic id identifies a topic that was deleted and created again.
 """
 
 from __future__ import annotations
@@ -19,17 +18,17 @@ from typing import Any
 
 from barnabas.model.ids import TopicPartition
 from barnabas.spark.errors import CheckpointError
-from barnabas.spark.plan import Range
+from barnabas.spark.offset_ranges import OffsetRange
 
 VERSION = 1
 
 INITIAL: dict[str, Any] = {"version": VERSION, "initial": True}
-"""Before the first batch. It names no offset, since Spark asks for it again after a failure."""
+"""Before the first batch. It has no offsets, since Spark asks for it again after a failure."""
 
 
 @dataclass(frozen=True, slots=True)
-class Positions:
-    """Offsets to read next, by partition, and what a replay of the batch before them needs."""
+class SourceOffset:
+    """The next offset of each partition, and what a replay of the batch before them needs."""
 
     offsets: Mapping[TopicPartition, int]
     topic_ids: Mapping[str, str]
@@ -38,36 +37,38 @@ class Positions:
     records_max: int | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Return what the checkpoint keeps."""
+        """Return what the checkpoint stores."""
         topics: dict[str, Any] = {}
-        for place in sorted(self.offsets):
+        for partition in sorted(self.offsets):
             topic = topics.setdefault(
-                place.topic, {"id": self.topic_ids.get(place.topic, ""), "offsets": {}}
+                partition.topic, {"id": self.topic_ids.get(partition.topic, ""), "offsets": {}}
             )
-            topic["offsets"][str(place.partition)] = self.offsets[place]
+            topic["offsets"][str(partition.partition)] = self.offsets[partition]
         stored: dict[str, Any] = {"version": VERSION, "tasks": self.tasks, "topics": topics}
         if self.begun:
             begun: dict[str, dict[str, int]] = {}
-            for place in sorted(self.begun):
-                begun.setdefault(place.topic, {})[str(place.partition)] = self.begun[place]
+            for partition in sorted(self.begun):
+                begun.setdefault(partition.topic, {})[str(partition.partition)] = self.begun[
+                    partition
+                ]
             stored["begun"] = begun
         if self.records_max is not None:
             stored["maxRecords"] = self.records_max
         return stored
 
 
-def parse_positions(stored: Mapping[str, Any]) -> Positions | None:
-    """Read what the checkpoint kept; None for the place before the first batch."""
+def parse_source_offset(stored: Mapping[str, Any]) -> SourceOffset | None:
+    """Parse what the checkpoint stores; None for the offset before the first batch."""
     version = stored.get("version")
     if version != VERSION:
         raise CheckpointError(
-            f"the checkpoint has offsets of version {version!r}, of this source only version "
-            f"{VERSION} can be read: was it written by another source? {dict(stored)}"
+            f"the checkpoint has offsets of version {version!r}, and this source reads only "
+            f"version {VERSION}: was it written by another source? {dict(stored)}"
         )
     if stored.get("initial"):
         return None
     try:
-        return Positions(
+        return SourceOffset(
             {
                 TopicPartition(topic, int(number)): int(offset)
                 for topic, entry in stored["topics"].items()
@@ -84,14 +85,14 @@ def parse_positions(stored: Mapping[str, Any]) -> Positions | None:
         )
     except (KeyError, TypeError, ValueError, AttributeError) as failure:
         raise CheckpointError(
-            f"the checkpoint's offsets cannot be read ({failure!r}): {dict(stored)}"
+            f"the checkpoint's offsets cannot be parsed ({failure!r}): {dict(stored)}"
         ) from failure
 
 
-def ranges_between(start: Positions | None, end: Positions) -> list[Range]:
-    """Return what a batch reads: from one stored offset to the next."""
+def ranges_between(start: SourceOffset | None, end: SourceOffset) -> list[OffsetRange]:
+    """Return the offset ranges of a batch, from one stored offset to the next."""
     first = {**(start.offsets if start is not None else {}), **end.begun}
     return [
-        Range(place.topic, place.partition, first.get(place, until), until)
-        for place, until in sorted(end.offsets.items())
+        OffsetRange(partition.topic, partition.partition, first.get(partition, until), until)
+        for partition, until in sorted(end.offsets.items())
     ]

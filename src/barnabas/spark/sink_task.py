@@ -1,8 +1,25 @@
-"""What a task of a sink does: send rows, at least once or as a transaction that it leaves open."""
+"""What a task of a sink does: send rows, at least once or in a transaction that it leaves open.
+
+Exactly once: each task of a micro-batch writes one transaction, which the driver commits.
+
+A task uses the transactional id of its partition in the query (`SinkTaskId`), which ends what an
+earlier attempt left open. It reads its marker: the number of the last batch that it committed,
+stored as an offset of a group of the same name. A batch that is not newer was written before:
+nothing is sent. Otherwise rows and the new marker go into one transaction, which the task leaves
+open and describes in a `Written`. When all tasks are done the driver commits them one after the
+other; if it dies between two, Spark replays the batch: tasks that were committed skip it, the
+others write it again.
+
+That relies on a replay giving the same rows to the same task (see `offset_ranges`), on transactions
+that outlive a batch, and on markers that outlive a dead driver: brokers keep a group's offsets for
+offsets.retention.minutes, a week by default, in which a query that died between two commits must be
+restarted. Transactions are atomic task by task, not across tasks.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from barnabas.admin.group_offsets import list_group_offsets
@@ -12,70 +29,105 @@ from barnabas.blocking.producer import KafkaProducer
 from barnabas.client.cluster_client import ClusterClient
 from barnabas.config.clients.options import parse_client_options
 from barnabas.config.clients.producer import ProducerOptions
+from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import TopicPartition
 from barnabas.producer.handle import TransactionHandle
 from barnabas.producer.many import ManyFuture
-from barnabas.spark.outgoing import Outgoing
-from barnabas.spark.transactions import ENDED_ALREADY, TIMEOUT_MS, TaskName, was_written
+from barnabas.spark.sink_rows import SinkRows
 from barnabas.structs import OffsetAndMetadata
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 _BATCH_BYTES = 512 * 1024
-"""Of a producer's batch, unless options say else: tasks send much at once."""
+"""The default batch.size: tasks send much at once."""
+
+TIMEOUT_MS = 900_000
+"""The default transaction.timeout.ms: the most that brokers allow by default."""
+
+ENDED_ALREADY = frozenset(
+    {
+        ErrorCode.INVALID_TXN_STATE,
+        ErrorCode.PRODUCER_FENCED,
+        ErrorCode.INVALID_PRODUCER_EPOCH,
+        ErrorCode.INVALID_PRODUCER_ID_MAPPING,
+    }
+)
+"""Errors of an abort that mean that there is nothing left to abort.
+
+Spark aborts after a commit that failed, which may have taken effect all the same.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class SinkTaskId:
+    """A task of a query: the same in every run and every attempt."""
+
+    prefix: str
+    query: str
+    task: int
+
+    @property
+    def transactional_id(self) -> str:
+        """Its transactional id, and the group that has its marker."""
+        return f"{self.prefix}-{self.query}-{self.task}"
+
+
+def was_written(markers: Iterable[int], batch: int) -> bool:
+    """Return whether a task has committed a batch; markers are batch numbers plus one."""
+    return max(markers, default=0) > batch
 
 
 def send_rows(
-    client: Mapping[str, str], outgoing: Outgoing, batches: Iterable[pa.RecordBatch]
+    client: Mapping[str, str], sink_rows: SinkRows, batches: Iterable[pa.RecordBatch]
 ) -> int:
-    """Send rows and wait until all are written; return how many there were."""
+    """Send rows and wait until all are written; return their number."""
     with KafkaProducer(**{"batch.size": str(_BATCH_BYTES), **client}) as producer:
-        return _send(producer, outgoing, batches)[0]
+        return _send(producer, sink_rows, batches)[0]
 
 
 def send_transaction(
     client: Mapping[str, str],
-    outgoing: Outgoing,
+    sink_rows: SinkRows,
     batches: Iterable[pa.RecordBatch],
-    name: TaskName,
+    task: SinkTaskId,
     batch: int,
 ) -> tuple[int, TransactionHandle | None]:
-    """Send rows in a transaction and leave it open; return how many there were, and which it is.
+    """Send rows in a transaction and leave it open; return their number and its handle.
 
-    A batch that the task has committed before is not sent again: then there is none.
+    A batch that the task has committed before is not sent again: then the handle is None.
     """
     options = {
         "batch.size": str(_BATCH_BYTES),
         "transaction.timeout.ms": str(TIMEOUT_MS),
         **client,
-        "transactional.id": name.transactional_id,
+        "transactional.id": task.transactional_id,
     }
     with KafkaProducer(**options) as producer:
         producer.init_transactions()
-        if was_written(markers(client, name.transactional_id), batch):
+        if was_written(read_markers(client, task.transactional_id), batch):
             return 0, None
         producer.begin_transaction()
-        rows, topic = _send(producer, outgoing, batches)
+        rows, topic = _send(producer, sink_rows, batches)
         if topic is None:
             return 0, None
         marker = {TopicPartition(topic, 0): OffsetAndMetadata(batch + 1, "", -1)}
-        producer.send_offsets_to_transaction(marker, name.transactional_id)
+        producer.send_offsets_to_transaction(marker, task.transactional_id)
         return rows, producer.hand_over()
 
 
 def _send(
-    producer: KafkaProducer, outgoing: Outgoing, batches: Iterable[pa.RecordBatch]
+    producer: KafkaProducer, sink_rows: SinkRows, batches: Iterable[pa.RecordBatch]
 ) -> tuple[int, str | None]:
-    """Send rows and wait for them; return how many, and the topic of the first."""
+    """Send rows and wait for them; return their number, and the topic of the first."""
     sent: list[ManyFuture] = []
     rows, first = 0, None
     for batch in batches:
         if not batch.num_rows:
             continue
         rows += batch.num_rows
-        for topic, part in outgoing.parts(batch):
+        for topic, part in sink_rows.parts(batch):
             first = first or topic
             sent = [future for future in sent if not future.succeeded()]
             sent.append(producer.send_arrow(topic, part))
@@ -85,10 +137,10 @@ def _send(
     return rows, first
 
 
-def markers(client: Mapping[str, str], group: str) -> list[int]:
+def read_markers(client: Mapping[str, str], group: str) -> list[int]:
     """Return the offsets that a group has committed.
 
-    One that a transaction is about to commit is waited for: its end is decided already.
+    Waits for a transaction that is about to commit: its outcome is decided already.
     """
     options = parse_client_options(ProducerOptions, client)
 
@@ -110,14 +162,14 @@ def markers(client: Mapping[str, str], group: str) -> list[int]:
         thread.stop()
 
 
-class Ending:
-    """Ends transactions that tasks left open; for the driver."""
+class TransactionEnder:
+    """Ends, on the driver, the transactions that tasks left open."""
 
     def __init__(self, client: Mapping[str, str]) -> None:
         self._client = client
 
     def commit(self, transactions: Iterable[TransactionHandle]) -> None:
-        """Commit; again is nothing."""
+        """Commit; repeating it is a no-op."""
         with KafkaProducer(**self._client) as producer:
             for each in transactions:
                 try:

@@ -1,14 +1,14 @@
-"""Rows on their way out: which columns a sink takes, and to which topic each row goes.
+"""The rows of a sink: which columns it takes, and to which topic each row is sent.
 
-    value      string or binary; needed, and null only beside a key
+    value      string or binary; required, and null only with a key
     key        string or binary
-    topic      string; needed where the option `topic` is not given, which wins over it
+    topic      string; required without the option `topic`, which overrides it
     partition  int
     headers    array<struct<key: string, value: binary>>
     timestamp  timestamp
 
-Other columns are passed over, so that what was read can be written as it is. A key, a partition or
-a timestamp that is null is chosen by the producer; a topic that is null is an error.
+Other columns are ignored, so that what was read can be written as it is. A partition or a
+timestamp that is null is chosen by the producer; a topic that is null is an error.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ if TYPE_CHECKING:
 _SENT = ("value", "key", "partition", "headers", "timestamp")
 
 
-class Outgoing:
-    """Makes of each Arrow batch what a producer's `send_arrow` takes."""
+class SinkRows:
+    """Turns each Arrow batch into what a producer's `send_arrow` takes."""
 
     def __init__(self, layout: pa.Schema, topic: str | None) -> None:
-        """Check the columns; `topic` is that of all rows, None: the column says."""
+        """Check the columns; `topic` is that of all rows, None: see the column."""
         self._topic = topic
         names = layout.names
         if "value" not in names:
             raise InvalidValueError(
-                f"a sink needs a column value; the rows have {', '.join(names)}"
+                f"a sink needs the column value; the rows have {', '.join(names)}"
             )
         if topic is None and "topic" not in names:
             raise InvalidValueError(
-                "where do the rows go? Set the option topic, or add a column topic; the rows "
+                "the rows have no topic: set the option topic, or add a column topic; the rows "
                 f"have {', '.join(names)}"
             )
         for name, (wanted, fits) in _checks().items():
@@ -48,7 +48,7 @@ class Outgoing:
         self._columns = [name for name in _SENT if name in names]
 
     def parts(self, batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
-        """Yield the rows of a batch, topic by topic."""
+        """Yield the rows of a batch by topic."""
         if "headers" in self._columns:
             _check_headers(batch.column("headers"))
         if self._topic is not None:
@@ -70,8 +70,8 @@ def _check_headers(headers: Any) -> None:
     pairs = headers.flatten()
     if pairs.null_count or pairs.field("key").null_count:
         raise InvalidValueError(
-            "a header of a row is null, or its key is: a header must have a key; its value may be "
-            "null, and so may all headers of a row"
+            "a header of a row, or its key, is null: a header must have a key; its value may be "
+            "null, and so may the headers of a row"
         )
 
 

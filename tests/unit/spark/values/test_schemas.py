@@ -16,9 +16,9 @@ descriptor_pb2 = pytest.importorskip(
 from tests.unit.spark.schemas import MESSAGE, ORDER, VALUE, avro, descriptors  # noqa: E402
 
 from barnabas.model.errors import ConfigError  # noqa: E402
-from barnabas.spark.avro_values import avro_ddl  # noqa: E402
-from barnabas.spark.protobuf_values import protobuf_ddl  # noqa: E402
-from barnabas.spark.values import ValueFormat, parse_value_format  # noqa: E402
+from barnabas.spark.values.avro import avro_ddl  # noqa: E402
+from barnabas.spark.values.protobuf import protobuf_ddl  # noqa: E402
+from barnabas.spark.values.value_format import ValueFormat, parse_value_format  # noqa: E402
 
 ORDER_KIND = pa.struct(
     [
