@@ -80,7 +80,7 @@ def _headers(record: ConsumerRecord) -> str:
 
 
 def read_csv(path: Path) -> Iterator[Row]:
-    """Yield rows; raise ArchiveError, with the line's number, for a line that is no record."""
+    """Yield rows; raise ArchiveError, with the line's number, for a line that is not a record."""
     csv.field_size_limit(CELL_MAX)
     with path.open(encoding="utf-8", newline="") as file:
         lines = csv.DictReader(file)

@@ -27,7 +27,7 @@ OPTIONS = {
     "batch.size": "262144",
     "buffer.memory": "67108864",
     "max.request.size": "67108864",  # the topic's own limit decides
-    "transaction.timeout.ms": "900000",  # brokers allow no more unless they are told to
+    "transaction.timeout.ms": "900000",  # the most that brokers allow by default
 }
 
 
@@ -129,7 +129,7 @@ def _chunks(path: Path, format: Format) -> Iterator[Any]:
 
 
 def _needs_rows(batch: pyarrow.RecordBatch) -> bool:
-    """Tell whether there are headers, or records without key and value."""
+    """Return whether there are headers, or records without key and value."""
     import pyarrow.compute as pc
 
     if "headers" in batch.schema.names and len(batch["headers"].flatten()):

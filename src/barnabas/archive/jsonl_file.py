@@ -46,7 +46,7 @@ def _line(record: ConsumerRecord) -> str:
 
 
 def read_json_lines(path: Path) -> Iterator[Row]:
-    """Yield rows; raise ArchiveError, with the line's number, for a line that is no record."""
+    """Yield rows; raise ArchiveError, with the line's number, for a line that is not a record."""
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
             if line.isspace():

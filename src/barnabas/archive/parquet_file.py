@@ -76,17 +76,17 @@ def schema() -> pyarrow.Schema:
     from barnabas.consumer.arrow import schema as polled
 
     layout = polled()
-    place = layout.get_field_index("topic")
-    return layout.set(place, pa.field("topic", pa.string(), nullable=False))
+    index = layout.get_field_index("topic")
+    return layout.set(index, pa.field("topic", pa.string(), nullable=False))
 
 
 def plain_topic(batch: pyarrow.RecordBatch) -> pyarrow.RecordBatch:
     """Return a polled batch with the topic as text: dictionaries of several batches may differ."""
     import pyarrow as pa
 
-    place = batch.schema.get_field_index("topic")
+    index = batch.schema.get_field_index("topic")
     columns = list(batch.columns)
-    columns[place] = columns[place].cast(pa.string())
+    columns[index] = columns[index].cast(pa.string())
     return pa.RecordBatch.from_arrays(columns, schema=schema())
 
 

@@ -1,6 +1,6 @@
 r"""Bytes as text and back, without loss, for formats that hold texts.
 
-In JSON: null, a text, or {"base64": "..."} for what is not UTF-8. In a cell of CSV, which knows
+In JSON: null, a string, or {"base64": "..."} for what is not UTF-8. In a cell of CSV, which knows
 only texts: `\N` for null, the text itself, or `\x` and hexadecimal digits for what is not UTF-8
 or begins with a backslash.
 """
@@ -42,7 +42,7 @@ def from_json(found: Any) -> bytes | None:
             return base64.b64decode(found["base64"], validate=True)
         except binascii.Error as failure:
             raise ValueError(f"{found['base64']!r} is not base64") from failure
-    raise ValueError(f'{found!r} is none of: null, a text, {{"base64": ...}}')
+    raise ValueError(f'{found!r} must be one of: null, a string, {{"base64": ...}}')
 
 
 def to_cell(data: bytes | None) -> str:

@@ -39,7 +39,8 @@ RUN_EXAMPLES = """\
   barnabas pipeline run clicks --master spark://master:7077
   barnabas pipeline run clicks --full-refresh page_counts_topic
 
-A run goes on where the last one was: the checkpoints are in the spec's storage. Ctrl-C stops it so
+A run continues where the last one stopped: the checkpoints are in the spec's storage. Ctrl-C stops
+it so
 that the next run loses nothing and repeats nothing."""
 
 REPORT_S = 1.0
@@ -74,7 +75,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     check = _action(
         actions,
         "check",
-        "tell what is wrong with a project, without running it",
+        "report what is wrong with a project, without running it",
         _check,
         CHECK_EXAMPLES,
     )
@@ -93,17 +94,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
     how = run.add_mutually_exclusive_group()
     how.add_argument("--once", action="store_true", help="read what there is, then end (default)")
     how.add_argument(
-        "--continuous", action="store_true", help="begin anew whenever there is more to read"
+        "--continuous",
+        action="store_true",
+        help="start another update whenever there is more to read",
     )
-    anew = run.add_mutually_exclusive_group()
-    anew.add_argument(
+    refresh = run.add_mutually_exclusive_group()
+    refresh.add_argument(
         "--full-refresh",
         metavar="NAME[,...]",
         type=_names,
         default=[],
         help="forget the checkpoints of these tables and sinks, and read from the beginning",
     )
-    anew.add_argument("--full-refresh-all", action="store_true", help="the same for all")
+    refresh.add_argument("--full-refresh-all", action="store_true", help="the same for all")
     run.add_argument("--json", action="store_true", help="print a JSON line every second")
 
 
@@ -169,7 +172,7 @@ def _check(arguments: argparse.Namespace) -> int:
 
 
 def _looked_at(directory: Path) -> tuple[Spec, Sketch, list[str]]:
-    """Read a project; return it with what can be told to be wrong before Spark runs."""
+    """Read a project; return it with the problems that are found before Spark runs."""
     from barnabas.pipeline.checking import check
     from barnabas.pipeline.engine import missing
     from barnabas.pipeline.errors import PipelineError
@@ -211,9 +214,9 @@ def _run(arguments: argparse.Namespace) -> int:
 
     INTERRUPTION.serve()
     refresh = Refresh(arguments.full_refresh, arguments.full_refresh_all)
-    anew = bool(refresh.names) or refresh.everything
+    recomputes = bool(refresh.names) or refresh.everything
     spec, found, wrong = _looked_at(arguments.directory)
-    if anew:  # it is there to leave a checkpoint behind that does not fit
+    if recomputes:  # for checkpoints that do not match
         wrong = [line for line in wrong if "--full-refresh" not in line]
     if wrong:
         return _told(wrong)

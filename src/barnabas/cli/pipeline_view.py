@@ -19,7 +19,7 @@ COLUMNS = ("flow", "", "rows", "rows/s", "lag", "behind", "batch", "state", "wat
 
 
 class PipelineView:
-    """The table, from `with` on; where there is no terminal, nothing."""
+    """The table, from `with` on; nothing without a terminal."""
 
     def __init__(self, *, wanted: bool) -> None:
         self._live: Live | None = None
@@ -31,7 +31,7 @@ class PipelineView:
         return self._live is not None
 
     def show(self, flows: Sequence[FlowReport]) -> None:
-        """Draw the table anew."""
+        """Draw the table again."""
         assert self._live is not None
         self._live.update(table(flows), refresh=True)
 

@@ -1,4 +1,4 @@
-"""`--master`: where Spark runs, judged before anything is started."""
+"""`--master`: where Spark runs, checked before anything is started."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _MASTER = re.compile(r"local(\[.+\])?|local-cluster\[.+\]|spark://.+:\d+(,.+:\d+
 
 
 def spark_master(text: str) -> str:
-    """Return the address of a master; Spark takes seconds to refuse one, with a stack of calls."""
+    """Return a master's address; Spark itself takes seconds to reject one, with a stack trace."""
     if _MASTER.fullmatch(text) is None:
         raise argparse.ArgumentTypeError(
             f"{text!r} is not a Spark master: local[N], spark://HOST:PORT, yarn or k8s://URL"

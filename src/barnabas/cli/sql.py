@@ -70,7 +70,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="[TOPIC=]FORMAT",
         action="append",
         default=[],
-        help=f"of values: {', '.join(FORMATS)} (default: auto, told from the latest records)",
+        help=f"of values: {', '.join(FORMATS)} (default: auto, inferred from the latest records)",
     )
     parser.add_argument(
         "--schema",
@@ -144,7 +144,7 @@ def _answer(
     rows: int | None,
     line: ProgressLine,
 ) -> Iterator[Result]:
-    """Run a query; what could not be read of values is told at the end."""
+    """Run a query; values that could not be parsed are reported at the end."""
     if arguments.engine == "spark" or arguments.master is not None:
         from barnabas.sql.spark_engine import SparkEngine
 

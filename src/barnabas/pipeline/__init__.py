@@ -2,7 +2,7 @@
 
 A project is a directory with `spark-pipeline.yml` and definitions in Python or SQL, as Spark's
 `spark-pipelines` has them: that command runs the same project. What this package adds is `init`
-(a small project that works), `check` (what can be known before any data moves, told in one line
+(a small project that works), `check` (what can be checked before any data moves, in one line
 each) and `run` (with progress and lag, again and again if asked).
 
     templates    what `init` writes            sketch       the definitions, read without Spark

@@ -7,7 +7,7 @@ or materialized views, and with storage on this machine, gets a catalog there:
     storage/catalog    Hive's metastore in a Derby database, which one run at a time may open
     storage/tables     the files of tables
 
-Whoever configures a catalog of their own is left alone. Projects without tables need none: a
+A catalog that the user configures is left alone. Projects without tables need none: a
 metastore takes seconds to start.
 """
 

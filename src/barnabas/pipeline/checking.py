@@ -54,10 +54,10 @@ def check(spec: Spec, sketch: Sketch) -> list[str]:
             unreachable.add(options.client["bootstrap.servers"])
             wrong.append(_unreachable(source.where, options.client, failure))
         except BarnabasError as failure:
-            told = f"{failure}{_creating(failure)}"
-            if told not in seen:  # once, however many flows read the topic
-                seen.add(told)
-                wrong.append(f"{source.where}: {told}")
+            message = f"{failure}{_creating(failure)}"
+            if message not in seen:  # once, however many flows read the topic
+                seen.add(message)
+                wrong.append(f"{source.where}: {message}")
     wrong += _missing_targets(sinks, unreachable)
     known = {id(source): options for source, options in sources}
     for flow in sketch.flows:
@@ -182,7 +182,7 @@ def _checkpoint(
         if positions is not None:
             MicroBatchPlanner(options).next_end(positions, snapshots[id(source)], None, 0)
     except BarnabasError as failure:
-        yield (f"{flow.where}: {flow.name}: {failure}; --full-refresh {flow.target} begins anew")
+        yield (f"{flow.where}: {flow.name}: {failure}; --full-refresh {flow.target} starts over")
 
 
 def stored_positions(spec: Spec, sketch: Sketch, flow: FlowSketch) -> SourceOffset | None:

@@ -45,7 +45,7 @@ _ASK_S, _END_S = 4.0, 4.0
 
 DEFAULTS = {
     "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
-    # One session has nobody to be kept apart from; Spark would start its Python processes twice.
+    # One session needs no isolation, for which Spark would start its Python processes twice.
     "spark.sql.artifact.isolation.enabled": "false",
     "spark.connect.grpc.binding.address": "127.0.0.1",
     "spark.connect.grpc.binding.port": "0",
@@ -56,7 +56,7 @@ DEFAULTS = {
 
 
 def missing() -> str | None:
-    """Tell what has to be installed before Spark can run; None: nothing."""
+    """Return what has to be installed before Spark can run; None: nothing."""
     lacking = [name for name in NEEDED if not _is_there(name)]
     if lacking:
         return f"pipelines run on Spark, and {', '.join(lacking)} is missing: {INSTALL}"
@@ -162,7 +162,7 @@ class Engine:
                 # Calls that still wait would be tried again and again, and keep this process.
                 connection: Any = session
                 connection.client._channel.close()
-            with suppress(Exception):  # it may find that nobody is there
+            with suppress(Exception):  # the server may be gone
                 gateway.shutdown()
         if self._aside is not None:
             _exchange_gateway(self._aside)
@@ -184,7 +184,7 @@ class Engine:
 
     def _prepare_environment(self) -> None:
         wanted: dict[str, str | None] = {
-            # The workers run what this process runs, unless somebody chose for them.
+            # The workers run what this process runs, unless the user chose another.
             "PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON", sys.executable),
             "SPARK_CONNECT_AUTHENTICATE_TOKEN": str(uuid.uuid4()),
             "SPARK_REMOTE": None,

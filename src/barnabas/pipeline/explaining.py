@@ -1,7 +1,7 @@
 """Spark's failures, which come as pages of stacks, as the one line that says what went wrong.
 
 The last error of a Python traceback in the text is the cause where there is one: a source, a sink
-or a definition raised it. Otherwise it is what stands behind the last error class, as in
+or a definition raised it. Otherwise it is what follows the last error class, as in
 `[TABLE_OR_VIEW_NOT_FOUND] The table … cannot be found. … SQLSTATE: 42P01`.
 """
 

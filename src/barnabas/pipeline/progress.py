@@ -1,7 +1,7 @@
 """How a pipeline goes, flow by flow: rows, batches, lag in records and in seconds, state.
 
 Told three kinds of things, each with the time: reports of queries (Spark's progress), ends of logs
-(as brokers have them), and what Spark says about flows. Plain; it asks nobody.
+(as brokers have them), and what Spark says about flows. It does no IO.
 
 The lag in seconds is how long ago the end of the log was where a flow is now: the record that it
 reads next came after that. The ends are looked at about once a second, so it may be that much too
@@ -98,11 +98,13 @@ class _Ends:
             self.now[place] = end
             times = self._times.setdefault(place, [])
             offsets = self._offsets.setdefault(place, [])
-            if offsets and end < offsets[-1]:  # made anew, or cut: what was is of no use
+            if (
+                offsets and end < offsets[-1]
+            ):  # created again, or truncated: earlier points are of no use
                 times.clear()
                 offsets.clear()
             if offsets and offsets[-1] == end and len(offsets) > 1 and offsets[-2] == end:
-                times[-1] = now_ms  # a log that stands still needs two points
+                times[-1] = now_ms  # a log that does not grow needs two points
                 continue
             times.append(now_ms)
             offsets.append(end)
@@ -131,7 +133,7 @@ class Progress:
         self._ends.add(ends, now_ms)
 
     def begin(self, name: str, positions: Mapping[TopicPartition, int]) -> None:
-        """Take note of where a flow goes on, before it has reported anything."""
+        """Set where a flow continues, before it has reported anything."""
         flow = self._flow(name)
         flow.reads_topics = True
         flow.positions.update(positions)
@@ -176,7 +178,7 @@ class Progress:
                     flow.positions[place] = max(flow.positions[place], ends.get(place, 0))
 
     def has_more(self, read: Mapping[TopicPartition, int]) -> bool:
-        """Tell whether a log has what a flow has not read; all have read to `read`."""
+        """Return whether a log has what a flow has not read; all have read to `read`."""
         for place, end in self._ends.now.items():
             known = [
                 flow.positions[place] for flow in self._flows.values() if place in flow.positions

@@ -37,7 +37,7 @@ REPORTS_S = 3.0
 """How long the reports of queries that have ended may take."""
 
 STOP_S = 5.0
-"""How long an update may take to end when it is told to; then Spark ends it with itself."""
+"""How long an update may take to end when it is stopped; then it ends with Spark."""
 
 
 class Run:
@@ -76,7 +76,7 @@ class Run:
         self._worker.start()
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait for the end; tell whether it has come. Raises what ended it."""
+        """Wait for the end, and return whether it has come; raise the failure of the update."""
         if not self._ended.wait(timeout_s):
             return False
         if self._failure is not None:
@@ -116,7 +116,7 @@ class Run:
         except BarnabasError as failure:
             if not self._stopped.is_set():
                 self._failure = failure
-        except Exception as failure:  # noqa: BLE001  # shown by whoever waits
+        except Exception as failure:  # noqa: BLE001  # raised again by `wait`
             if not self._stopped.is_set():
                 self._failure = PipelineError(explain(str(failure)))
         finally:

@@ -66,7 +66,7 @@ class Sketch:
     views: set[str] = field(default_factory=set)
     """Those of the outputs that only flows of the same update can read."""
     has_tables: bool = False
-    """Whether something is kept in a catalog, or may be: of what was not read nobody knows."""
+    """Whether something is kept in a catalog, or may be, if a definition was not read."""
 
     @property
     def sources(self) -> list[SourceSketch]:
@@ -107,7 +107,7 @@ def sketch(spec: Spec) -> Sketch:
         except NeedsSparkError:
             found.has_tables = True  # what came before it is known all the same
         finally:
-            session.client._closed = True  # there is no server to take leave of
+            session.client._closed = True  # there is no server to disconnect from
     return found
 
 

@@ -1,4 +1,4 @@
-"""`spark-pipeline.yml`: read, or refused with a line that names the field, value and bound.
+"""`spark-pipeline.yml`: parsed, or rejected with a line that names the field, value and bound.
 
     name: clicks
     storage: file:///data/clicks/storage     # checkpoints
@@ -58,7 +58,7 @@ def read_spec(directory: Path) -> Spec:
     storage = _text(path, fields, "storage")
     if "://" not in storage and not storage.startswith("file:/"):
         raise PipelineError(
-            f"{path.name}: storage: {storage}: must be an absolute place with its scheme, "
+            f"{path.name}: storage: {storage}: must be an absolute path with its scheme, "
             f"such as file://{path.parent / 'storage'}"
         )
     optional = {
@@ -123,7 +123,7 @@ def _check_names(path: Path, fields: Mapping[Any, Any]) -> None:
 def _text(path: Path, fields: Mapping[str, Any], name: str) -> str:
     value = fields[name]
     if not isinstance(value, str) or not value.strip():
-        raise PipelineError(f"{path.name}: {name}: {value!r}: must be a text")
+        raise PipelineError(f"{path.name}: {name}: {value!r}: must be a string")
     return value.strip()
 
 
@@ -134,7 +134,7 @@ def _configuration(path: Path, fields: Mapping[str, Any]) -> dict[str, str]:
     for name, value in found.items():
         if not isinstance(name, str) or not isinstance(value, str):
             raise PipelineError(
-                f"{path.name}: configuration: {name}: {value!r}: must be a text; put it in quotes"
+                f"{path.name}: configuration: {name}: {value!r}: must be a string; put it in quotes"
             )
     return dict(found)
 

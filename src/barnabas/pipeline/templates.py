@@ -52,7 +52,7 @@ class Project:
         return topics if self.bad_records == "fail" else (*topics, self.dead_letters)
 
     def files(self) -> dict[str, str]:
-        """Return the text of each file by its place in the project."""
+        """Return the text of each file by its path in the project."""
         if self.language == "python":
             definitions = {"transformations/clicks.py": self._filled(_PYTHON)}
         else:
@@ -63,7 +63,7 @@ class Project:
         return {"spark-pipeline.yml": self._filled(_SPEC), **definitions, ".gitignore": _IGNORED}
 
     def write(self) -> list[Path]:
-        """Write the files; refuse to replace any."""
+        """Write the files; raise rather than replace one."""
         paths = {self.directory / place: text for place, text in self.files().items()}
         for path in paths:
             if path.exists():
@@ -80,7 +80,7 @@ class Project:
         root = self.directory.resolve()
         for name, value in {
             "NAME": self.name,
-            "QUOTED": json.dumps(self.name),  # 2026 is no text in YAML
+            "QUOTED": json.dumps(self.name),  # 2026 is not a string in YAML
             "STORAGE": json.dumps(f"file://{root / 'storage'}", ensure_ascii=False),
             "FILES": json.dumps(f"file://{root / 'files' / self.target}", ensure_ascii=False),
             "SERVERS": json.dumps(self.bootstrap),
@@ -101,7 +101,7 @@ _IGNORED = "/storage/\n/files/\n__pycache__/\n"
 
 _SPEC = """\
 name: @QUOTED@
-# Checkpoints: a run goes on where the last one was.
+# Checkpoints: a run continues where the last one stopped.
 storage: @STORAGE@
 libraries:
   - glob:

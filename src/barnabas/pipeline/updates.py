@@ -1,7 +1,7 @@
 """One update of a pipeline: the definitions become a graph on Spark's side, which runs it once.
 
 Spark's pipelines know updates alone: each streaming flow reads what there is when it starts
-(AvailableNow), then ends. The next update goes on from the checkpoints.
+(AvailableNow), then ends. The next update continues from the checkpoints.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Refresh:
-    """What is computed anew, from the beginning of its sources: some, all, or (default) nothing."""
+    """What is recomputed, from the beginning of its sources: some, all, or (default) nothing."""
 
     names: Sequence[str] = ()
     everything: bool = False
@@ -41,7 +41,7 @@ def update(
     refresh: Refresh | None = None,
     dry: bool = False,
 ) -> None:
-    """Run a pipeline once (dry: only judge it), and tell what Spark says on the way."""
+    """Run a pipeline once (dry: only validate it), and yield Spark's events."""
     from pyspark.errors import PySparkException
     from pyspark.pipelines.spark_connect_graph_element_registry import (
         SparkConnectGraphElementRegistry,
@@ -70,7 +70,7 @@ def update(
 
 
 def _settings(spark: SparkSession, spec: Spec) -> dict[str, str]:
-    """Return what flows are to set; Spark refuses what only a driver can be started with."""
+    """Return what flows are to set; Spark rejects what only a driver can be started with."""
     return {
         name: text
         for name, text in spec.configuration.items()

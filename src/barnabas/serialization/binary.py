@@ -55,7 +55,7 @@ class VoidSerializer(Serializer):
 
 
 class VoidDeserializer(Deserializer):
-    """None; anything else is refused."""
+    """None; anything else is rejected."""
 
     def deserialize(self, topic: str, headers: Headers, data: Any) -> None:
         if data is not None:

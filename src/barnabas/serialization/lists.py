@@ -147,7 +147,7 @@ class _Source:
         return read
 
     def count(self, nulls: frozenset[int] = frozenset()) -> int:
-        """Return how many entries follow; more than there are bytes for is refused at once."""
+        """Return how many entries follow; more than there are bytes for is rejected at once."""
         read = self.number()
         if not 0 <= read <= len(self._data) + len(nulls):
             raise SerializationError(f"a list of {read} entries in {len(self._data)} bytes")

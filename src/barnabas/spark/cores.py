@@ -1,4 +1,4 @@
-"""How many processors there are for this process: as many tasks can run at once on this machine."""
+"""How many cores this process may use: the number of tasks that can run at once."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ import os
 
 
 def cores() -> int:
-    """Return those that the process may use; where nobody can say that (macOS), all."""
+    """Return the cores that the process may use; all where that is unknown (macOS)."""
     allowed = getattr(os, "sched_getaffinity", None)
     return len(allowed(0)) if allowed is not None else os.cpu_count() or 1

@@ -1,8 +1,8 @@
 """Options of the source and the sink, under the names of Spark's own Kafka connector.
 
-Spark hands names over in any case, so they are compared without; names that begin with `kafka.`
-go to the clients as they are. An unknown name or a wrong value is refused with one line that names
-the option, the value and what would do.
+Names are case-insensitive, as Spark passes them in any case; names that start with `kafka.` are
+passed to the clients. An unknown name or a wrong value is rejected with one line that names the
+option, the value and what is allowed.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ def parse_sink(options: Mapping[str, str], *, streaming: bool) -> SinkOptions:
 
 
 def _known(options: Mapping[str, str], names: tuple[str, ...]) -> dict[str, str]:
-    """Return the options by lower-case names; refuse those that nobody knows."""
+    """Return the options by lower-case names; reject unknown ones."""
     known = {name.lower() for name in names}
     shown = {**dict.fromkeys(names), "kafka.bootstrap.servers": None}
     given = {}

@@ -1,11 +1,11 @@
 """Polled records as the rows that Spark expects: its Kafka connector's columns, in its types.
 
-key, value, topic, partition, offset, timestamp, timestampType and, where asked for, headers. With a
-`valueFormat`, `value` has the type of what was read, and `valueError` comes after the others, then
-`rawValue` where asked for. A query that names fewer columns with `schema()` gets those, and the
-others cost nothing. With a `transform` the function gets all of them, and `schema()` says what it
-returns. Spark refuses a batch whose schema differs from the declared one in order, type
-or nullability.
+key, value, topic, partition, offset, timestamp, timestampType and, with `includeHeaders`, headers.
+With a `valueFormat`, `value` has the type of what was read, and `valueError` comes after the
+others, then `rawValue` with `includeRawValue`. A query that names fewer columns with `schema()`
+gets those, and the others cost nothing. With a `transform` the function gets all of them, and
+`schema()` says what it returns. Spark rejects a batch whose schema differs from the declared one in
+order, type or nullability.
 
 A record without headers has an empty array, where Spark's connector has null: null arrays cost
 Spark time that is quadratic in the rows of a batch on the way to a Python sink.
@@ -27,7 +27,7 @@ COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "timesta
 
 
 def source_ddl(value_format: ValueFormat, with_headers: bool) -> str:
-    """Return the columns of the source in Spark's words."""
+    """Return the columns of the source in Spark's DDL."""
     columns = [
         "key BINARY",
         f"value {value_format.ddl()}",
@@ -47,7 +47,7 @@ def source_ddl(value_format: ValueFormat, with_headers: bool) -> str:
 
 
 class SourceRows:
-    """Makes Spark's rows of polled batches."""
+    """Turns polled batches into Spark's rows."""
 
     def __init__(self, layout: pa.Schema, value_format: ValueFormat, transform: str | None) -> None:
         self._layout = layout
@@ -97,7 +97,7 @@ class SourceRows:
 
 
 def check_columns(layout: pa.Schema, value_format: ValueFormat, transform: str | None) -> None:
-    """Raise unless a query's columns can be made; those of a transform are known when it ran."""
+    """Raise if a query's columns cannot be produced; a transform's are checked when it has run."""
     names = layout.names
     if transform is None:
         known = [*COLUMNS, ERROR_COLUMN, RAW_COLUMN]

@@ -4,8 +4,8 @@ Names that are not plain words stand between backticks, as in Spark; DuckDB want
 column of every topic is called offset, which DuckDB takes for the start of its OFFSET clause: it
 is quoted unless a number follows. Texts, quoted names and comments stay as they are.
 
-Each replacement is as long as what it replaces or its growth is known, so that a place in the new
-text can be told in the old one.
+Each replacement is as long as what it replaces or its growth is known, so that a position in the
+new text maps to one in the old text.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _WORDS = re.compile(
 
 
 class Translated(NamedTuple):
-    """A query in DuckDB's words; `shifts` are (place in the new text, what to take off)."""
+    """A query in DuckDB's words; `shifts` are (position in the new text, what to subtract)."""
 
     text: str
     shifts: tuple[tuple[int, int], ...]
 
     def original(self, position: int) -> int:
-        """Return the place in the query as it was typed."""
+        """Return the position in the query as it was typed."""
         shift = 0
         for place, off in self.shifts:
             if place > position:

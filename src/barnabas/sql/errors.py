@@ -1,4 +1,4 @@
-"""What a query is refused with, in one line or with the place in the query."""
+"""Errors of a query, in one line or with the position in the query."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ class SqlError(BarnabasError):
 
 
 class UnknownTopicError(SqlError):
-    """A query names a table that is no topic."""
+    """A query names a table that is not a topic."""
 
 
 def at_position(query: str, position: int, what: str) -> SqlError:
-    """Return an error that names the line and the column, and shows what stands there."""
+    """Return an error that names the line and the column, and shows the text there."""
     position = max(0, min(position, len(query)))
     before = query[:position]
     line, column = before.count("\n") + 1, position - (before.rfind("\n") + 1) + 1

@@ -1,7 +1,7 @@
 """Rows of a topic on their way to a query: fetched and parsed by a thread, ahead of the engine.
 
 An engine pulls batches from threads of its own, and turns exceptions of the code that it pulls
-into errors of its own: so a failure ends the batches, and is kept in `failure` for whoever asked
+into errors of its own: so a failure ends the batches, and is kept in `failure` for the caller
 for the query.
 """
 
@@ -74,7 +74,7 @@ class Feed:
                 self._ahead.put(self.rows(batch))
                 self.records += batch.num_rows
                 self._progressed()
-        except Exception as failure:  # noqa: BLE001  # raised again by whoever ran the query
+        except Exception as failure:  # noqa: BLE001  # raised again by the caller
             self.failure = failure
         finally:
             self._ahead.put(None)

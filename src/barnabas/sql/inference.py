@@ -1,4 +1,4 @@
-"""What columns JSON values have, told from a sample of them.
+"""The columns of JSON values, inferred from a sample of them.
 
 Numbers without a fraction are BIGINT, with one DOUBLE; a field that is sometimes this and
 sometimes that is STRING and has its JSON as text. Fields may come and go: they are null then.
@@ -58,12 +58,12 @@ def infer(texts: Iterable[bytes]) -> Fields | None:
 
 
 def to_ddl(fields: Fields) -> str:
-    """Return the columns in Spark's words."""
+    """Return the columns in Spark's DDL."""
     return ", ".join(f"{_name(name)} {_word(kind)}" for name, kind in fields.kinds.items())
 
 
 def has_mixed(kind: Kind) -> bool:
-    """Tell whether some field has values of several kinds, which Arrow's reader does not take."""
+    """Return whether some field has values of several kinds, which Arrow's reader does not take."""
     if isinstance(kind, Fields):
         return any(map(has_mixed, kind.kinds.values()))
     return has_mixed(kind.kind) if isinstance(kind, Items) else kind == MIXED

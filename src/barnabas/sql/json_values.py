@@ -1,8 +1,8 @@
 """JSON values as structs of inferred fields: by Arrow's reader, or object by object.
 
-Arrow reads a batch at once, and refuses it whole if one value is not as the fields say. Such a
-batch, and one with fields of several kinds, is read by Python's reader, which tells of each value
-that does not fit.
+Arrow reads a batch at once, and rejects it whole if one value does not match the fields. Such a
+batch, and one with fields of several kinds, is read by Python's reader, which reports for each
+value that does not fit.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class JsonReader:
         return read_objects(values, kind, self._object, str)
 
     def _at_once(self, values: pa.BinaryArray, kind: pa.StructType) -> pa.Array | None:
-        """Return what Arrow reads; None if it refuses a value."""
+        """Return what Arrow reads; None if it rejects a value."""
         import pyarrow as pa
 
         present = values.drop_null().to_pylist()

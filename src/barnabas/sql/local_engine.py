@@ -120,7 +120,7 @@ class LocalEngine:
         return mentions
 
     def _reads_once(self, query: str, translated: Translated, mentions: Mentions) -> bool:
-        """Tell whether the plan of a query reads each table at most once."""
+        """Return whether the plan of a query reads each table at most once."""
         for name, feed in self.feeds.items():
             self._duck.register(name, feed.rows.schema.empty_table())
         try:
@@ -179,7 +179,7 @@ class LocalEngine:
 
 
 def explained(message: str, query: str, translated: Translated) -> SqlError:
-    """Return DuckDB's message as one line, with the place in the query as it was typed."""
+    """Return DuckDB's message as one line, with the position in the query as it was typed."""
     head, _, rest = message.strip().partition("\n\nLINE ")
     what = " ".join(head.split())
     what = what.split(": ", 1)[1] if re.match(r"[A-Z]\w+ Error: ", what) else what

@@ -1,4 +1,4 @@
-"""The latest records of a topic, from which its columns are told."""
+"""The latest records of a topic, from which its columns are inferred."""
 
 from __future__ import annotations
 

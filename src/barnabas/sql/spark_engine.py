@@ -26,7 +26,7 @@ from barnabas.sql.table import TopicTable
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_PLACE = re.compile(r"\(line (\d+), pos (\d+)\)|; line (\d+) pos (\d+)")
+_POSITION = re.compile(r"\(line (\d+), pos (\d+)\)|; line (\d+) pos (\d+)")
 
 
 class SparkEngine:
@@ -147,15 +147,15 @@ def _missing_table(failure: Any) -> str | None:
 
 
 def explained(message: str, query: str) -> SqlError:
-    """Return Spark's message as one line, with the place in the query."""
+    """Return Spark's message as one line, with the position in the query."""
     first = message.strip().split("\n")[0]  # the plan, or the query, follows
-    place = _PLACE.search(message)
-    what = _PLACE.sub("", first)
+    position = _POSITION.search(message)
+    what = _POSITION.sub("", first)
     what = re.sub(r"^\[[A-Z_.0-9]+\] ", "", what)
     what = re.sub(r"\s*SQLSTATE: \w+\s*;?", "", what).rstrip(" .;")
-    if place is None:
+    if position is None:
         return SqlError(what)
-    line, column = (int(each) for each in place.groups() if each is not None)
+    line, column = (int(each) for each in position.groups() if each is not None)
     before = sum(len(each) + 1 for each in query.split("\n")[: line - 1])
     return at_position(query, before + column, what)
 

@@ -138,7 +138,7 @@ def test_a_checkpoint_of_another_topic_is_told(shop: Shop) -> None:
     shop.leave_checkpoint("orders", "", 1)
     [line] = shop.wrong()
     assert "bad_clicks: the checkpoint is of topic orders, the query reads" in line
-    assert line.endswith("--full-refresh dead_letters begins anew")
+    assert line.endswith("--full-refresh dead_letters starts over")
 
 
 def test_a_checkpoint_of_a_topic_that_was_made_anew_is_told(shop: Shop) -> None:

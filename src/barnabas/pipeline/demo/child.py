@@ -44,7 +44,7 @@ class Child:
 
     @property
     def failure(self) -> str | None:
-        """Why it ended, if it ended badly, and not because it was told to."""
+        """Why it ended, if it ended badly, and not because it was stopped."""
         code = self._process.poll()
         if code in (None, 0) or self._asked_to_end:
             return None

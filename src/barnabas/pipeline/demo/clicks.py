@@ -1,4 +1,4 @@
-"""Clicks of visitors that do not exist, as JSON; now and then one that nobody can read.
+"""Clicks of visitors that do not exist, as JSON; now and then one that cannot be parsed.
 
 The same source of random numbers gives the same clicks.
 """

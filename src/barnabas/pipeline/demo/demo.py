@@ -98,7 +98,7 @@ class Demo:
         """Start the broker, the clicks, and the pipeline if there is Spark."""
         words = ["start", "--data-dir", str(self._data / "broker")]
         words += ["--listen", f"127.0.0.1:{self._port}", "--log-level", "warning"]
-        with signals_kept():  # a child that nobody knows of would stay
+        with signals_kept():  # an untracked child would keep running
             self._broker = Child(words, self._data / "broker.log")
         found = _ADDRESS.search(self._broker.wait_for("is ready on", READY_S))
         assert found is not None
@@ -153,7 +153,7 @@ class Demo:
                         raise
 
     def _write_project(self) -> None:
-        """Write the definitions anew, for the port may be another; checkpoints stay."""
+        """Write the definitions again, as the port may have changed; checkpoints stay."""
         project = self.project
         shutil.rmtree(project.directory / "transformations", ignore_errors=True)
         for place in project.files():

@@ -206,7 +206,7 @@ def _edges(piece: Piece, size: int) -> Iterator[tuple[int, int]]:
         for _, position in _INDEX_ENTRY.iter_unpack(data[: len(data) // 8 * 8]):
             if position < wanted or position > piece.size - size // 2:
                 continue
-            # An index may be wrong, and nobody may lose a record by it: the batch must be there.
+            # An index may be wrong, and must not cost records: check that the batch is there.
             entry = entry_at(file, position, piece.size)
             if entry is not None and entry.fields is not None:
                 yield position, entry.fields[0]

@@ -1,7 +1,7 @@
 """Options of `format("barnabas-log")`: which files are read, and what of them.
 
 Names are compared without case, as Spark hands them over in any. An unknown name or a wrong value
-is refused with one line that names the option, the value and what would do.
+is rejected with one line that names the option, the value and what is allowed.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class LogOptions:
     bounds: Bounds = READING
 
     def covers(self, place: TopicPartition) -> bool:
-        """Tell whether a partition is read."""
+        """Return whether a partition is read."""
         if self.partitions is not None and place.partition not in self.partitions:
             return False
         return not self.topics or any(fnmatchcase(place.topic, each) for each in self.topics)
@@ -126,7 +126,7 @@ def parse_log(options: Mapping[str, str]) -> LogOptions:
 
 
 def _known(options: Mapping[str, str]) -> dict[str, str]:
-    """Return the options by lower-case names; refuse those that nobody knows."""
+    """Return the options by lower-case names; reject unknown ones."""
     names = {name.lower(): name for name in NAMES}
     given = {}
     for name, value in options.items():

@@ -1,7 +1,7 @@
-"""What a task does: read pieces of segment files as Arrow batches.
+"""Reads pieces of segment files as Arrow batches; in tasks of a query.
 
 Batches that follow each other in a file, and are wanted whole, are decoded together (a run). A
-batch that cannot be read fails the task, is passed over, or becomes a row, as `onCorrupt` says.
+batch that cannot be read fails the task, is skipped, or becomes a row, depending on `onCorrupt`.
 Compressed runs are short: what they unpack to must fit into one Arrow batch.
 """
 
@@ -115,7 +115,7 @@ class PieceReader:
         return None
 
     def _is_wanted(self, entry: Entry, same: bool) -> bool:
-        """Tell whether a batch has records for the query."""
+        """Return whether a batch has records for the query."""
         fields, piece, options = entry.fields, self._piece, self._options
         assert fields is not None
         last_offset = fields[0] + fields[6]
@@ -150,7 +150,7 @@ class PieceReader:
                 yield from self._fill(cursor, run)
                 return
             except CorruptRecordError as failure:
-                # The cursor stands before what it could not read, or at the end of the batch that
+                # The cursor is before what it could not read, or at the end of the batch that
                 # has more bytes than records.
                 left = [each for each in run if _next_offset(each) >= cursor.position]
                 number = next(n for n, each in enumerate(left) if not self._is_readable(each))
@@ -158,7 +158,7 @@ class PieceReader:
                 run = left[number + 1 :]
 
     def _is_readable(self, entry: Entry) -> bool:
-        """Tell whether all records of a batch can be decoded."""
+        """Return whether all records of a batch can be decoded."""
         cursor = self._cursor(memoryview(entry.buffer)[entry.at : entry.at + entry.size])
         try:
             while cursor.fill(ColumnStore(), ROWS_MAX):
@@ -298,7 +298,7 @@ def _weight(entry: Entry) -> int:
 
 
 def _follows(run: list[Entry], entry: Entry) -> bool:
-    """Tell whether a batch can be decoded together with those before it."""
+    """Return whether a batch can be decoded together with those before it."""
     last = run[-1]
     assert last.fields is not None
     assert entry.fields is not None

@@ -59,7 +59,7 @@ def _declared(columns: LogColumns) -> dict[str, str]:
 
 
 def log_ddl(columns: LogColumns) -> str:
-    """Return the columns in Spark's words."""
+    """Return the columns in Spark's DDL."""
     return ", ".join(f"{name} {kind}" for name, kind in _declared(columns).items())
 
 
@@ -92,7 +92,7 @@ _SPREAD = {
     "leaderEpoch": 3,
     "producerId": 4,
 }
-"""Columns that come from an Origin, and their places in it."""
+"""Columns that come from an Origin, and their indexes in it."""
 
 
 class LogRows:
@@ -124,7 +124,7 @@ class LogRows:
         self._others.append(cells)
 
     def finish(self) -> Iterator[pa.RecordBatch]:
-        """Yield the rows, and begin anew."""
+        """Yield the rows, and start over."""
         if self.store.count:
             batch = self._records()
             if batch.num_rows:
@@ -164,12 +164,12 @@ class LogRows:
         found = polled.column(name)
         return found if found.type == kind else found.cast(kind)
 
-    def _spread(self, place: int, kind: pa.DataType) -> pa.Array:
-        """Return what the origins have at a place, for each of the rows."""
+    def _spread(self, index: int, kind: pa.DataType) -> pa.Array:
+        """Return a field of the origins, for each of the rows."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        cells = pa.array([origin[place] for origin in self._origins], kind)
+        cells = pa.array([origin[index] for origin in self._origins], kind)
         if len(cells) == 1:
             return pa.repeat(cells[0], self._ends[0])
         return pc.run_end_decode(
@@ -177,7 +177,7 @@ class LogRows:
         )
 
     def _wanted(self, polled: pa.RecordBatch) -> pa.Array | None:
-        """Tell of each row whether it is asked for; None: all are."""
+        """Return whether each row is wanted; None: all are."""
         import pyarrow as pa
         import pyarrow.compute as pc
 

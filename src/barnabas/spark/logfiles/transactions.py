@@ -1,8 +1,8 @@
-"""Which records of a partition no transaction committed, told from its batches alone.
+"""Which records of a partition no transaction committed, from its batches alone.
 
 Aborted transactions end in a marker that says so; those that are open have no marker yet. The
-batches are asked, not the transaction indexes: a broker that runs, or that crashed, may not have
-written these. Only headers are read, of the whole partition: a transaction may begin in one
+batches are read, not the transaction indexes: a running or crashed broker may not have written
+these. Only headers are read, of the whole partition: a transaction may begin in one
 segment and end in another.
 """
 
@@ -67,7 +67,7 @@ def _ending(entry: Entry) -> ControlType | None:
         record = control_record(entry)
         marker = None if record is None else read_marker(record)
     except CorruptRecordError:
-        return None  # reading the batch tells of it
+        return None  # reading the batch reports it
     return None if marker is None else marker.type
 
 
@@ -85,6 +85,6 @@ class UncommittedBatches:
             self._lasts.setdefault(producer, []).append(last)
 
     def holds(self, producer_id: int, base_offset: int) -> bool:
-        """Tell whether a transactional batch belongs to what is not committed."""
+        """Return whether a transactional batch belongs to what is not committed."""
         number = bisect_right(self._firsts.get(producer_id, ()), base_offset) - 1
         return number >= 0 and base_offset <= self._lasts[producer_id][number]

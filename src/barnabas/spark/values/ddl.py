@@ -1,4 +1,4 @@
-"""Columns in Spark's words ("id BIGINT, item STRUCT<name: STRING>") as Arrow types, and back.
+"""Columns in Spark's DDL ("id BIGINT, item STRUCT<name: STRING>") as Arrow types, and back.
 
 Spark reads this notation on its side; here it is read where there is no Spark to ask: in a task,
 whose function gets typed values, and for `barnabas sql`. Only types that values can have are known.

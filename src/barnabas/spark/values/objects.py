@@ -1,8 +1,7 @@
-"""Values that are read one by one, as Python objects, and become a column together.
+"""Values that are decoded one by one, as Python objects, and become a column together.
 
-What one value is made of harms none beside it: bytes that cannot be read, and objects that the
-column has no place for (a number that is too large, half of a character), are null there, and say
-why.
+A bad value does not affect the others: bytes that cannot be decoded, and objects that do not fit
+the column (a number that is too large, half of a character), become null, with the reason.
 """
 
 from __future__ import annotations

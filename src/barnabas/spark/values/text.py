@@ -89,7 +89,7 @@ def _not_utf8(broken: UnicodeDecodeError) -> str:
 
 
 def parse_json(texts: Sequence[bytes], kind: pa.StructType) -> pa.StructArray:
-    """Read objects; fields that the schema does not have are passed over."""
+    """Read objects; fields that the schema does not have are ignored."""
     import pyarrow as pa
     from pyarrow import json
 
@@ -134,7 +134,7 @@ def _json_lines(texts: Sequence[bytes]) -> bytes:
 
 
 def _are_objects(texts: Sequence[bytes], data: bytes) -> bool:
-    """Tell whether each text is a line of `data`, and begins as an object does."""
+    """Return whether each text is a line of `data`, and begins as an object does."""
     return (
         set(map(_FIRST_BYTE, texts)) == {b"{"}
         and data.count(b"\n") < len(texts)
@@ -157,13 +157,13 @@ def _readable(kind: Any) -> Any:
 
 
 def parse_csv(texts: Sequence[bytes], kind: pa.StructType) -> pa.StructArray:
-    """Read lines; their fields are the schema's in its order, and null where nothing stands."""
+    """Read lines; their fields are the schema's in its order, and null where empty."""
     import pyarrow as pa
     from pyarrow import csv
 
     data = b"\n".join(texts)
     if data.count(b"\n") >= len(texts) or b"\r" in data:
-        raise pa.ArrowInvalid("a line break stands inside of it")
+        raise pa.ArrowInvalid("it contains a line break")
     if not all(map(bytes.strip, texts)):
         raise pa.ArrowInvalid("empty")
     table = csv.read_csv(

@@ -7,9 +7,9 @@
     avro      one Avro value; valueSchema is its schema in JSON
     protobuf  one message; valueSchema is FILE#package.Message, see `protobuf_values`
 
-Beside a `value` that is read stands `valueError`: null where the value could be read (or there was
-none), else why not; such a value is null. With `includeRawValue` its bytes are
-in `rawValue`, which is null beside values that could be read: for dead letters.
+The column `valueError` is null where the value could be parsed (or there was none), else the
+reason; such a value is null. With `includeRawValue` its bytes are in `rawValue`, which is null for
+values that could be parsed: for dead letters.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class ValueFormat:
     with_raw: bool = False
 
     def ddl(self) -> str:
-        """Return the type of the column in Spark's words."""
+        """Return the type of the column in Spark's DDL."""
         if self.name == "avro":
             return avro_ddl(self.schema)
         if self.name == "protobuf":
@@ -69,7 +69,7 @@ class ValueFormat:
         return f"STRUCT<{self.schema}>" if self.schema else self.name.upper()
 
     def type(self) -> pa.DataType:
-        """Return the type of the column in Arrow's words."""
+        """Return the type of the column as an Arrow type."""
         return struct_of(self.schema) if self.name in _SAMPLES else type_of(self.ddl())
 
     def check(self, kind: pa.DataType) -> None:
