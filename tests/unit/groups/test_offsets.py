@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.unit.groups.host import Host, commit, commit_codes, fetch, join, leave, protocols, sync
 
 from barnabas.assignment.contract import Member
 from barnabas.assignment.embedded import encode_subscription
+from barnabas.groups.coordinator import GroupCoordinator
 from barnabas.groups.fetching import fetched, groups_asked, refused
 from barnabas.groups.offsets import Commit, GroupOffsets
 from barnabas.groups.options import GroupOptions
@@ -433,3 +436,53 @@ def test_deleting_a_group_deletes_everything_of_it(host: Host) -> None:
     for coordinator in (host.coordinator, host.replayed()):
         assert coordinator.groups == {}
         assert coordinator.offsets.by_group == {}
+
+
+# -- whatever happens
+
+PARTITIONS, PRODUCERS = st.integers(0, 2), st.integers(1, 2)
+STEPS = st.one_of(
+    st.tuples(st.just("commit"), PARTITIONS, st.integers(0, 99)),
+    st.tuples(st.just("txn_commit"), PARTITIONS, st.integers(0, 99), PRODUCERS),
+    st.tuples(st.just("marker"), PRODUCERS, st.booleans()),
+    st.tuples(st.just("delete_offsets"), PARTITIONS),
+    st.tuples(st.just("delete_group")),
+    st.tuples(st.just("advance"), st.integers(1, 12)),
+    st.tuples(st.just("restart")),
+)
+
+
+def known(coordinator: GroupCoordinator) -> dict[str, Any]:
+    return {
+        group: (offsets.committed, offsets.pending)
+        for group, offsets in coordinator.offsets.by_group.items()
+        if offsets
+    }
+
+
+@given(st.lists(st.tuples(STEPS, st.booleans()), max_size=40))
+def test_live_state_is_what_the_records_say_after_every_step(
+    steps: list[tuple[tuple[Any, ...], bool]],
+) -> None:
+    """Appends fail now and then: what they would have changed is as it was."""
+    host = Host(GroupOptions(offsets_retention_ms=10 * MINUTE_MS), {"t": (TOPIC_ID, 3)})
+    for (what, *details), fails in steps:
+        host.fail_with = ErrorCode.NOT_ENOUGH_REPLICAS if fails else None
+        if what == "commit":
+            partition, offset = details
+            host.ask(commit({("t", partition): offset}))
+        elif what == "txn_commit":
+            partition, offset, producer_id = details
+            host.ask(txn_commit(offset, producer_id, partition))
+        elif what == "marker":
+            host.marker(*details)
+        elif what == "delete_offsets":
+            delete_offsets(host, ("t", details[0]))
+        elif what == "delete_group":
+            host.delete("g")
+        elif what == "advance":
+            host.advance(details[0] * MINUTE_MS)
+        else:
+            host.restart()
+        assert known(host.coordinator) == known(host.reader)
+    assert known(host.coordinator) == known(host.replayed())
