@@ -38,7 +38,7 @@ class Piece:
     """
 
     path: str
-    place: TopicPartition
+    partition: TopicPartition
     base: int
     bound: int
     start: int
@@ -59,13 +59,13 @@ def plan_tasks(options: LogOptions) -> list[tuple[Piece, ...]]:
             f"load: no segment files in {', '.join(options.paths)}; give a data directory (with "
             "<topic>-<partition> directories in it), the directory of a partition, or a .log file"
         )
-    wanted = [(path, place) for path, place in partitions if options.covers(place)]
+    wanted = [(path, partition) for path, partition in partitions if options.covers(partition)]
     if not wanted:
-        names = ", ".join(map(str, sorted({place for _, place in partitions})))
+        names = ", ".join(map(str, sorted({partition for _, partition in partitions})))
         raise InvalidValueError(f"topics, partitions: match none of {names}")
     pieces: list[Piece] = []
-    for path, place in wanted:
-        pieces += _pieces(path, place, options)
+    for path, partition in wanted:
+        pieces += _pieces(path, partition, options)
     total = sum(piece.size for piece in pieces)
     tasks = max(options.tasks_min, -(-total // options.bytes_per_task))
     return _grouped(_cut(pieces, max(1, total // tasks)), tasks)
@@ -80,31 +80,31 @@ def _partitions(paths: Sequence[str]) -> Iterator[tuple[str, TopicPartition]]:
         if not found or not os.path.exists(found[0]):
             raise InvalidValueError(f"load: there is no {given}")
         for path in found:
-            for each, place in _partitions_in(path):
+            for each, partition in _partitions_in(path):
                 if each not in seen:
                     seen.add(each)
-                    yield each, place
+                    yield each, partition
 
 
 def _partitions_in(path: str) -> Iterator[tuple[str, TopicPartition]]:
     if os.path.isfile(path):
         if _SEGMENT.fullmatch(os.path.basename(path)) is None:
             raise InvalidValueError(f"load: {path} is not a segment file (20 digits and .log)")
-        yield path, _place(os.path.dirname(path))
+        yield path, _partition_of(os.path.dirname(path))
     elif _has_segments(path):
-        yield path, _place(path)
+        yield path, _partition_of(path)
     else:
         for name in sorted(os.listdir(path)):
             inside = os.path.join(path, name)
             if _NAME.fullmatch(name) and not _MOVED.fullmatch(name) and os.path.isdir(inside):
-                yield inside, _place(inside)
+                yield inside, _partition_of(inside)
 
 
 def _has_segments(directory: str) -> bool:
     return any(_SEGMENT.fullmatch(name) for name in os.listdir(directory))
 
 
-def _place(directory: str) -> TopicPartition:
+def _partition_of(directory: str) -> TopicPartition:
     """Return the partition that a directory's name stands for; any other name is partition 0."""
     name = os.path.basename(directory)
     moved = _MOVED.fullmatch(name)
@@ -118,11 +118,11 @@ def segments_in(directory: str) -> list[tuple[int, str]]:
     return sorted((int(each[1]), os.path.join(directory, each[0])) for each in found if each)
 
 
-def _pieces(path: str, place: TopicPartition, options: LogOptions) -> list[Piece]:
+def _pieces(path: str, partition: TopicPartition, options: LogOptions) -> list[Piece]:
     """Return the segments of a partition that may have wanted records."""
     alone = os.path.isfile(path)
     segments = segments_in(os.path.dirname(path) if alone else path)
-    first, end = options.offsets(place)
+    first, end = options.offsets(partition)
     pieces = []
     for number, (base, each) in enumerate(segments):
         bound = segments[number + 1][0] if number + 1 < len(segments) else OFFSET_MAX
@@ -135,7 +135,7 @@ def _pieces(path: str, place: TopicPartition, options: LogOptions) -> list[Piece
         pieces.append(
             Piece(
                 path=each,
-                place=place,
+                partition=partition,
                 base=base,
                 bound=bound,
                 start=max(first, base),

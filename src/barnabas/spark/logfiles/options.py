@@ -78,16 +78,16 @@ class LogOptions:
     bytes_per_task: int = BYTES_PER_TASK
     bounds: Bounds = READING
 
-    def covers(self, place: TopicPartition) -> bool:
+    def covers(self, partition: TopicPartition) -> bool:
         """Return whether a partition is read."""
-        if self.partitions is not None and place.partition not in self.partitions:
+        if self.partitions is not None and partition.partition not in self.partitions:
             return False
-        return not self.topics or any(fnmatchcase(place.topic, each) for each in self.topics)
+        return not self.topics or any(fnmatchcase(partition.topic, each) for each in self.topics)
 
-    def offsets(self, place: TopicPartition) -> tuple[int, int]:
+    def offsets(self, partition: TopicPartition) -> tuple[int, int]:
         """Return the first offset to read of a partition, and the one to stop at."""
-        start = self.starts if isinstance(self.starts, int) else self.starts.get(place, 0)
-        end = self.ends if isinstance(self.ends, int) else self.ends.get(place, OFFSET_MAX)
+        start = self.starts if isinstance(self.starts, int) else self.starts.get(partition, 0)
+        end = self.ends if isinstance(self.ends, int) else self.ends.get(partition, OFFSET_MAX)
         return start, end
 
 

@@ -170,7 +170,7 @@ class PieceReader:
     def _cursor(self, buffer: Buffer) -> RecordCursor:
         piece = self._piece
         unpack = partial(unpack_chunks, bounds=self._options.bounds)
-        return RecordCursor(buffer, *piece.place, piece.start, unpack=unpack, check_crcs=False)
+        return RecordCursor(buffer, *piece.partition, piece.start, unpack=unpack, check_crcs=False)
 
     def _fill(self, cursor: RecordCursor, run: Sequence[Entry]) -> Iterator[pa.RecordBatch]:
         """Move the cursor's records to the store, and say which batches they are of."""
@@ -262,10 +262,10 @@ class PieceReader:
             self._add(position, corrupt=text)
 
     def _add(self, position: int, **cells: Any) -> None:
-        place = self._piece.place
+        partition = self._piece.partition
         self._rows.add(
-            topic=place.topic,
-            partition=place.partition,
+            topic=partition.topic,
+            partition=partition.partition,
             segment=self._path,
             position=position,
             **cells,

@@ -32,13 +32,13 @@ def test_a_data_directory_is_all_its_partitions(tmp_path: Path) -> None:
     (tmp_path / "my-topic-0" / "00000000000000000000.log.cleaned").write_bytes(b"")
 
     found = pieces(tmp_path)
-    assert [(*each.place, each.base, each.bound, each.is_last) for each in found] == [
+    assert [(*each.partition, each.base, each.bound, each.is_last) for each in found] == [
         ("my-topic", 0, 0, 1, False),
         ("my-topic", 0, 1, OFFSET_MAX, True),
         ("my-topic", 11, 0, OFFSET_MAX, True),
     ]
     [alone] = pieces(tmp_path / moved)
-    assert alone.place == TopicPartition("gone", 0)
+    assert alone.partition == TopicPartition("gone", 0)
 
 
 def test_a_partition_a_file_a_pattern_and_several_paths(tmp_path: Path) -> None:
@@ -49,10 +49,10 @@ def test_a_partition_a_file_a_pattern_and_several_paths(tmp_path: Path) -> None:
     assert len(pieces(tmp_path / "a-0")) == 2
     [alone] = pieces(first)
     assert (alone.path, alone.bound) == (str(first), 1)
-    assert {each.place.topic for each in pieces(tmp_path / "[ab]-*")} == {"a", "b"}
+    assert {each.partition.topic for each in pieces(tmp_path / "[ab]-*")} == {"a", "b"}
     assert len(pieces(tmp_path / "a-0", tmp_path / "b-0", tmp_path / "a-0")) == 3
     [renamed] = pieces(f"file://{tmp_path}/copy")
-    assert renamed.place == TopicPartition("copy", 0)
+    assert renamed.partition == TopicPartition("copy", 0)
 
 
 def test_segments_without_wanted_offsets_are_left_out(tmp_path: Path) -> None:
