@@ -13,7 +13,8 @@ import importlib
 import time
 from collections.abc import Callable
 
-from barnabas.kernels.contract import HEADER_SIZE, Kernels
+from barnabas.kernels.batch_header import HEADER_SIZE
+from barnabas.kernels.contract import Kernels
 
 T0 = 1_700_000_000_000
 

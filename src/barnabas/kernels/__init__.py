@@ -10,25 +10,27 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from barnabas.kernels.contract import (
+from barnabas.kernels.batch_header import (
     APPEND_TIME_BIT,
     CODEC_MASK,
     CONTROL_BIT,
     DELETE_HORIZON_BIT,
     HEADER_SIZE,
+    SPECIAL_MASK,
+    TRANSACTIONAL_BIT,
+    BatchHeader,
+)
+from barnabas.kernels.contract import (
     NO_TIMESTAMP,
     SLOT_SIZE,
-    SPECIAL_MASK,
     TIMESTAMP_MAX,
     TIMESTAMP_MIN,
-    TRANSACTIONAL_BIT,
     Buffer,
     Column,
     Columns,
     ConsumerColumns,
     Fault,
     Faults,
-    HeaderFields,
     Headers,
     Kernels,
     MutableBuffer,
@@ -153,6 +155,7 @@ __all__ = [
     "TRANSACTIONAL_BIT",
     "Accumulator",
     "BatchBuilder",
+    "BatchHeader",
     "Buffer",
     "Column",
     "ColumnStore",
@@ -161,7 +164,6 @@ __all__ = [
     "ConsumerRecord",
     "Fault",
     "Faults",
-    "HeaderFields",
     "Headers",
     "MutableBuffer",
     "PendingBatch",

@@ -3,13 +3,7 @@
 A kernel reads and writes bytes and nothing else: no clock, no file, no policy. `kernels/python` is
 the reference, `kernels/cython` has the same names and answers; for the same input both give the
 same result or raise the same CorruptRecordError. A buffer is anything contiguous that the buffer
-protocol serves.
-
-Header fields of a v2 batch travel as one plain tuple, in the order of the bytes except for `size`
-(the whole batch, that is batchLength + 12):
-
-    base_offset, size, leader_epoch, magic, crc, attributes, last_offset_delta, base_timestamp,
-    max_timestamp, producer_id, producer_epoch, base_sequence, count
+protocol serves. What is in front of a batch's records is a `BatchHeader`.
 """
 
 from __future__ import annotations
@@ -18,28 +12,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import IntEnum
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
+from barnabas.kernels.batch_header import HEADER_SIZE, SIZE_MAX, BatchHeader
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import CorruptRecordError, InvalidValueError
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
 MutableBuffer: TypeAlias = bytearray | memoryview
-HeaderFields: TypeAlias = tuple[
-    int, int, int, int, int, int, int, int, int, int, int, int, int
-]  # see the module's docstring
 Headers: TypeAlias = tuple[tuple[str, bytes | None], ...]
 Row: TypeAlias = Sequence[Any]  # timestamp, key, value and optionally headers
 Faults: TypeAlias = tuple[tuple[int, "Fault"], ...]  # (index of the record, what is wrong)
-
-HEADER_SIZE = 61
-PREFIX_SIZE = 12  # base offset and length: what the length field does not count
-SIZE_MAX = 2**31 - 1  # of a batch: its length is an int32
-
-CODEC_MASK = 0x07
-APPEND_TIME_BIT = 0x08
-TRANSACTIONAL_BIT = 0x10
-CONTROL_BIT = 0x20
-DELETE_HORIZON_BIT = 0x40  # the base timestamp is when tombstones and markers may go
-SPECIAL_MASK = CODEC_MASK | TRANSACTIONAL_BIT | CONTROL_BIT  # what compaction must look at closer
 
 SLOT_SIZE = 24  # of compaction's map: a digest of 16 bytes and an offset
 
@@ -275,11 +256,11 @@ class Kernels(Protocol):
     def decode_varlong(self, buffer: Buffer, position: int = 0, /) -> tuple[int, int]: ...
     def decode_unsigned_varint(self, buffer: Buffer, position: int = 0, /) -> tuple[int, int]: ...
 
-    def scan_batch(self, buffer: Buffer, position: int = 0, end: int = -1) -> HeaderFields: ...
+    def scan_batch(self, buffer: Buffer, position: int = 0, end: int = -1) -> BatchHeader: ...
     def scan_batches(
         self, buffer: Buffer, position: int = 0, end: int = -1
-    ) -> list[HeaderFields]: ...
-    def check_batch(self, buffer: Buffer, position: int = 0, end: int = -1) -> HeaderFields: ...
+    ) -> list[BatchHeader]: ...
+    def check_batch(self, buffer: Buffer, position: int = 0, end: int = -1) -> BatchHeader: ...
     def inspect_batch(
         self,
         buffer: Buffer,
@@ -288,7 +269,7 @@ class Kernels(Protocol):
         timestamp_min: int = TIMESTAMP_MIN,
         timestamp_max: int = TIMESTAMP_MAX,
         require_key: bool = False,
-    ) -> tuple[HeaderFields, int, int, Faults]: ...
+    ) -> tuple[BatchHeader, int, int, Faults]: ...
     def validate_records(
         self,
         buffer: Buffer,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from barnabas.kernels import HEADER_SIZE, Buffer, HeaderFields, scan_batch
+from barnabas.kernels import HEADER_SIZE, BatchHeader, Buffer, scan_batch
+from barnabas.kernels.batch_header import MESSAGE_MIN
 from barnabas.log.files import File
 from barnabas.model.errors import CorruptRecordError
 from barnabas.records.conversion import take_batch
-from barnabas.records.message_set import MESSAGE_MIN, is_message, scan_message
+from barnabas.records.message_set import is_message, scan_message
 
 
 class BatchReader:
@@ -24,12 +25,12 @@ class BatchReader:
         """Whether every batch was taken."""
         return self._position + self.at >= self._end
 
-    def whole(self) -> HeaderFields | None:
+    def whole(self) -> BatchHeader | None:
         """Return the header of the next batch if all of it is in the buffer."""
-        fields = self._header()
-        return fields if fields is not None and fields[1] <= self.filled - self.at else None
+        header = self._header()
+        return header if header is not None and header.size <= self.filled - self.at else None
 
-    def _header(self) -> HeaderFields | None:
+    def _header(self) -> BatchHeader | None:
         """Return the header of the next batch, or entry of older formats, if it is there."""
         available = self.filled - self.at
         if available >= MESSAGE_MIN and is_message(self.buffer, self.at):
@@ -49,11 +50,11 @@ class BatchReader:
 
     def fill(self) -> int:
         """Read on, with a larger buffer if the next batch needs it; return how much was read."""
-        fields = self._header()
+        header = self._header()
         self._position += self.at
         self.at = 0
         left = self._end - self._position
-        needed = min(HEADER_SIZE, left) if fields is None else fields[1]
+        needed = min(HEADER_SIZE, left) if header is None else header.size
         if needed > left or left < MESSAGE_MIN:
             raise CorruptRecordError(f"{left} bytes of an unfinished batch in {self._file.path}")
         if needed > len(self.buffer):

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import TypeAlias
 
-from barnabas.kernels.contract import CONTROL_BIT, TRANSACTIONAL_BIT, HeaderFields
+from barnabas.kernels.batch_header import BatchHeader
 from barnabas.log.partition_log import PartitionLog
 from barnabas.log.slice import Slice
 from barnabas.log.transaction_index import AbortedTransaction
@@ -29,7 +29,6 @@ WALK_BATCHES_MAX = 4096
 else needs the loop waits meanwhile. Batches without records do not count, because they must never
 be all that is given; compaction leaves few of them."""
 
-FIRST_BATCH_MAGIC = 2
 
 ConsumerRead: TypeAlias = tuple[Slice, Sequence[AbortedTransaction]]
 """A slice, and the aborted transactions that its reader must know of."""
@@ -91,9 +90,9 @@ def _begin_with_records(
         piece.release()
         if useful is not None:
             return read(useful)
-        last = passed[-1][0] + passed[-1][6]
-        walked += sum(1 for fields in passed if fields[12])
-        if walked >= WALK_BATCHES_MAX and passed[-1][12]:
+        last = passed[-1].last_offset
+        walked += sum(1 for header in passed if header.count)
+        if walked >= WALK_BATCHES_MAX and passed[-1].count:
             return read(last)
         piece, aborted = read(last + 1)
     if not piece.size and last is not None:
@@ -103,23 +102,23 @@ def _begin_with_records(
 
 def _pass_over(
     piece: Slice, aborted: Sequence[AbortedTransaction], offset: int
-) -> tuple[list[HeaderFields], int | None]:
+) -> tuple[list[BatchHeader], int | None]:
     """Return the batches that a slice begins with in vain, and the last offset of the next one.
 
     That is None where the slice holds no other.
     """
-    passed: list[HeaderFields] = []
+    passed: list[BatchHeader] = []
     ahead = deque(sorted(aborted, key=attrgetter("first_offset")))
     begun: dict[int, AbortedTransaction] = {}  # by producer, the latest that was aborted
-    for position, fields in piece.headers():
-        last_offset = fields[0] + fields[6]
+    for position, header in piece.headers():
+        last_offset = header.last_offset
         while ahead and ahead[0].first_offset <= last_offset:
             transaction = ahead.popleft()
             begun[transaction.producer_id] = transaction
-        if fields[3] < FIRST_BATCH_MAGIC:
+        if header.is_message:
             return passed, last_offset
-        ended = begun.get(fields[9]) if fields[5] & TRANSACTIONAL_BIT else None
-        if fields[5] & CONTROL_BIT:
+        ended = begun.get(header.producer_id) if header.is_transactional else None
+        if header.is_control:
             # A client that was told of the transaction may wait for its end to forget it.
             useful = (
                 ended is not None
@@ -128,24 +127,24 @@ def _pass_over(
             )
         else:
             useful = (
-                fields[12] > 0
-                and (ended is None or fields[0] > ended.last_offset)
-                and (fields[0] >= offset or _reaches(piece, position, fields, offset))
+                header.count > 0
+                and (ended is None or header.base_offset > ended.last_offset)
+                and (header.base_offset >= offset or _reaches(piece, position, header, offset))
             )
         if useful:
             return passed, last_offset
-        passed.append(fields)
+        passed.append(header)
     return passed, None
 
 
-def _reaches(piece: Slice, position: int, fields: HeaderFields, offset: int) -> bool:
+def _reaches(piece: Slice, position: int, header: BatchHeader, offset: int) -> bool:
     """Return whether a batch that begins before an offset has a record there or later.
 
     Its last records may have gone in a compaction, and its last offset stays.
     """
-    if fields[12] > fields[6]:
+    if header.count > header.last_offset_delta:
         return True  # none went
     try:
-        return any(record.offset >= offset for record in piece.read_batch(position, fields))
+        return any(record.offset >= offset for record in piece.read_batch(position, header))
     except CorruptRecordError:
         return True  # the consumer will see it, and say so

@@ -7,10 +7,11 @@ partition.metadata, meta.properties. A batch whose CRC is wrong is shown as it i
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from barnabas.kernels import check_batch, scan_batch
-from barnabas.kernels.contract import HEADER_SIZE
+from barnabas.kernels.batch_header import HEADER_SIZE
 from barnabas.log import partition_metadata, producer_snapshot, transaction_index
 from barnabas.log.checkpoints import decode_offsets
 from barnabas.log.directory import META
@@ -28,7 +29,7 @@ from barnabas.records.batch import BatchHeader, Record, read_batch
 from barnabas.records.compression import TooLargeError
 from barnabas.records.control import read_marker
 from barnabas.records.legacy import iterate_messages
-from barnabas.records.message_set import OLDEST_BATCH, is_message, scan_message
+from barnabas.records.message_set import is_message, scan_message
 
 Entry = dict[str, Any]
 
@@ -113,15 +114,16 @@ def _dump_segment(files: Files, path: str, records: bool) -> Iterator[Entry]:
         while position < end:
             try:
                 head = file.pread(HEADER_SIZE, position)
-                fields = scan_message(head) if is_message(head) else scan_batch(head)
+                header = scan_message(head) if is_message(head) else scan_batch(head)
             except CorruptRecordError as failure:
                 raise CorruptFileError(f"{path} at {position}: {failure}") from failure
-            if position + fields[1] > end:
+            if position + header.size > end:
                 raise CorruptFileError(
-                    f"{path} at {position}: a batch of {fields[1]} bytes, {end - position} are left"
+                    f"{path} at {position}: a batch of {header.size} bytes, "
+                    f"{end - position} are left"
                 )
-            yield from _dump_batch(file, position, BatchHeader._make(fields), records)
-            position += fields[1]
+            yield from _dump_batch(file, position, header, records)
+            position += header.size
     finally:
         file.close()
 
@@ -131,15 +133,14 @@ def _dump_batch(file: File, position: int, header: BatchHeader, records: bool) -
     flaw = None
     found: list[Record] | None = None
     try:
-        if header.magic >= OLDEST_BATCH:
+        if not header.is_message:
             check_batch(data, 0)
         else:
             # Only what is unpacked tells which offsets a wrapper holds, and how many.
             found = list(iterate_messages(data))
-            delta = header.base_offset - found[0].offset
-            header = header._replace(
-                base_offset=found[0].offset, last_offset_delta=delta, count=len(found)
-            )
+            first = found[0].offset
+            delta = header.base_offset - first
+            header = replace(header, base_offset=first, last_offset_delta=delta, count=len(found))
     except CorruptRecordError as failure:
         flaw = str(failure)
     entry: Entry = {

@@ -13,7 +13,8 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from barnabas.kernels.contract import CODEC_MASK, TRANSACTIONAL_BIT, Buffer, HeaderFields
+from barnabas.kernels.batch_header import BatchHeader
+from barnabas.kernels.contract import Buffer
 from barnabas.log import partition_metadata, producer_snapshot, torn, transaction_index
 from barnabas.log.checkpoints import decode_offsets
 from barnabas.log.directory import (
@@ -38,7 +39,6 @@ from barnabas.log.transaction_index import AbortedTransaction
 from barnabas.model.errors import CorruptFileError, CorruptRecordError
 from barnabas.records.control import ControlType
 from barnabas.records.legacy import iterate_messages
-from barnabas.records.message_set import OLDEST_BATCH
 
 FAR = 2**63 - 1
 KEPT_ASIDE = "kept aside"
@@ -69,42 +69,42 @@ class _Batches:
         self.transactional: dict[int, int] = {}  # producers by the base offset of their batches
         self.aborts: dict[int, int] = {}  # producers by the offset of the marker
 
-    def note(self, position: int, fields: HeaderFields, buffer: Buffer, start: int) -> None:
+    def note(self, position: int, header: BatchHeader, buffer: Buffer, start: int) -> None:
         """Take note of the batch at a position, whose bytes begin at `buffer[start]`."""
-        if fields[3] < OLDEST_BATCH:
+        if header.is_message:
             self.old.add(len(self.positions))
-            fields = self._unpacked(position, fields, buffer, start)
+            header = self._unpacked(position, header, buffer, start)
         self.positions.append(position)
-        self.base_offsets.append(fields[0])
-        self.last_offsets.append(fields[0] + fields[6])
-        self.max_timestamps.append(fields[8])
-        self.epochs.append(fields[2])
-        marker = marker_of(buffer, start, fields)
+        self.base_offsets.append(header.base_offset)
+        self.last_offsets.append(header.last_offset)
+        self.max_timestamps.append(header.max_timestamp)
+        self.epochs.append(header.leader_epoch)
+        marker = marker_of(buffer, start, header)
         if marker is not None and marker.type is ControlType.ABORT:
-            self.aborts[fields[0]] = fields[9]
-        elif fields[5] & TRANSACTIONAL_BIT:
-            self.transactional[fields[0]] = fields[9]
+            self.aborts[header.base_offset] = header.producer_id
+        elif header.is_transactional:
+            self.transactional[header.base_offset] = header.producer_id
 
     def _unpacked(
-        self, position: int, fields: HeaderFields, buffer: Buffer, start: int
-    ) -> HeaderFields:
-        """Return the fields of a message, or of a wrapper with the offset at which it begins."""
-        if not fields[5] & CODEC_MASK:
-            return fields
-        last_offset = fields[0] + fields[6]
+        self, position: int, header: BatchHeader, buffer: Buffer, start: int
+    ) -> BatchHeader:
+        """Return the header of a message, or of a wrapper with the offset at which it begins."""
+        if not header.is_compressed:
+            return header
+        last_offset = header.last_offset
         try:
             offsets = [
                 record.offset
-                for record in iterate_messages(memoryview(buffer)[start : start + fields[1]])
+                for record in iterate_messages(memoryview(buffer)[start : start + header.size])
             ]
         except CorruptRecordError as failure:
             self.unreadable.append((position, str(failure)))
-            return fields
+            return header
         if offsets != sorted(set(offsets)) or offsets[-1] > last_offset:
             what = f"a wrapper up to offset {last_offset} that holds {offsets[0]} to {offsets[-1]}"
             self.unreadable.append((position, what))
-            return fields
-        return (offsets[0], *fields[1:6], last_offset - offsets[0], *fields[7:])
+            return header
+        return header.starting_at(offsets[0])
 
     def bears_out(self, transaction: AbortedTransaction) -> bool:
         """Tell whether there is the marker, and nothing else where the transaction began.
@@ -234,25 +234,25 @@ def _walk(
         walk = CheckedWalk(file, 0, size, next_offset=base)
         good, end = 0, base
         found: str | None = None
-        for position, fields in walk:
-            if fields[0] < end:
-                walk.flaw = f"offset {fields[0]} after offset {end - 1}"
+        for position, header in walk:
+            if header.base_offset < end:
+                walk.flaw = f"offset {header.base_offset} after offset {end - 1}"
                 break
-            if fields[0] + fields[6] >= bound:
-                walk.flaw = f"offset {fields[0] + fields[6]} in front of offset {bound}"
+            if header.last_offset >= bound:
+                walk.flaw = f"offset {header.last_offset} in front of offset {bound}"
                 break
-            if fields[3] >= OLDEST_BATCH:
-                if fields[2] < epoch:
-                    walk.flaw = f"leader epoch {fields[2]} after leader epoch {epoch}"
+            if not header.is_message:
+                if header.leader_epoch < epoch:
+                    walk.flaw = f"leader epoch {header.leader_epoch} after leader epoch {epoch}"
                     break
-                epoch = fields[2]
+                epoch = header.leader_epoch
             try:
-                batches.note(position, fields, walk.buffer, walk.start)
+                batches.note(position, header, walk.buffer, walk.start)
             except CorruptRecordError as failure:
                 walk.flaw = found = str(failure)
                 break
-            end = fields[0] + fields[6] + 1
-            good = position + fields[1]
+            end = header.next_offset
+            good = position + header.size
         if good == size:
             return None
         zeros = torn.is_zero(file, good, size)

@@ -17,7 +17,8 @@ from typing import NamedTuple
 
 from barnabas.config.topic import TopicOptions
 from barnabas.kernels import assign_offsets
-from barnabas.kernels.contract import CONTROL_BIT, Buffer, HeaderFields
+from barnabas.kernels.batch_header import CONTROL_BIT, BatchHeader
+from barnabas.kernels.contract import Buffer
 from barnabas.log import (
     closing,
     opening,
@@ -215,52 +216,52 @@ class PartitionLog:
         then nothing has changed.
         """
         rules = self._rules
-        data, fields = validate(records, rules, now_ms, request_version, origin)
+        data, header = validate(records, rules, now_ms, request_version, origin)
         producers = self.producers
-        if fields[9] >= 0:
-            if fields[5] & CONTROL_BIT:
-                return self._append_marker(data, fields, leader_epoch, now_ms)
-            sent = producers.find_duplicate(fields)
+        if header.producer_id >= 0:
+            if header.attributes & CONTROL_BIT:
+                return self._append_marker(data, header, leader_epoch, now_ms)
+            sent = producers.find_duplicate(header)
             if sent is not None:
                 append_time = sent.timestamp if rules.append_time else -1
                 start = self.log_start_offset
                 return Appended(sent.first_offset, sent.last_offset, append_time, start, True)
-            producers.check(fields, sequenced=origin == "client")
+            producers.check(header, sequenced=origin == "client")
         first_offset = self.log_end_offset
-        last_offset = self._write(data, fields, leader_epoch, now_ms)
-        if fields[9] >= 0:
-            producers.append_data(fields, first_offset)
-        append_time = fields[8] if rules.append_time else -1
+        last_offset = self._write(data, header, leader_epoch, now_ms)
+        if header.producer_id >= 0:
+            producers.append_data(header, first_offset)
+        append_time = header.max_timestamp if rules.append_time else -1
         return Appended(first_offset, last_offset, append_time, self.log_start_offset, False)
 
     def _append_marker(
-        self, data: Buffer, fields: HeaderFields, leader_epoch: int, now_ms: int
+        self, data: Buffer, header: BatchHeader, leader_epoch: int, now_ms: int
     ) -> Appended:
         """Append the end of a transaction, which its coordinator wrote."""
-        marker = marker_of(data, 0, fields)
+        marker = marker_of(data, 0, header)
         if marker is None:
             raise RequestError(ErrorCode.INVALID_RECORD, "a control batch without a marker")
-        self.producers.check_marker(fields, marker.coordinator_epoch)
+        self.producers.check_marker(header, marker.coordinator_epoch)
         self._segments.active.load_aborted()
         offset = self.log_end_offset
-        self._write(data, fields, leader_epoch, now_ms)
+        self._write(data, header, leader_epoch, now_ms)
         self._segments.active.note_void()
         aborted = self.producers.append_marker(
-            fields,
+            header,
             offset,
             committed=marker.type is ControlType.COMMIT,
             coordinator_epoch=marker.coordinator_epoch,
         )
         if aborted is not None:
             self._segments.active.add_aborted(aborted)
-        append_time = fields[8] if self._rules.append_time else -1
+        append_time = header.max_timestamp if self._rules.append_time else -1
         return Appended(offset, offset, append_time, self.log_start_offset, False)
 
-    def _write(self, data: Buffer, fields: HeaderFields, leader_epoch: int, now_ms: int) -> int:
+    def _write(self, data: Buffer, header: BatchHeader, leader_epoch: int, now_ms: int) -> int:
         """Write one batch at the log end and return its last offset."""
         first_offset = self.log_end_offset
-        last_offset = first_offset + fields[6]
-        max_timestamp = fields[8]
+        last_offset = first_offset + header.last_offset_delta
+        max_timestamp = header.max_timestamp
         segment = self._segments.active
         if segment.needs_roll(
             len(data),
@@ -290,12 +291,12 @@ class PartitionLog:
             return 0
         data = memoryview(records)[:size]
         check_markers(data, batches)
-        last_offset = batches[-1][0] + batches[-1][6]
+        last_offset = batches[-1].last_offset
         segment = self._segments.active
         if segment.needs_roll(
             size,
             last_offset,
-            max(fields[8] for fields in batches),
+            max(header.max_timestamp for header in batches),
             now_ms,
             self._rolling,
         ):
@@ -303,12 +304,12 @@ class PartitionLog:
         segment.load_aborted()
         segment.append_batches(data, batches)
         position = 0
-        for fields in batches:
-            self.leader_epochs.assign(fields[2], fields[0])
-            aborted = apply_batch(self.producers, data, position, fields)
+        for header in batches:
+            self.leader_epochs.assign(header.leader_epoch, header.base_offset)
+            aborted = apply_batch(self.producers, data, position, header)
             if aborted is not None:
                 segment.add_aborted(aborted)
-            position += fields[1]
+            position += header.size
         self.log_end_offset = last_offset + 1
         return len(batches)
 

@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from barnabas.kernels.contract import TRANSACTIONAL_BIT, HeaderFields
+from barnabas.kernels.batch_header import TRANSACTIONAL_BIT, BatchHeader
 from barnabas.log.transaction_index import AbortedTransaction
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
@@ -105,51 +105,54 @@ class ProducerStates:
         """Tell whether the producer's transaction includes this partition by now."""
         return producer_id in self._open
 
-    def find_duplicate(self, fields: HeaderFields) -> SentBatch | None:
-        """Return the remembered batch that these header fields repeat, if any."""
-        entry = self._entries.get(fields[9])
-        if entry is None or fields[11] < 0:
+    def find_duplicate(self, header: BatchHeader) -> SentBatch | None:
+        """Return the remembered batch that this header repeats, if any."""
+        entry = self._entries.get(header.producer_id)
+        if entry is None or header.base_sequence < 0:
             return None
-        last = (fields[11] + fields[6]) % SEQUENCE_COUNT
-        return entry.find_duplicate(fields[10], fields[11], last)
+        last = (header.base_sequence + header.last_offset_delta) % SEQUENCE_COUNT
+        return entry.find_duplicate(header.producer_epoch, header.base_sequence, last)
 
-    def check(self, fields: HeaderFields, *, sequenced: bool = True) -> None:
+    def check(self, header: BatchHeader, *, sequenced: bool = True) -> None:
         """Refuse a data batch that its producer must not write now; duplicates are found before.
 
         Batches of a coordinator (`sequenced` False) are checked by epoch only.
         """
-        entry = self._entries.get(fields[9])
+        entry = self._entries.get(header.producer_id)
         if entry is None:
             return
-        epoch, sequence = fields[10], fields[11]
+        epoch, sequence = header.producer_epoch, header.base_sequence
         if epoch < entry.epoch:
             raise RequestError(
                 ErrorCode.INVALID_PRODUCER_EPOCH,
-                f"producer {fields[9]} has epoch {epoch}, the partition has seen {entry.epoch}",
+                f"producer {header.producer_id} has epoch {epoch}, "
+                f"the partition has seen {entry.epoch}",
             )
         if sequenced:
             expected = _expected_sequence(entry, epoch)
             if expected is not None and sequence != expected:
                 raise RequestError(
                     ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
-                    f"producer {fields[9]} epoch {epoch} sent sequence {sequence}, "
+                    f"producer {header.producer_id} epoch {epoch} sent sequence {sequence}, "
                     f"expected {expected}",
                 )
-        if entry.transaction_first_offset >= 0 and not fields[5] & TRANSACTIONAL_BIT:
+        if entry.transaction_first_offset >= 0 and not header.attributes & TRANSACTIONAL_BIT:
             raise RequestError(
                 ErrorCode.INVALID_TXN_STATE,
-                f"producer {fields[9]} has an open transaction and sent a batch outside of it",
+                f"producer {header.producer_id} has an open transaction "
+                "and sent a batch outside of it",
             )
 
-    def check_marker(self, fields: HeaderFields, coordinator_epoch: int) -> None:
+    def check_marker(self, header: BatchHeader, coordinator_epoch: int) -> None:
         """Refuse an end marker of an outdated producer epoch or coordinator."""
-        entry = self._entries.get(fields[9])
+        entry = self._entries.get(header.producer_id)
         if entry is None:
             return
-        if fields[10] < entry.epoch:
+        if header.producer_epoch < entry.epoch:
             raise RequestError(
                 ErrorCode.INVALID_PRODUCER_EPOCH,
-                f"marker of producer {fields[9]} has epoch {fields[10]}, seen {entry.epoch}",
+                f"marker of producer {header.producer_id} has epoch {header.producer_epoch}, "
+                f"seen {entry.epoch}",
             )
         if coordinator_epoch < entry.coordinator_epoch:
             raise RequestError(
@@ -157,9 +160,14 @@ class ProducerStates:
                 f"marker of coordinator epoch {coordinator_epoch}, seen {entry.coordinator_epoch}",
             )
 
-    def append_data(self, fields: HeaderFields, base_offset: int) -> None:
+    def append_data(self, header: BatchHeader, base_offset: int) -> None:
         """Note a data batch that is in the log from `base_offset` on."""
-        producer_id, epoch, sequence, delta = fields[9], fields[10], fields[11], fields[6]
+        producer_id, epoch, sequence, delta = (
+            header.producer_id,
+            header.producer_epoch,
+            header.base_sequence,
+            header.last_offset_delta,
+        )
         entry = self._entries.get(producer_id)
         if entry is None:
             entry = self._entries[producer_id] = ProducerEntry(producer_id, epoch)
@@ -168,20 +176,20 @@ class ProducerStates:
             entry.batches.clear()
         last_sequence = (sequence + delta) % SEQUENCE_COUNT if sequence >= 0 else NO_SEQUENCE
         entry.batches.append(
-            SentBatch(sequence, last_sequence, base_offset + delta, delta, fields[8])
+            SentBatch(sequence, last_sequence, base_offset + delta, delta, header.max_timestamp)
         )
-        entry.last_timestamp = fields[8]
-        if fields[5] & TRANSACTIONAL_BIT and entry.transaction_first_offset < 0:
+        entry.last_timestamp = header.max_timestamp
+        if header.attributes & TRANSACTIONAL_BIT and entry.transaction_first_offset < 0:
             entry.transaction_first_offset = base_offset
             self._open[producer_id] = base_offset
             self._refresh()
 
     def append_marker(
-        self, fields: HeaderFields, offset: int, *, committed: bool, coordinator_epoch: int
+        self, header: BatchHeader, offset: int, *, committed: bool, coordinator_epoch: int
     ) -> AbortedTransaction | None:
         """Note an end marker in the log; return what the transaction index must remember."""
         self.markers_seen += 1
-        producer_id, epoch = fields[9], fields[10]
+        producer_id, epoch = header.producer_id, header.producer_epoch
         entry = self._entries.get(producer_id)
         if entry is None:
             entry = self._entries[producer_id] = ProducerEntry(producer_id, epoch)
@@ -189,7 +197,7 @@ class ProducerStates:
             entry.epoch = epoch
             entry.batches.clear()
         entry.coordinator_epoch = max(entry.coordinator_epoch, coordinator_epoch)
-        entry.last_timestamp = fields[8]
+        entry.last_timestamp = header.max_timestamp
         first_offset = self._open.pop(producer_id, NO_OFFSET)
         entry.transaction_first_offset = NO_OFFSET
         if first_offset < 0:

@@ -47,7 +47,6 @@ from barnabas.log.segment import (
 )
 from barnabas.log.sharing import copy_range, cut_shared
 from barnabas.model.errors import CorruptFileError, CorruptRecordError, DamagedLogError
-from barnabas.records.message_set import OLDEST_BATCH
 
 CLEANED, SWAP = ".cleaned", ".swap"
 CUT = ".cut"
@@ -259,33 +258,33 @@ class Recovery:
         try:
             walk = CheckedWalk(file, 0, segment.size_bytes, next_offset=base)
             good = 0
-            for position, fields in walk:
-                if fields[0] < end:
-                    walk.flaw = f"offset {fields[0]} after offset {end - 1}"
+            for position, header in walk:
+                if header.base_offset < end:
+                    walk.flaw = f"offset {header.base_offset} after offset {end - 1}"
                     break
-                if fields[0] + fields[6] >= bound:
-                    walk.flaw = f"offset {fields[0] + fields[6]} in front of offset {bound}"
+                if header.last_offset >= bound:
+                    walk.flaw = f"offset {header.last_offset} in front of offset {bound}"
                     break
-                if fields[2] < epoch:
-                    if fields[3] >= OLDEST_BATCH:  # older formats have no epochs
-                        walk.flaw = f"leader epoch {fields[2]} after leader epoch {epoch}"
+                if header.leader_epoch < epoch:
+                    if not header.is_message:  # older formats have no epochs
+                        walk.flaw = f"leader epoch {header.leader_epoch} after leader epoch {epoch}"
                         break
                 else:
-                    epoch = fields[2]
+                    epoch = header.leader_epoch
                     if epoch > self._epochs.latest:
-                        self._epochs.assign(fields[2], fields[0])
-                if fields[9] >= 0:
+                        self._epochs.assign(header.leader_epoch, header.base_offset)
+                if header.producer_id >= 0:
                     try:
-                        aborted = apply_batch(self._producers, walk.buffer, walk.start, fields)
+                        aborted = apply_batch(self._producers, walk.buffer, walk.start, header)
                     except CorruptRecordError as failure:  # a marker that no broker writes
                         walk.flaw = str(failure)
                         self._refuse(file, segment, good, walk.flaw)
                         break
                     if aborted is not None:
                         segment.add_aborted(aborted)
-                segment.index_batch(position, fields)
-                end = fields[0] + fields[6] + 1
-                good = position + fields[1]
+                segment.index_batch(position, header)
+                end = header.next_offset
+                good = position + header.size
                 work.batches += 1
             cut = segment.size_bytes - good
             if cut:
@@ -365,9 +364,9 @@ class Recovery:
         segment.newest()
         file = self._files.open(segment.path(LOG))
         try:
-            for at, fields in headers(file, position, segment.size_bytes):
-                next_offset, end = fields[0] + fields[6] + 1, at + fields[1]
-                segment.note_scanned(fields)
+            for at, header in headers(file, position, segment.size_bytes):
+                next_offset, end = header.next_offset, at + header.size
+                segment.note_scanned(header)
         finally:
             file.close()
         if end != segment.size_bytes:
@@ -503,8 +502,8 @@ def _next_offset(files: Files, directory: str, name: str) -> int:
     file = files.open(f"{directory}/{name}")
     try:
         following = _base(name)
-        for _, fields in headers(file, 0, file.size()):
-            following = fields[0] + fields[6] + 1
+        for _, header in headers(file, 0, file.size()):
+            following = header.next_offset
         return following
     finally:
         file.close()

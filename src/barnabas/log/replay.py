@@ -9,48 +9,49 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import zip_longest
 
-from barnabas.kernels.contract import CONTROL_BIT, Buffer, HeaderFields
+from barnabas.kernels.batch_header import CONTROL_BIT, BatchHeader
+from barnabas.kernels.contract import Buffer
 from barnabas.log.files import Files
 from barnabas.log.producer_snapshot import restore_snapshot, snapshot_offsets
 from barnabas.log.producer_state import ProducerStates
 from barnabas.log.segment import Segment
 from barnabas.log.transaction_index import AbortedTransaction
-from barnabas.records.batch import BatchHeader, read_batch
+from barnabas.records.batch import read_batch
 from barnabas.records.control import ControlType, Marker, read_marker
 
 
-def marker_of(buffer: Buffer, start: int, fields: HeaderFields) -> Marker | None:
+def marker_of(buffer: Buffer, start: int, header: BatchHeader) -> Marker | None:
     """Return the transaction marker in the batch at `start`, None for data and other control."""
-    if not fields[5] & CONTROL_BIT:
+    if not header.attributes & CONTROL_BIT:
         return None
-    for record in read_batch(buffer, BatchHeader._make(fields), start):
+    for record in read_batch(buffer, header, start):
         return read_marker(record)
     return None
 
 
-def check_markers(buffer: Buffer, batches: Sequence[HeaderFields]) -> None:
+def check_markers(buffer: Buffer, batches: Sequence[BatchHeader]) -> None:
     """Raise CorruptRecordError unless `apply_batch` can follow every one of these batches."""
     position = 0
-    for fields in batches:
-        marker_of(buffer, position, fields)
-        position += fields[1]
+    for header in batches:
+        marker_of(buffer, position, header)
+        position += header.size
 
 
 def apply_batch(
-    producers: ProducerStates, buffer: Buffer, start: int, fields: HeaderFields
+    producers: ProducerStates, buffer: Buffer, start: int, header: BatchHeader
 ) -> AbortedTransaction | None:
     """Let the producer state follow a batch that is in the log; return an aborted transaction."""
-    if fields[9] < 0:
+    if header.producer_id < 0:
         return None
-    if not fields[5] & CONTROL_BIT:
-        producers.append_data(fields, fields[0])
+    if not header.attributes & CONTROL_BIT:
+        producers.append_data(header, header.base_offset)
         return None
-    marker = marker_of(buffer, start, fields)
+    marker = marker_of(buffer, start, header)
     if marker is None:
         return None
     return producers.append_marker(
-        fields,
-        fields[0],
+        header,
+        header.base_offset,
         committed=marker.type is ControlType.COMMIT,
         coordinator_epoch=marker.coordinator_epoch,
     )
@@ -87,12 +88,12 @@ def replay_producers(
         located = segment.locate(max(start_offset, segment.base_offset))
         if located is None:
             continue
-        for position, fields in segment.headers(located[0]):
-            if fields[0] >= end_offset:
+        for position, header in segment.headers(located[0]):
+            if header.base_offset >= end_offset:
                 return count
             count += 1
-            if fields[9] >= 0:
-                control = fields[5] & CONTROL_BIT
-                data = segment.file.get().pread(fields[1], position) if control else b""
-                apply_batch(producers, data, 0, fields)
+            if header.producer_id >= 0:
+                control = header.attributes & CONTROL_BIT
+                data = segment.file.get().pread(header.size, position) if control else b""
+                apply_batch(producers, data, 0, header)
     return count

@@ -4,7 +4,7 @@ Those over a file stop at the end they are given, which lies on a batch boundary
 was torn. The checked walk also stops at the first byte that cannot be a batch; `torn` tells whether
 a crash can have left it so.
 
-Entries of older formats (magic 0 and 1) are batches, too, with the header fields that
+Entries of older formats (magic 0 and 1) are batches, too, with the header that
 `records/message_set.py` gives them. They are looked for where there is no batch of magic 2, so that
 those cost nothing.
 """
@@ -13,102 +13,106 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from barnabas.kernels import CODEC_MASK, check_batch, scan_batch
-from barnabas.kernels.contract import HEADER_SIZE, PREFIX_SIZE, HeaderFields
+from barnabas.kernels import check_batch, scan_batch
+from barnabas.kernels.batch_header import (
+    HEADER_SIZE,
+    MESSAGE_MIN,
+    PREFIX_SIZE,
+    BatchHeader,
+    offset_at,
+    size_at,
+)
 from barnabas.log.files import Data, File
 from barnabas.model.errors import CorruptRecordError
 from barnabas.records import conversion
 from barnabas.records.compression import TooLargeError
-from barnabas.records.message_set import (
-    MESSAGE_MIN,
-    check_message,
-    is_message,
-    scan_message,
-    starting_at,
-)
+from barnabas.records.message_set import check_message, is_message, scan_message
 
 HEADER_CHUNK = 16 * 1024
 CHECK_CHUNK = 4 * 1024 * 1024
 
 
-def headers(file: File, position: int, end: int) -> Iterator[tuple[int, HeaderFields]]:
-    """Yield (position, header fields) of the whole batches from position to end.
+def headers(file: File, position: int, end: int) -> Iterator[tuple[int, BatchHeader]]:
+    """Yield (position, header) of the whole batches from position to end.
 
     Reads in chunks that begin at a header, so large batches cost one small read each and small
     ones share a read. Raises CorruptRecordError where there is no batch. A wrapper of older formats
     is said to begin behind the entry before it; only the first one is unpacked to know.
     """
     chunk, start = b"", position
-    before: HeaderFields | None = None
+    before: BatchHeader | None = None
     while end - position >= MESSAGE_MIN:
         at = position - start
         if at + HEADER_SIZE > len(chunk) and start + len(chunk) < end:
             chunk, start = file.pread(min(HEADER_CHUNK, end - position), position), position
             at = 0
         try:
-            fields = scan_batch(chunk, at)
+            header = scan_batch(chunk, at)
         except CorruptRecordError:
             if not is_message(chunk, at):
                 if end - position < HEADER_SIZE:
                     return
                 raise
-            fields = scan_message(chunk, at)
-            if fields[5] & CODEC_MASK and fields[1] <= end - position:
+            header = scan_message(chunk, at)
+            if header.is_compressed and header.size <= end - position:
                 if before is None:
-                    first = _first_offset(file.pread(fields[1], position), fields)
+                    first = _first_offset(file.pread(header.size, position), header)
                 else:
-                    first = before[0] + before[6] + 1
-                fields = starting_at(fields, first)
-        if fields[1] > end - position:
+                    first = before.next_offset
+                header = header.starting_at(first)
+        if header.size > end - position:
             return
-        if fields[6] < 0:
+        if header.last_offset_delta < 0:
             raise CorruptRecordError(f"a batch at {position} that ends before it begins")
-        yield position, fields
-        position += fields[1]
-        before = fields
+        yield position, header
+        position += header.size
+        before = header
 
 
 def first_offset(data: Data) -> int:
     """Return the offset of the first record in batches, whose first one is whole."""
     if is_message(data):
         return conversion.first_offset(data)
-    return int.from_bytes(data[:8], "big", signed=True)
+    return offset_at(data)
 
 
-def _first_offset(data: Data, fields: HeaderFields) -> int:
+def _first_offset(data: Data, header: BatchHeader) -> int:
     """Return where a wrapper begins; a lower bound, or its own offset, if it is not unpacked."""
     try:
         return conversion.first_offset(data)
     except TooLargeError:
-        return max(0, fields[0] - conversion.OFFSETS_MAX + 1)  # it is served as it is stored
+        return max(
+            0, header.base_offset - conversion.OFFSETS_MAX + 1
+        )  # it is served as it is stored
     except CorruptRecordError:
-        return fields[0]  # whoever asks for an offset inside is told that it cannot be read
+        return (
+            header.base_offset
+        )  # whoever asks for an offset inside is told that it cannot be read
 
 
-def check_batches(data: Data, next_offset: int) -> tuple[list[HeaderFields], int]:
-    """Return the header fields of the whole batches in memory, and their size in bytes.
+def check_batches(data: Data, next_offset: int) -> tuple[list[BatchHeader], int]:
+    """Return the header of the whole batches in memory, and their size in bytes.
 
     Checked are CRCs and that offsets go on from `next_offset`; a batch cut at the end is left out.
     """
-    batches: list[HeaderFields] = []
+    batches: list[BatchHeader] = []
     position = 0
     while len(data) - position >= PREFIX_SIZE:
-        length = int.from_bytes(data[position + 8 : position + PREFIX_SIZE], "big", signed=True)
-        if length + PREFIX_SIZE > len(data) - position:
+        if size_at(data, position) > len(data) - position:
             break
         try:
-            fields = check_batch(data, position)
+            header = check_batch(data, position)
         except CorruptRecordError:
             if not is_message(data, position):
                 raise
-            fields = check_message(data, position)
-            if fields[5] & CODEC_MASK:
-                fields = starting_at(fields, next_offset)
-        if fields[0] < next_offset:
-            raise CorruptRecordError(f"offset {fields[0]} where {next_offset} must follow")
-        next_offset = fields[0] + fields[6] + 1
-        batches.append(fields)
-        position += fields[1]
+            header = check_message(data, position)
+            if header.is_compressed:
+                header = header.starting_at(next_offset)
+        if header.base_offset < next_offset:
+            raise CorruptRecordError(f"offset {header.base_offset} where {next_offset} must follow")
+        next_offset = header.base_offset + header.last_offset_delta + 1  # a property would show
+        batches.append(header)
+        position += header.size
     return batches, position
 
 
@@ -123,7 +127,7 @@ def _unfinished(left: int) -> CorruptRecordError:
 class CheckedWalk:
     """An iteration over whole batches whose CRC is right, with their bytes at hand.
 
-    While a batch is current, its bytes are `buffer[start : start + fields[1]]`. `position` is the
+    While a batch is current, its bytes are `buffer[start : start + header.size]`. `position` is the
     file position after the last good batch; `flaw` says why the walk stopped before `end`, if it
     did.
     """
@@ -149,25 +153,25 @@ class CheckedWalk:
         self._filled = 0
         self._next_offset = next_offset
 
-    def __iter__(self) -> Iterator[tuple[int, HeaderFields]]:
-        """Yield (position, header fields) of each good batch."""
+    def __iter__(self) -> Iterator[tuple[int, BatchHeader]]:
+        """Yield (position, header) of each good batch."""
         at = 0
-        fields: HeaderFields | None = None
+        header: BatchHeader | None = None
         while self.position < self._end:
             available = self._filled - at
             try:
-                size = scan_batch(self.buffer, at, self._filled)[1]
+                size = scan_batch(self.buffer, at, self._filled).size
                 if size > available:
                     self._fill(size)
                     at = 0
                     continue
-                fields = check_batch(self.buffer, at, at + size)
+                header = check_batch(self.buffer, at, at + size)
             except CorruptRecordError as failure:
                 if available >= HEADER_SIZE and not is_message(self.buffer, at):
                     self.flaw = str(failure)
                     return
                 try:
-                    fields = self._old(at, available, fields)
+                    header = self._old(at, available, header)
                 except _Refilled:
                     at = 0
                     continue
@@ -176,27 +180,27 @@ class CheckedWalk:
                     return
             self.start = at
             position = self.position
-            at += fields[1]
-            self.position += fields[1]
-            yield position, fields
+            at += header.size
+            self.position += header.size
+            yield position, header
 
-    def _old(self, at: int, available: int, before: HeaderFields | None) -> HeaderFields:
-        """Return the fields of an entry of an older format; or read on, and raise _Refilled."""
+    def _old(self, at: int, available: int, before: BatchHeader | None) -> BatchHeader:
+        """Return the header of an entry of an older format; or read on, and raise _Refilled."""
         left = self._end - self.position
         if available < min(HEADER_SIZE, left):
             self._fill(min(HEADER_SIZE, left))
             raise _Refilled
         if not is_message(self.buffer, at) or available < MESSAGE_MIN:
             raise _unfinished(left)
-        size = scan_message(self.buffer, at, self._filled)[1]
+        size = scan_message(self.buffer, at, self._filled).size
         if size > available:
             self._fill(size)
             raise _Refilled
-        fields = check_message(self.buffer, at, at + size)
-        if fields[5] & CODEC_MASK:
-            after = self._next_offset if before is None else before[0] + before[6] + 1
-            fields = starting_at(fields, after)
-        return fields
+        header = check_message(self.buffer, at, at + size)
+        if header.is_compressed:
+            after = self._next_offset if before is None else before.next_offset
+            header = header.starting_at(after)
+        return header
 
     def _fill(self, size: int) -> None:
         """Read the file from the present position into the buffer, at least `size` bytes."""

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from barnabas.kernels.contract import HeaderFields
+from barnabas.kernels.batch_header import BatchHeader
 from barnabas.log.segment import LOG, Segment
 from barnabas.model.errors import CorruptFileError, CorruptRecordError
-from barnabas.records.batch import BatchHeader, Record, read_batch
+from barnabas.records.batch import Record, read_batch
 from barnabas.records.compression import TooLargeError
 from barnabas.records.legacy import iterate_messages
-from barnabas.records.message_set import OLDEST_BATCH
 
 LATEST, EARLIEST = -1, -2
 
@@ -50,14 +49,14 @@ def _find_in(segment: Segment, timestamp: int, log_start_offset: int) -> FoundOf
     time, offset = segment.time_index.floor(timestamp)
     doubted = time >= 0 and offset >= log_start_offset
     start = segment.offset_index.position_of(max(offset, log_start_offset))
-    for position, fields in segment.headers(start):
-        last_offset = fields[0] + fields[6]
+    for position, header in segment.headers(start):
+        last_offset = header.last_offset
         if doubted and last_offset >= offset:
-            doubted = fields[0] > offset or fields[8] != time
-        if fields[8] >= timestamp and last_offset >= log_start_offset:
+            doubted = header.base_offset > offset or header.max_timestamp != time
+        if header.max_timestamp >= timestamp and last_offset >= log_start_offset:
             if doubted:
                 break
-            found = _first_record(segment, position, fields, timestamp, log_start_offset)
+            found = _first_record(segment, position, header, timestamp, log_start_offset)
             if found is not None:
                 return found
     if doubted:
@@ -72,24 +71,24 @@ def find_max_timestamp(segments: Sequence[Segment], log_start_offset: int) -> Fo
 
 
 def _first_record(
-    segment: Segment, position: int, fields: HeaderFields, timestamp: int, log_start_offset: int
+    segment: Segment, position: int, header: BatchHeader, timestamp: int, log_start_offset: int
 ) -> FoundOffset | None:
-    data = segment.file.get().pread(fields[1], position)
-    seen = max(fields[0], log_start_offset)
+    data = segment.file.get().pread(header.size, position)
+    seen = max(header.base_offset, log_start_offset)
     records: Iterable[Record]
-    if fields[3] < OLDEST_BATCH:
+    if header.is_message:
         records = iterate_messages(data)
     else:
-        records = read_batch(data, BatchHeader._make(fields))
+        records = read_batch(data, header)
     try:
         for record in records:
             if record.timestamp >= timestamp and record.offset >= log_start_offset:
-                return FoundOffset(record.timestamp, record.offset, fields[2])
+                return FoundOffset(record.timestamp, record.offset, header.leader_epoch)
             seen = max(seen, record.offset + 1)
     except TooLargeError:
         # A record that is not to be unpacked may have that time: whoever reads from it on misses
         # none.
-        return FoundOffset(fields[8], seen, fields[2])
+        return FoundOffset(header.max_timestamp, seen, header.leader_epoch)
     return None
 
 

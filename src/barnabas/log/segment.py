@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Protocol
 
-from barnabas.kernels.contract import CONTROL_BIT, HeaderFields
+from barnabas.kernels.batch_header import CONTROL_BIT, BatchHeader
 from barnabas.log import transaction_index
 from barnabas.log.file_pool import FilePool, PooledFile
 from barnabas.log.files import Data
@@ -49,9 +49,9 @@ def is_segment_file(name: str) -> bool:
     return len(name) > 20 and name[:20].isdigit() and name[20] == "."
 
 
-def may_be_void(fields: HeaderFields) -> bool:
+def may_be_void(header: BatchHeader) -> bool:
     """Return whether a batch may hold nothing for a consumer: a marker, or records went from it."""
-    return fields[12] <= fields[6] or fields[5] & CONTROL_BIT != 0
+    return header.count <= header.last_offset_delta or header.attributes & CONTROL_BIT != 0
 
 
 class Limits(Protocol):
@@ -236,8 +236,8 @@ class Segment:
             created_ms=self.created_ms,
             index_interval_bytes=self.index_interval_bytes,
         )
-        for position, fields in self.headers():
-            made.index_batch(position, fields)
+        for position, header in self.headers():
+            made.index_batch(position, header)
         self._offset_index, self._time_index = made._offset_index, made._time_index
         self._unindexed_bytes = made._unindexed_bytes
         self._first_timestamp = made._first_timestamp
@@ -256,8 +256,8 @@ class Segment:
         try:
             located = self.locate(offset)
             if located is not None:
-                _, fields = next(self.headers(located[0]))
-                if fields[0] <= offset and fields[8] == timestamp:
+                _, header = next(self.headers(located[0]))
+                if header.base_offset <= offset and header.max_timestamp == timestamp:
                     return
         except CorruptRecordError:
             return  # a batch that cannot be read says nothing against it
@@ -300,24 +300,24 @@ class Segment:
         if self.size_bytes and not self.indexes_changed:
             self._offset_index = self._time_index = self._aborted = None
 
-    def index_batch(self, position: int, fields: HeaderFields) -> None:
+    def index_batch(self, position: int, header: BatchHeader) -> None:
         """Enter one batch of a walk over the file into the indexes."""
-        last_offset = fields[0] + fields[6]
-        if fields[8] > self.max_timestamp:
-            self.max_timestamp, self.max_timestamp_offset = fields[8], last_offset
+        last_offset = header.last_offset
+        if header.max_timestamp > self.max_timestamp:
+            self.max_timestamp, self.max_timestamp_offset = header.max_timestamp, last_offset
         if position == 0:
-            self._first_timestamp = fields[8]
+            self._first_timestamp = header.max_timestamp
         if self._unindexed_bytes > self.index_interval_bytes:
             self.offset_index.append(last_offset, position)
             self.time_index.append(self.max_timestamp, self.max_timestamp_offset)
             self._unindexed_bytes = 0
-        self._unindexed_bytes += fields[1]
+        self._unindexed_bytes += header.size
 
-    def note_scanned(self, fields: HeaderFields) -> None:
+    def note_scanned(self, header: BatchHeader) -> None:
         """Take a batch behind the last index entry into account, once, after `attach`."""
-        if fields[8] > self.max_timestamp:
-            self.max_timestamp, self.max_timestamp_offset = fields[8], fields[0] + fields[6]
-        self._unindexed_bytes += fields[1]
+        if header.max_timestamp > self.max_timestamp:
+            self.max_timestamp, self.max_timestamp_offset = header.max_timestamp, header.last_offset
+        self._unindexed_bytes += header.size
 
     def save_indexes(self) -> None:
         """Write the indexes to their files, with the final entry of the time index."""
@@ -385,8 +385,8 @@ class Segment:
         if first is None:
             if not self.size_bytes:
                 return -1
-            _, fields = next(headers(self.file.get(), 0, self.size_bytes))
-            first = self._first_timestamp = fields[8]
+            _, header = next(headers(self.file.get(), 0, self.size_bytes))
+            first = self._first_timestamp = header.max_timestamp
         return first
 
     def append(
@@ -436,26 +436,26 @@ class Segment:
                 file.flush()
             self.overlong = False
 
-    def append_batches(self, data: Data, batches: Sequence[HeaderFields]) -> None:
+    def append_batches(self, data: Data, batches: Sequence[BatchHeader]) -> None:
         """Write several batches, whose offsets are set, with one write and one index entry."""
         position = self.size_bytes
-        newest = max(batches, key=lambda fields: fields[8])
-        last_offset = batches[-1][0] + batches[-1][6]
-        self.append(data, last_offset, newest[8], newest[0] + newest[6])
+        newest = max(batches, key=lambda header: header.max_timestamp)
+        last_offset = batches[-1].last_offset
+        self.append(data, last_offset, newest.max_timestamp, newest.last_offset)
         start = position
         if len(batches) > 1:
             if not position:
-                self._first_timestamp = batches[0][8]
+                self._first_timestamp = batches[0].max_timestamp
             self._tail_offsets.pop()
             self._tail_positions.pop()
-            for fields in batches:
-                self._tail_offsets.append(fields[0] + fields[6])
+            for header in batches:  # a property would show here
+                self._tail_offsets.append(header.base_offset + header.last_offset_delta)
                 self._tail_positions.append(position)
-                position += fields[1]
-        for fields in batches:
-            if may_be_void(fields):
+                position += header.size
+        for header in batches:
+            if may_be_void(header):
                 self._tail_voids.add(start)
-            start += fields[1]
+            start += header.size
 
     def note_void(self) -> None:
         """Note that the batch that was just appended holds nothing for a consumer."""
@@ -505,24 +505,24 @@ class Segment:
 
     def _scan_for(self, offset: int, start: int) -> tuple[int, int, bool] | None:
         """Scan from a position of the index, which no batch before the wanted one may follow."""
-        for position, fields in self.headers(start):
-            if start and position == start and fields[0] > offset:
+        for position, header in self.headers(start):
+            if start and position == start and header.base_offset > offset:
                 raise CorruptRecordError(f"the index passes over offset {offset}")
-            if fields[0] + fields[6] >= offset:
-                inside = fields[0] < offset
-                void = not fields[12] or (inside and fields[12] <= fields[6])
-                return position, fields[1], void or fields[5] & CONTROL_BIT != 0
+            if header.last_offset >= offset:
+                inside = header.base_offset < offset
+                void = not header.count or (inside and header.count <= header.last_offset_delta)
+                return position, header.size, void or header.attributes & CONTROL_BIT != 0
         return None
 
-    def headers(self, position: int = 0) -> Iterator[tuple[int, HeaderFields]]:
-        """Yield (position, header fields) of the batches from a batch's position on."""
+    def headers(self, position: int = 0) -> Iterator[tuple[int, BatchHeader]]:
+        """Yield (position, header) of the batches from a batch's position on."""
         return headers(self.file.get(), position, self.size_bytes)
 
     def end_offset(self) -> int:
         """Return the offset after the last batch."""
         end = self.base_offset
-        for _, fields in self.headers(self.offset_index.last_position()):
-            end = fields[0] + fields[6] + 1
+        for _, header in self.headers(self.offset_index.last_position()):
+            end = header.next_offset
         return end
 
     # -- removing -----------------------------------------------------------------------------
@@ -541,14 +541,14 @@ class Segment:
         self.indexes_changed = True
         offset_index.truncate(position)
         start = offset_index.last_position()
-        behind = [fields for _, fields in self.headers(start)]
-        next_offset = behind[-1][0] + behind[-1][6] + 1 if behind else self.base_offset
+        behind = [header for _, header in self.headers(start)]
+        next_offset = behind[-1].next_offset if behind else self.base_offset
         time_index.truncate(next_offset)
         self._aborted = [entry for entry in aborted if entry.last_offset < next_offset]
         self.max_timestamp, self.max_timestamp_offset = time_index.last()
         self._unindexed_bytes = 0
-        for fields in behind:
-            self.note_scanned(fields)
+        for header in behind:
+            self.note_scanned(header)
         self.forget_tail(next_offset - 1)
         if not position:
             self._first_timestamp = None

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from barnabas.kernels.contract import HeaderFields
+from barnabas.kernels.batch_header import BatchHeader
 from barnabas.log.file_pool import PooledFile
 from barnabas.log.files import File
 from barnabas.log.scan import headers
-from barnabas.records.batch import BatchHeader, Record, read_batch
+from barnabas.records.batch import Record, read_batch
 
 
 class Slice:
@@ -55,16 +55,16 @@ class Slice:
         """Whether the byte limit cuts even the first batch, so that a reader gets nowhere."""
         return self.size < self.first_batch_size
 
-    def headers(self) -> Iterator[tuple[int, HeaderFields]]:
-        """Yield (position in the file, header fields) of the whole batches."""
+    def headers(self) -> Iterator[tuple[int, BatchHeader]]:
+        """Yield (position in the file, header) of the whole batches."""
         if self._file is not None:
             yield from headers(self._file, self.position, self.position + self.size)
 
-    def read_batch(self, position: int, fields: HeaderFields) -> Iterator[Record]:
+    def read_batch(self, position: int, header: BatchHeader) -> Iterator[Record]:
         """Yield the records of one of the batches."""
         if self._file is not None:
-            data = self._file.pread(fields[1], position)
-            yield from read_batch(data, BatchHeader._make(fields))
+            data = self._file.pread(header.size, position)
+            yield from read_batch(data, header)
 
     def read(self) -> bytes:
         """Return the bytes; may run on another thread."""

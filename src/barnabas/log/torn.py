@@ -15,11 +15,22 @@ import zlib
 from collections.abc import Callable, Iterator
 
 from barnabas.kernels import check_batch, crc32c
-from barnabas.kernels.contract import HEADER_SIZE, PREFIX_SIZE, HeaderFields
+from barnabas.kernels.batch_header import (
+    ATTRIBUTES_AT,
+    BATCH_MAGIC,
+    CRC_AT,
+    HEADER_SIZE,
+    MAGIC_AT,
+    MESSAGE_CRC_AT,
+    MESSAGE_MIN,
+    BatchHeader,
+    offset_at,
+    size_at,
+)
 from barnabas.log.files import File
 from barnabas.log.offset_index import OFFSET_SPAN_MAX
 from barnabas.model.errors import CorruptRecordError
-from barnabas.records.message_set import MAGIC_AT, MESSAGE_MIN, OLDEST_BATCH, check_message
+from barnabas.records.message_set import check_message
 
 SECTOR_BYTES = 512
 """What a disk writes wholly or not at all: the least that a crash can leave as zeros."""
@@ -46,14 +57,14 @@ def contradiction(
     if len(head) < _START or not head.strip(b"\0"):
         return None
     magic = head[MAGIC_AT]
-    size = int.from_bytes(head[8:PREFIX_SIZE], "big", signed=True) + PREFIX_SIZE
-    offset = int.from_bytes(head[:8], "big", signed=True)
-    least = HEADER_SIZE if magic == OLDEST_BATCH else MESSAGE_MIN
-    known = magic <= OLDEST_BATCH and least <= size and 0 <= offset <= next_offset + OFFSET_SPAN_MAX
+    size = size_at(head)
+    offset = offset_at(head)
+    least = HEADER_SIZE if magic == BATCH_MAGIC else MESSAGE_MIN
+    known = magic <= BATCH_MAGIC and least <= size and 0 <= offset <= next_offset + OFFSET_SPAN_MAX
     reach = min(size, end - position) if known else len(head)
     if _has_hole(file, position, position + reach, end):
         return None
-    if magic > OLDEST_BATCH:
+    if magic > BATCH_MAGIC:
         return f"magic {magic} is no format that this release knows"
     if not known:
         return f"the bytes {head[:_START].hex()} begin no batch"
@@ -70,8 +81,11 @@ def contradiction(
 
 def _is_complete(file: File, position: int, end: int, head: bytes) -> bool:
     """Return whether the CRC of an unfinished batch is that of the bytes which are there."""
-    crc_at, covered = (17, 21) if head[MAGIC_AT] == OLDEST_BATCH else (PREFIX_SIZE, MAGIC_AT)
-    add: Callable[[bytes, int], int] = crc32c if head[MAGIC_AT] == OLDEST_BATCH else zlib.crc32
+    add: Callable[[bytes, int], int]
+    if head[MAGIC_AT] == BATCH_MAGIC:
+        crc_at, covered, add = CRC_AT, ATTRIBUTES_AT, crc32c
+    else:
+        crc_at, covered, add = MESSAGE_CRC_AT, MAGIC_AT, zlib.crc32
     value = 0
     for _, data in _chunks(file, position + covered, end):
         value = add(data, value)
@@ -107,22 +121,22 @@ def _find_batch(file: File, position: int, end: int, next_offset: int) -> int | 
         if len(data) < _START:
             return None
         for found in pattern.finditer(data):
-            fields = _batch_at(file, position + found.start(), end)
-            if fields is not None and fields[0] + fields[6] >= next_offset:
+            header = _batch_at(file, position + found.start(), end)
+            if header is not None and header.last_offset >= next_offset:
                 return position + found.start()
         position += len(data) - _START + 1
     return None
 
 
-def _batch_at(file: File, position: int, end: int) -> HeaderFields | None:
+def _batch_at(file: File, position: int, end: int) -> BatchHeader | None:
     """Return the header of the batch at a position; None if there is no whole and good one."""
     head = file.pread(_START, position)
-    size = int.from_bytes(head[8:PREFIX_SIZE], "big", signed=True) + PREFIX_SIZE
+    size = size_at(head)
     if not MESSAGE_MIN <= size <= end - position:
         return None
     data = file.pread(size, position)
     try:
-        return check_batch(data) if head[MAGIC_AT] == OLDEST_BATCH else check_message(data)
+        return check_batch(data) if head[MAGIC_AT] == BATCH_MAGIC else check_message(data)
     except CorruptRecordError:
         return None
 

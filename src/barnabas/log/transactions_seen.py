@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-from barnabas.kernels.contract import HeaderFields
+from barnabas.kernels.batch_header import BatchHeader
 from barnabas.log.transaction_index import AbortedTransaction
 from barnabas.records.control import ControlType
 
@@ -24,18 +24,18 @@ class TransactionsSeen:
         self._aborted: dict[int, AbortedTransaction] = {}
         self._with_batches: set[int] = set()  # producers whose transaction has batches left
 
-    def see_batch(self, fields: HeaderFields) -> bool:
+    def see_batch(self, header: BatchHeader) -> bool:
         """Take note of a transactional data batch; tell whether its transaction was aborted."""
-        self._move_to(fields[0] + fields[6])
-        self._with_batches.add(fields[9])
-        return fields[9] in self._aborted
+        self._move_to(header.last_offset)
+        self._with_batches.add(header.producer_id)
+        return header.producer_id in self._aborted
 
     def see_marker(
-        self, fields: HeaderFields, ending: ControlType
+        self, header: BatchHeader, ending: ControlType
     ) -> tuple[bool, AbortedTransaction | None]:
         """Take note of a marker; return whether it is needed, and the transaction it aborted."""
-        self._move_to(fields[0] + fields[6])
-        producer_id = fields[9]
+        self._move_to(header.last_offset)
+        producer_id = header.producer_id
         needed = producer_id in self._with_batches
         self._with_batches.discard(producer_id)
         aborted = self._aborted.pop(producer_id, None) if ending is ControlType.ABORT else None

@@ -14,22 +14,26 @@ from typing import Literal, TypeAlias
 
 from barnabas.config.topic import TopicOptions
 from barnabas.kernels import crc32c, inspect_batch, scan_batch, stamp_timestamp, validate_records
-from barnabas.kernels.contract import (
+from barnabas.kernels.batch_header import (
     APPEND_TIME_BIT,
+    ATTRIBUTES_AT,
     CODEC_MASK,
     CONTROL_BIT,
-    NO_TIMESTAMP,
+    MAGIC_AT,
     PREFIX_SIZE,
+    BatchHeader,
+)
+from barnabas.kernels.contract import (
+    NO_TIMESTAMP,
     TIMESTAMP_MAX,
     TIMESTAMP_MIN,
     Buffer,
     Fault,
     Faults,
-    HeaderFields,
 )
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import CorruptRecordError, RequestError
-from barnabas.records.batch import BatchHeader, read_batch
+from barnabas.records.batch import read_batch
 from barnabas.records.bounds import Bounds, whole_too_large
 from barnabas.records.builder import build_batch, recompress
 from barnabas.records.chunks import read_chunks
@@ -41,7 +45,6 @@ Origin: TypeAlias = Literal["client", "coordinator"]
 NEWEST_VERSION = 2**15 - 1
 _FIRST_VERSION_WITH_BATCHES = 3
 _FIRST_VERSION_WITH_ZSTD = 7
-_MAGIC_AT = 16
 _FAULTS_MAX = 10_000
 """So many records are named to their producer: a few bytes may unpack to millions."""
 _WRONG_DELTAS = "its offset deltas do not count 0, 1, 2, …"
@@ -113,19 +116,19 @@ def stored_bounds(options: TopicOptions) -> Bounds:
 
 def validate(
     records: Buffer, rules: Rules, now_ms: int, version: int, origin: Origin
-) -> tuple[Buffer, HeaderFields]:
-    """Return the bytes to append, offsets not yet set, and their header fields.
+) -> tuple[Buffer, BatchHeader]:
+    """Return the bytes to append, offsets not yet set, and their header.
 
     The result may be `records` itself, stamped in place. Raises RequestError with the code for the
     producer.
     """
-    if len(records) <= _MAGIC_AT:
+    if len(records) <= MAGIC_AT:
         raise RequestError(ErrorCode.INVALID_RECORD, "there is no record batch to append")
-    if records[_MAGIC_AT] < 2:
+    if records[MAGIC_AT] < 2:
         if version >= _FIRST_VERSION_WITH_BATCHES and origin == "client":
             raise RequestError(
                 ErrorCode.INVALID_RECORD,
-                f"Produce version {version} needs magic 2, not {records[_MAGIC_AT]}",
+                f"Produce version {version} needs magic 2, not {records[MAGIC_AT]}",
             )
         try:
             records = up_convert(records, codec=rules.codec, limit=rules.bounds.record)
@@ -134,48 +137,50 @@ def validate(
         version = NEWEST_VERSION
     low, high = rules.timestamp_bounds(now_ms)
     try:
-        fields, max_timestamp, _, faults = inspect_batch(
+        header, max_timestamp, _, faults = inspect_batch(
             records, 0, -1, low, high, rules.require_key
         )
     except CorruptRecordError as failure:
         raise _diagnose(records, rules, version, origin, failure) from failure
-    size, attributes = fields[1], fields[5]
+    size, attributes = header.size, header.attributes
     if origin == "client":
-        _check_header(fields, rules, version)
+        _check_header(header, rules, version)
     elif size > rules.message_bytes_max:
         raise _too_large(size, rules)
     if size != len(records):
         records = _cut(records, size)
     codec = attributes & CODEC_MASK
     if codec or faults or attributes & APPEND_TIME_BIT or rules.append_time:
-        return _validate_slowly(records, fields, rules, now_ms, max_timestamp, faults)
+        return _validate_slowly(records, header, rules, now_ms, max_timestamp, faults)
     if rules.codec and not attributes & CONTROL_BIT:
-        return _repack(records, fields, rules, now_ms, max_timestamp)
+        return _repack(records, header, rules, now_ms, max_timestamp)
     if size > rules.segment_bytes:
         raise _larger_than_segment(size, rules)
-    if max_timestamp != fields[8]:
+    if max_timestamp != header.max_timestamp:
         return _stamp(records, False, max_timestamp)
-    return records, fields
+    return records, header
 
 
-def _check_header(fields: HeaderFields, rules: Rules, version: int) -> None:
+def _check_header(header: BatchHeader, rules: Rules, version: int) -> None:
     """Refuse what a client must not send, whatever its records are."""
-    if fields[5] & CODEC_MASK == Codec.ZSTD and version < _FIRST_VERSION_WITH_ZSTD:
+    if header.attributes & CODEC_MASK == Codec.ZSTD and version < _FIRST_VERSION_WITH_ZSTD:
         raise RequestError(
             ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
             f"zstd needs Produce version {_FIRST_VERSION_WITH_ZSTD}, not {version}",
         )
-    if fields[0] != 0:
-        raise _invalid(f"the base offset of a produced batch is 0, not {fields[0]}")
-    if fields[1] > rules.message_bytes_max:
-        raise _too_large(fields[1], rules)
-    count, offsets = fields[12], fields[6] + 1
+    if header.base_offset != 0:
+        raise _invalid(f"the base offset of a produced batch is 0, not {header.base_offset}")
+    if header.size > rules.message_bytes_max:
+        raise _too_large(header.size, rules)
+    count, offsets = header.count, header.last_offset_delta + 1
     if count <= 0 or offsets != count:
         raise _invalid(f"the batch spans {offsets} offsets and has {count} records")
-    if fields[5] & CONTROL_BIT:
+    if header.attributes & CONTROL_BIT:
         raise _invalid("clients do not write control batches")
-    if fields[9] >= 0 and fields[11] < 0:
-        raise _invalid(f"producer {fields[9]} sent a batch with sequence {fields[11]}")
+    if header.producer_id >= 0 and header.base_sequence < 0:
+        raise _invalid(
+            f"producer {header.producer_id} sent a batch with sequence {header.base_sequence}"
+        )
 
 
 def _diagnose(
@@ -183,19 +188,25 @@ def _diagnose(
 ) -> RequestError:
     """Say why a batch cannot be read: what the header tells comes before its CRC."""
     try:
-        fields = scan_batch(records)
+        header = scan_batch(records)
         if origin == "client":
-            _check_header(fields, rules, version)
-        if fields[1] <= len(records) and crc32c(memoryview(records)[21 : fields[1]]) == fields[4]:
+            _check_header(header, rules, version)
+        if (
+            header.size <= len(records)
+            and crc32c(memoryview(records)[ATTRIBUTES_AT : header.size]) == header.crc
+        ):
             return _invalid(str(failure))
     except CorruptRecordError:
-        if records[_MAGIC_AT] != 2:
+        if records[MAGIC_AT] != 2:
             return _invalid(str(failure))
     except RequestError as refusal:
         # Counts that contradict each other are only believed of bytes whose CRC is right.
-        if refusal.code is not ErrorCode.INVALID_RECORD or fields[0] != 0:
+        if refusal.code is not ErrorCode.INVALID_RECORD or header.base_offset != 0:
             return refusal
-        if fields[1] <= len(records) and crc32c(memoryview(records)[21 : fields[1]]) == fields[4]:
+        if (
+            header.size <= len(records)
+            and crc32c(memoryview(records)[ATTRIBUTES_AT : header.size]) == header.crc
+        ):
             return refusal
     return RequestError(failure.code, str(failure))
 
@@ -212,19 +223,19 @@ def _cut(records: Buffer, size: int) -> Buffer:
 
 def _validate_slowly(
     records: Buffer,
-    fields: HeaderFields,
+    header: BatchHeader,
     rules: Rules,
     now_ms: int,
     max_timestamp: int,
     faults: Faults,
-) -> tuple[Buffer, HeaderFields]:
+) -> tuple[Buffer, BatchHeader]:
     """Go on with a batch that is compressed, faulty, or bears or needs append time."""
-    attributes, renumber = fields[5], False
+    attributes, renumber = header.attributes, False
     if attributes & CODEC_MASK:
-        max_timestamp, renumber, faults = _walk(records, fields, rules, now_ms)
+        max_timestamp, renumber, faults = _walk(records, header, rules, now_ms)
     if attributes & APPEND_TIME_BIT:
-        faults = _append_time_faults(fields, rules, now_ms, faults)
-        max_timestamp = fields[8]
+        faults = _append_time_faults(header, rules, now_ms, faults)
+        max_timestamp = header.max_timestamp
     if faults:
         raise _refused_records(faults)
     if renumber or (
@@ -232,18 +243,18 @@ def _validate_slowly(
         and rules.codec != attributes & CODEC_MASK
         and not attributes & CONTROL_BIT
     ):
-        return _repack(records, fields, rules, now_ms, max_timestamp, renumber=renumber)
-    if fields[1] > rules.segment_bytes:
-        raise _larger_than_segment(fields[1], rules)
+        return _repack(records, header, rules, now_ms, max_timestamp, renumber=renumber)
+    if header.size > rules.segment_bytes:
+        raise _larger_than_segment(header.size, rules)
     if rules.append_time:
         return _stamp(records, True, now_ms)
-    if attributes & APPEND_TIME_BIT or max_timestamp != fields[8]:
+    if attributes & APPEND_TIME_BIT or max_timestamp != header.max_timestamp:
         return _stamp(records, False, max_timestamp)
-    return records, fields
+    return records, header
 
 
 def _walk(
-    records: Buffer, fields: HeaderFields, rules: Rules, now_ms: int
+    records: Buffer, header: BatchHeader, rules: Rules, now_ms: int
 ) -> tuple[int, bool, Faults]:
     """Look at every record of a compressed batch, chunk by chunk, up to one with a fault.
 
@@ -251,12 +262,20 @@ def _walk(
     compressed batch they are mended, not refused), and the other faults.
     """
     low, high = rules.timestamp_bounds(now_ms)
-    held_max = rules.bounds.held_max(fields[1])
+    held_max = rules.bounds.held_max(header.size)
     greatest, renumber, index, total = NO_TIMESTAMP, False, 0, 0
     try:
-        for chunk, count in read_chunks(records, 0, fields, rules.bounds):
+        for chunk, count in read_chunks(records, 0, header, rules.bounds):
             timestamp, _, faults = validate_records(
-                chunk, 0, len(chunk), count, fields[7], low, high, rules.require_key, index
+                chunk,
+                0,
+                len(chunk),
+                count,
+                header.base_timestamp,
+                timestamp_min=low,
+                timestamp_max=high,
+                require_key=rules.require_key,
+                first=index,
             )
             greatest = max(greatest, timestamp)
             if faults:
@@ -275,17 +294,17 @@ def _walk(
     return greatest, renumber, ()
 
 
-def _append_time_faults(fields: HeaderFields, rules: Rules, now_ms: int, faults: Faults) -> Faults:
+def _append_time_faults(header: BatchHeader, rules: Rules, now_ms: int, faults: Faults) -> Faults:
     """Judge a batch whose producer claims append time: every record has the header's max timestamp.
 
     A topic of create time takes it when there is a real timestamp; the claim is then erased.
     """
     low, high = rules.timestamp_bounds(now_ms)
-    timestamp = fields[8]
+    timestamp = header.max_timestamp
     others = tuple(entry for entry in faults if entry[1] is not Fault.TIMESTAMP)
     if rules.append_time or timestamp == NO_TIMESTAMP or not low <= timestamp <= high:
         faulty = {index for index, _ in others}
-        named = range(min(fields[12], _FAULTS_MAX))
+        named = range(min(header.count, _FAULTS_MAX))
         wrong = [(i, Fault.TIMESTAMP) for i in named if i not in faulty]
         return tuple(sorted([*others, *wrong]))
     return others
@@ -293,15 +312,14 @@ def _append_time_faults(fields: HeaderFields, rules: Rules, now_ms: int, faults:
 
 def _repack(
     records: Buffer,
-    fields: HeaderFields,
+    header: BatchHeader,
     rules: Rules,
     now_ms: int,
     max_timestamp: int,
     *,
     renumber: bool = False,
-) -> tuple[Buffer, HeaderFields]:
+) -> tuple[Buffer, BatchHeader]:
     """Build the batch again with the topic's codec, and with fresh offset deltas if need be."""
-    header = BatchHeader._make(fields)
     codec = header.codec if rules.codec is None else Codec(rules.codec)
     try:
         if renumber:
@@ -345,7 +363,7 @@ def _renumbered(records: Buffer, header: BatchHeader, codec: Codec, rules: Rules
         raise whole_too_large(held_max, _WRONG_DELTAS) from None
 
 
-def _stamp(records: Buffer, append_time: bool, max_timestamp: int) -> tuple[Buffer, HeaderFields]:
+def _stamp(records: Buffer, append_time: bool, max_timestamp: int) -> tuple[Buffer, BatchHeader]:
     """Set timestamp type and max timestamp, in place when the bytes allow it."""
     writable = records if _is_writable(records) else bytearray(records)
     assert not isinstance(writable, bytes)

@@ -12,13 +12,10 @@ from itertools import chain
 from typing import NamedTuple
 
 from barnabas.kernels import (
-    APPEND_TIME_BIT,
     CODEC_MASK,
-    CONTROL_BIT,
     HEADER_SIZE,
     TIMESTAMP_MAX,
     TIMESTAMP_MIN,
-    TRANSACTIONAL_BIT,
     Buffer,
     Faults,
     MutableBuffer,
@@ -31,9 +28,10 @@ from barnabas.kernels import (
     stamp_timestamp,
     validate_records,
 )
+from barnabas.kernels.batch_header import MAGIC_AT, BatchHeader, Codec
 from barnabas.records.bounds import READING, Bounds
 from barnabas.records.chunks import unpack_chunks
-from barnabas.records.compression import DEFAULT_LIMIT, Codec, decompress
+from barnabas.records.compression import DEFAULT_LIMIT, decompress
 
 __all__ = [
     "BatchHeader",
@@ -49,69 +47,6 @@ __all__ = [
     "stamp_create_time",
     "unpack",
 ]
-
-_DELETE_HORIZON_BIT = 0x40
-_MAGIC_AT = 16  # in every format
-
-
-class BatchHeader(NamedTuple):
-    """What stands in front of a batch's records; `size` is the whole batch in bytes."""
-
-    base_offset: int
-    size: int
-    leader_epoch: int
-    magic: int
-    crc: int
-    attributes: int
-    last_offset_delta: int
-    base_timestamp: int
-    max_timestamp: int
-    producer_id: int
-    producer_epoch: int
-    base_sequence: int
-    count: int  # type: ignore[assignment]  # records, as the format says; hides tuple.count
-
-    @property
-    def last_offset(self) -> int:
-        return self.base_offset + self.last_offset_delta
-
-    @property
-    def next_offset(self) -> int:
-        return self.base_offset + self.last_offset_delta + 1
-
-    @property
-    def last_sequence(self) -> int:
-        """The sequence of the last record, which wraps to 0 after 2³¹ - 1; -1 if there is none."""
-        if self.base_sequence < 0:
-            return -1
-        return (self.base_sequence + self.last_offset_delta) & 0x7FFFFFFF
-
-    @property
-    def codec(self) -> Codec:
-        return Codec.of(self.attributes & CODEC_MASK)
-
-    @property
-    def is_append_time(self) -> bool:
-        """Whether the broker's clock made the timestamps (LogAppendTime), not the producer's."""
-        return self.attributes & APPEND_TIME_BIT != 0
-
-    @property
-    def timestamp_type(self) -> int:
-        """0 for CreateTime, 1 for LogAppendTime."""
-        return 1 if self.attributes & APPEND_TIME_BIT else 0
-
-    @property
-    def is_transactional(self) -> bool:
-        return self.attributes & TRANSACTIONAL_BIT != 0
-
-    @property
-    def is_control(self) -> bool:
-        return self.attributes & CONTROL_BIT != 0
-
-    @property
-    def delete_horizon_ms(self) -> int | None:
-        """When compaction may drop the tombstones and markers of this batch, if it was set."""
-        return self.base_timestamp if self.attributes & _DELETE_HORIZON_BIT else None
 
 
 class Inspection(NamedTuple):
@@ -129,18 +64,18 @@ class Inspection(NamedTuple):
 
 def magic_of(buffer: Buffer, position: int = 0) -> int | None:
     """Return the format version of the records at position, or None if that byte is not there."""
-    at = position + _MAGIC_AT
+    at = position + MAGIC_AT
     return buffer[at] if at < len(buffer) else None
 
 
 def read_header(buffer: Buffer, position: int = 0, end: int = -1) -> BatchHeader:
     """Return the header at position; the records after it need not be there."""
-    return BatchHeader._make(scan_batch(buffer, position, end))
+    return scan_batch(buffer, position, end)
 
 
 def read_headers(buffer: Buffer, position: int = 0, end: int = -1) -> list[BatchHeader]:
     """Return the header of every whole batch; a cut one at the end is left out."""
-    return [BatchHeader._make(fields) for fields in scan_batches(buffer, position, end)]
+    return scan_batches(buffer, position, end)
 
 
 def inspect(
@@ -154,10 +89,9 @@ def inspect(
     limit: int = DEFAULT_LIMIT,
 ) -> Inspection:
     """Check header, CRC and every record of the batch at position, decompressing if need be."""
-    fields, max_timestamp, offset_delta, faults = inspect_batch(
+    header, max_timestamp, offset_delta, faults = inspect_batch(
         buffer, position, end, timestamp_min, timestamp_max, require_key
     )
-    header = BatchHeader._make(fields)
     if header.attributes & CODEC_MASK:
         records = unpack(buffer, header, position, limit)
         max_timestamp, offset_delta, faults = validate_records(

@@ -5,6 +5,7 @@ What grows record by record (a producer's open batch) uses `kernels.BatchBuilder
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import islice
@@ -21,7 +22,7 @@ from barnabas.kernels import (
     Row,
     stamp_timestamp,
 )
-from barnabas.kernels.contract import PREFIX_SIZE, SIZE_MAX
+from barnabas.kernels.batch_header import ATTRIBUTES_AT, LENGTH_AT, PREFIX_SIZE, SIZE_MAX
 from barnabas.records.batch import BatchHeader
 from barnabas.records.bounds import READING, Bounds
 from barnabas.records.chunks import Chunk, unpack_chunks
@@ -142,8 +143,8 @@ def recompress(
                     "bytes, which is max.message.bytes"
                 )
         batch += packing.finish()
-    batch[8:12] = (len(batch) - PREFIX_SIZE).to_bytes(4, "big")
-    batch[21:23] = (header.attributes & ~CODEC_MASK | codec).to_bytes(2, "big", signed=True)
+    struct.pack_into(">i", batch, LENGTH_AT, len(batch) - PREFIX_SIZE)
+    struct.pack_into(">h", batch, ATTRIBUTES_AT, header.attributes & ~CODEC_MASK | codec)
     # Stamping what is already there computes the CRC of the new bytes.
     stamp_timestamp(batch, 0, header.attributes & APPEND_TIME_BIT != 0, header.max_timestamp)
     return batch

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from barnabas.kernels import CODEC_MASK, HEADER_SIZE, Buffer, HeaderFields, split_records
+from barnabas.kernels import CODEC_MASK, HEADER_SIZE, BatchHeader, Buffer, split_records
 from barnabas.records.bounds import READING, Bounds, batch_too_large, record_too_large
 from barnabas.records.compression import Codec, TooLargeError, decompress
 from barnabas.records.unpacking import unpack_pieces
@@ -22,15 +22,15 @@ Chunk = tuple[Buffer, int]
 
 
 def read_chunks(
-    buffer: Buffer, position: int, fields: HeaderFields, bounds: Bounds = READING
+    buffer: Buffer, position: int, header: BatchHeader, bounds: Bounds = READING
 ) -> Iterable[Chunk]:
     """Return the records of the whole batch at a position, unpacked as they are asked for."""
-    records = memoryview(buffer)[position + HEADER_SIZE : position + fields[1]]
-    codec = fields[5] & CODEC_MASK
+    records = memoryview(buffer)[position + HEADER_SIZE : position + header.size]
+    codec = header.attributes & CODEC_MASK
     if not codec:
-        return ((records, fields[12]),)
-    found = unpack_chunks(codec, records, fields[12], bounds)
-    return ((found, fields[12]),) if isinstance(found, bytes) else found
+        return ((records, header.count),)
+    found = unpack_chunks(codec, records, header.count, bounds)
+    return ((found, header.count),) if isinstance(found, bytes) else found
 
 
 def unpack_chunks(

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator
-from enum import IntEnum
 from typing import Any
 
 import cramjam
 
 from barnabas.kernels import Buffer
+from barnabas.kernels.batch_header import Codec as Codec
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import CorruptRecordError, InvalidValueError
 from barnabas.records import lz4_frame, zstd_frame
@@ -34,27 +34,6 @@ _XERIAL_MAGIC = b"\x82SNAPPY\0"
 XERIAL_HEADER = _XERIAL_MAGIC + b"\0\0\0\1\0\0\0\1"
 _XERIAL_BLOCK = 32 * 1024
 _SNAPPY_EXPANSION_MAX = 22  # the densest element makes 64 bytes of 3
-
-
-class Codec(IntEnum):
-    """A codec by its number in the attributes of a batch."""
-
-    NONE = 0
-    GZIP = 1
-    SNAPPY = 2
-    LZ4 = 3
-    ZSTD = 4
-
-    @classmethod
-    def of(cls, codec: Codec | int | str) -> Codec:
-        """Return the codec for a number off the wire or a name such as "lz4"."""
-        try:
-            return cls[codec.upper()] if isinstance(codec, str) else cls(codec)
-        except (KeyError, ValueError):
-            raise CorruptRecordError(
-                f"compression codec {codec} is none of none, gzip, snappy, lz4, zstd",
-                ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
-            ) from None
 
 
 def compress(codec: Codec | int | str, data: Buffer, level: int | None = None) -> bytes:

@@ -14,22 +14,18 @@ from barnabas.kernels import (
     APPEND_TIME_BIT,
     CODEC_MASK,
     BatchBuilder,
+    BatchHeader,
     Buffer,
-    HeaderFields,
     Record,
     stamp_timestamp,
 )
+from barnabas.kernels.batch_header import MESSAGE_MIN
 from barnabas.model.errors import CorruptRecordError
 from barnabas.records.bounds import RECORD_MAX
 from barnabas.records.builder import finish
 from barnabas.records.compression import Codec
 from barnabas.records.legacy import iterate_messages
-from barnabas.records.message_set import (
-    MESSAGE_MIN,
-    check_message,
-    is_message,
-    scan_message,
-)
+from barnabas.records.message_set import check_message, is_message, scan_message
 
 TOGETHER_BYTES_MAX = 16 * 1024
 """How much of uncompressed messages goes into one batch, as a producer would have sent them."""
@@ -48,7 +44,7 @@ def to_batches(buffer: Buffer, unpacked_max: int = RECORD_MAX) -> Buffer:
     converted = bytearray()
     position, end = 0, len(buffer)
     while is_message(buffer, position) and end - position >= MESSAGE_MIN:
-        if scan_message(buffer, position)[1] > end - position:
+        if scan_message(buffer, position).size > end - position:
             break
         batch, position = take_batch(buffer, position, end, packed=False, unpacked_max=unpacked_max)
         converted += batch
@@ -57,10 +53,10 @@ def to_batches(buffer: Buffer, unpacked_max: int = RECORD_MAX) -> Buffer:
 
 def first_offset(buffer: Buffer, position: int = 0, unpacked_max: int = RECORD_MAX) -> int:
     """Return the offset of the first message of the whole entry at position."""
-    fields = scan_message(buffer, position)
-    if not fields[5] & CODEC_MASK:
-        return fields[0]
-    entry = memoryview(buffer)[position : position + fields[1]]
+    header = scan_message(buffer, position)
+    if not header.is_compressed:
+        return header.base_offset
+    entry = memoryview(buffer)[position : position + header.size]
     return next(iterate_messages(entry, limit=unpacked_max)).offset
 
 
@@ -72,39 +68,39 @@ def take_batch(
     Uncompressed messages take those with them that follow and are whole. With `packed` a batch is
     compressed as its wrapper was.
     """
-    fields = check_message(buffer, position, end)
-    after = position + fields[1]
-    if not fields[5] & CODEC_MASK:
-        last = fields
+    header = check_message(buffer, position, end)
+    after = position + header.size
+    if not header.is_compressed:
+        last = header
         while after - position < TOGETHER_BYTES_MAX and is_message(buffer, after):
             if end - after < MESSAGE_MIN:
                 break
             following = scan_message(buffer, after, end)
-            if following[1] > end - after or not _goes_with(following, fields, last):
+            if following.size > end - after or not _goes_with(following, header, last):
                 break
             last = following
-            after += following[1]
-        last_offset = last[0]
+            after += following.size
+        last_offset = last.base_offset
     else:
-        last_offset = fields[0]
+        last_offset = header.base_offset
     records = iterate_messages(memoryview(buffer)[position:after], limit=unpacked_max)
-    return _build(records, fields, last_offset, packed), after
+    return _build(records, header, last_offset, packed), after
 
 
-def _goes_with(following: HeaderFields, first: HeaderFields, last: HeaderFields) -> bool:
+def _goes_with(following: BatchHeader, first: BatchHeader, last: BatchHeader) -> bool:
     """Return whether a message can be in one batch with those before it."""
-    attributes, offset = following[5], following[0]
+    attributes, offset = following.attributes, following.base_offset
     # A batch has one type of timestamps, and one time where the broker's clock gave it.
     stamped = attributes & APPEND_TIME_BIT
     return (
-        attributes == first[5]
-        and (not stamped or following[8] == first[8])
-        and last[0] < offset < first[0] + OFFSETS_MAX
+        attributes == first.attributes
+        and (not stamped or following.max_timestamp == first.max_timestamp)
+        and last.base_offset < offset < first.base_offset + OFFSETS_MAX
     )
 
 
 def _build(
-    records: Iterator[Record], fields: HeaderFields, last_offset: int, packed: bool
+    records: Iterator[Record], header: BatchHeader, last_offset: int, packed: bool
 ) -> bytearray:
     builder = BatchBuilder()
     base_offset = last = -1
@@ -125,10 +121,10 @@ def _build(
         raise CorruptRecordError(f"a wrapper of {span + 1} offsets from {base_offset} on")
     batch = finish(
         builder,
-        Codec.of(fields[5] & CODEC_MASK) if packed else Codec.NONE,
+        Codec.of(header.attributes & CODEC_MASK) if packed else Codec.NONE,
         base_offset=base_offset,
         last_offset_delta=span,
     )
-    if fields[5] & APPEND_TIME_BIT:
-        stamp_timestamp(batch, 0, True, fields[8])
+    if header.is_append_time:
+        stamp_timestamp(batch, 0, True, header.max_timestamp)
     return batch

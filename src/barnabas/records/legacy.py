@@ -18,14 +18,14 @@ from itertools import chain
 from typing import NamedTuple
 
 from barnabas.kernels import NO_TIMESTAMP, Buffer, Record
-from barnabas.kernels.contract import SIZE_MAX
+from barnabas.kernels.batch_header import SIZE_MAX
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import CorruptRecordError, RequestError
 from barnabas.records.batch import BatchHeader, read_batch
 from barnabas.records.bounds import READING, RECORD_MAX, Bounds, whole_too_large
 from barnabas.records.builder import build_batch
 from barnabas.records.compression import Codec, TooLargeError, decompress
-from barnabas.records.message_set import OLDEST_BATCH, scan_entries
+from barnabas.records.message_set import scan_entries
 
 _PREFIX = struct.Struct(">qi")  # offset and size
 _START = struct.Struct(">Ibb")  # crc, magic and attributes
@@ -95,8 +95,7 @@ def down_convert(
     assert magic in (0, 1), f"magic {magic} is not an old format"
     out = bytearray()
     position = 0
-    for fields in scan_entries(buffer):
-        header = BatchHeader._make(fields)
+    for header in scan_entries(buffer):
         entry = memoryview(buffer)[position : position + header.size]
         position += header.size
         if header.magic <= magic:
@@ -115,7 +114,7 @@ def down_convert(
 
 def _records_of(entry: Buffer, header: BatchHeader, magic: int, bounds: Bounds) -> Iterable[Record]:
     """Return the records of one entry, which a reader of an older magic is to get."""
-    if header.magic < OLDEST_BATCH:
+    if header.is_message:
         return iterate_messages(entry, limit=bounds.held_max(header.size))
     if header.codec is Codec.ZSTD:
         raise RequestError(

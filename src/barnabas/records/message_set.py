@@ -1,7 +1,7 @@
 """Entries of the formats before batches (magic 0 and 1) as a log handles them: scanned and checked.
 
 The layout is drawn in `legacy.py`. An entry, a message or a wrapper of compressed ones, has the
-header fields that a batch of magic 2 would have: leader epoch and producer are -1, the attributes
+header that a batch of magic 2 would have: leader epoch and producer are -1, the attributes
 are those bits that both formats share. The offset of an entry is that of its last message. Where a
 wrapper begins is known only when it is unpacked, so its base offset is a lower bound at best: the
 offset after the entry before it, and its own offset where nothing is before it.
@@ -17,26 +17,26 @@ from barnabas.kernels import (
     CODEC_MASK,
     HEADER_SIZE,
     NO_TIMESTAMP,
+    BatchHeader,
     Buffer,
-    HeaderFields,
     scan_batch,
 )
-from barnabas.kernels.contract import PREFIX_SIZE, cut_batch
+from barnabas.kernels.batch_header import (
+    BATCH_MAGIC,
+    MAGIC_AT,
+    MESSAGE_ATTRIBUTES_AT,
+    MESSAGE_FORMAT,
+    MESSAGE_MIN,
+    MESSAGE_TIMESTAMP_AT,
+    PREFIX_SIZE,
+)
+from barnabas.kernels.contract import cut_batch
 from barnabas.model.errors import CorruptRecordError
-
-MAGIC_AT = 16
-"""Where every format has its magic."""
-
-OLDEST_BATCH = 2
-"""The first magic of batches; entries of message sets are below."""
-
-MESSAGE_MIN = 26
-"""Bytes of the smallest entry, which is also how many of one must be seen to describe it."""
 
 UNKNOWN_COUNT = -1
 """Of the messages in a wrapper, which is not unpacked."""
 
-_HEAD = struct.Struct(">qiIbb")  # offset, size, crc, magic, attributes
+_HEAD = struct.Struct(MESSAGE_FORMAT)
 _TIMESTAMP = struct.Struct(">q")
 _LENGTH = struct.Struct(">i")
 _SIZE_MIN = (26, 34)  # by magic
@@ -45,11 +45,11 @@ _SIZE_MIN = (26, 34)  # by magic
 def is_message(buffer: Buffer, position: int = 0) -> bool:
     """Return whether an entry of magic 0 or 1 begins at position, if one begins there."""
     at = position + MAGIC_AT
-    return at < len(buffer) and buffer[at] < OLDEST_BATCH
+    return at < len(buffer) and buffer[at] < BATCH_MAGIC
 
 
-def scan_message(buffer: Buffer, position: int = 0, end: int = -1) -> HeaderFields:
-    """Return the header fields of the entry at position; the rest of it need not be there."""
+def scan_message(buffer: Buffer, position: int = 0, end: int = -1) -> BatchHeader:
+    """Return the header of the entry at position; the rest of it need not be there."""
     available = (len(buffer) if end == -1 else end) - position
     if available < MESSAGE_MIN:
         raise CorruptRecordError(
@@ -66,25 +66,39 @@ def scan_message(buffer: Buffer, position: int = 0, end: int = -1) -> HeaderFiel
     timestamp = NO_TIMESTAMP
     attributes &= CODEC_MASK
     if magic:
-        attributes |= buffer[position + MAGIC_AT + 1] & APPEND_TIME_BIT
-        (timestamp,) = _TIMESTAMP.unpack_from(buffer, position + _HEAD.size)
+        attributes |= buffer[position + MESSAGE_ATTRIBUTES_AT] & APPEND_TIME_BIT
+        (timestamp,) = _TIMESTAMP.unpack_from(buffer, position + MESSAGE_TIMESTAMP_AT)
     count = UNKNOWN_COUNT if attributes & CODEC_MASK else 1
-    return (offset, size, -1, magic, crc, attributes, 0, timestamp, timestamp, -1, -1, -1, count)
+    return BatchHeader(
+        base_offset=offset,
+        size=size,
+        leader_epoch=-1,
+        magic=magic,
+        crc=crc,
+        attributes=attributes,
+        last_offset_delta=0,
+        base_timestamp=timestamp,
+        max_timestamp=timestamp,
+        producer_id=-1,
+        producer_epoch=-1,
+        base_sequence=-1,
+        count=count,
+    )
 
 
-def check_message(buffer: Buffer, position: int = 0, end: int = -1) -> HeaderFields:
-    """Return the header fields of a whole entry whose CRC and lengths are right."""
+def check_message(buffer: Buffer, position: int = 0, end: int = -1) -> BatchHeader:
+    """Return the header of a whole entry whose CRC and lengths are right."""
     available = (len(buffer) if end == -1 else end) - position
-    fields = scan_message(buffer, position, position + available)
-    size = fields[1]
+    header = scan_message(buffer, position, position + available)
+    size = header.size
     if size > available:
         raise cut_batch(size, available)
     computed = zlib.crc32(memoryview(buffer)[position + MAGIC_AT : position + size])
-    if computed != fields[4]:
+    if computed != header.crc:
         raise CorruptRecordError(
-            f"the message says CRC {fields[4]:#010x}, its bytes have {computed:#010x}"
+            f"the message says CRC {header.crc:#010x}, its bytes have {computed:#010x}"
         )
-    at, stop = position + (_HEAD.size, _HEAD.size + _TIMESTAMP.size)[fields[3]], position + size
+    at, stop = position + (_HEAD.size, _HEAD.size + _TIMESTAMP.size)[header.magic], position + size
     for _ in ("key", "value"):
         (length,) = _LENGTH.unpack_from(buffer, at) if stop - at >= 4 else (stop,)
         at += 4 + max(length, 0)
@@ -92,31 +106,24 @@ def check_message(buffer: Buffer, position: int = 0, end: int = -1) -> HeaderFie
             raise CorruptRecordError("the fields of a message do not add up to its size")
     if at != stop:
         raise CorruptRecordError("the fields of a message do not add up to its size")
-    return fields
+    return header
 
 
-def starting_at(fields: HeaderFields, base_offset: int) -> HeaderFields:
-    """Return the fields of an entry with another base offset, which may lie behind its end."""
-    last_offset = fields[0] + fields[6]
-    base_offset = min(base_offset, last_offset)
-    return (base_offset, *fields[1:6], last_offset - base_offset, *fields[7:])
-
-
-def scan_entries(buffer: Buffer) -> list[HeaderFields]:
-    """Return the header fields of every whole entry, of all formats; a cut one is left out."""
-    found: list[HeaderFields] = []
+def scan_entries(buffer: Buffer) -> list[BatchHeader]:
+    """Return the header of every whole entry, of all formats; a cut one is left out."""
+    found: list[BatchHeader] = []
     position, end = 0, len(buffer)
     while end - position >= MESSAGE_MIN:
         if is_message(buffer, position):
-            fields = scan_message(buffer, position, end)
-            if found and fields[5] & CODEC_MASK:
-                fields = starting_at(fields, found[-1][0] + found[-1][6] + 1)
+            header = scan_message(buffer, position, end)
+            if found and header.is_compressed:
+                header = header.starting_at(found[-1].next_offset)
         elif end - position < HEADER_SIZE:
             break
         else:
-            fields = scan_batch(buffer, position, end)
-        if fields[1] > end - position:
+            header = scan_batch(buffer, position, end)
+        if header.size > end - position:
             break
-        found.append(fields)
-        position += fields[1]
+        found.append(header)
+        position += header.size
     return found

@@ -97,7 +97,7 @@ def test_the_leader_assigns_offset_and_epoch_under_the_same_crc() -> None:
     batch = bytearray(PRODUCED)
     assign_offsets(batch, 0, 100, 3)
     assert batch == APPENDED_START + PRODUCED[32:]
-    assert check_batch(batch)[4] == 0x9D163EF9
+    assert check_batch(batch).crc == 0x9D163EF9
     assert [record.offset for record in iterate(batch)] == [100, 101]
 
 
@@ -142,7 +142,7 @@ def test_a_commit_marker_is_built_and_read() -> None:
 
 def test_gzip_is_read() -> None:
     assert read_header(GZIP).codec is Codec.GZIP
-    assert check_batch(GZIP)[4] == 0x9F0FEEBB
+    assert check_batch(GZIP).crc == 0x9F0FEEBB
     assert list(iterate(GZIP)) == RECORDS
     assert decompress("gzip", GZIP[61:], 30) == RECORD_BYTES
 

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from barnabas.kernels.accumulator_contract import Refusal
-from barnabas.kernels.contract import HEADER_SIZE, Kernels
+from barnabas.kernels.batch_header import HEADER_SIZE
+from barnabas.kernels.contract import Kernels
 from barnabas.model.errors import BarnabasError, InvalidValueError, RetriableError
 from barnabas.model.ids import TopicPartition
 from barnabas.structs import RecordMetadata
@@ -66,11 +67,11 @@ class World:
 
     def read(self, batch: Any) -> list[tuple[Any, ...]]:
         payload = batch.finish()
-        fields = self.kernels.check_batch(payload)
+        header = self.kernels.check_batch(payload)
         return [
             (r.timestamp, r.key, r.value, r.headers)
             for r in self.kernels.read_records(
-                payload, HEADER_SIZE, len(payload), fields[12], 0, fields[7]
+                payload, HEADER_SIZE, len(payload), header.count, 0, header.base_timestamp
             )
         ]
 
@@ -465,14 +466,14 @@ def test_compressed_and_numbered_batches(world: World) -> None:
     world.accumulator.send("t", b"v", partition=0)
     [batch] = world.take()
     plain = bytes(batch.finish(0, None, 4000, 3, 17, 0x10))
-    fields = world.kernels.check_batch(plain)
-    assert fields[5] == 0x10
-    assert fields[9:12] == (4000, 3, 17)
+    header = world.kernels.check_batch(plain)
+    assert header.attributes == 0x10
+    assert (header.producer_id, header.producer_epoch, header.base_sequence) == (4000, 3, 17)
     packed = batch.finish(4, b"packed", 1, 2, 3)
-    fields = world.kernels.check_batch(packed)
+    header = world.kernels.check_batch(packed)
     assert bytes(packed[HEADER_SIZE:]) == b"packed"
-    assert fields[5] == 4
-    assert fields[12] == 1
+    assert header.attributes == 4
+    assert header.count == 1
 
 
 def test_memory_that_was_given_back_cannot_be_read(world: World) -> None:

@@ -6,7 +6,8 @@ import struct
 
 import pytest
 
-from barnabas.kernels.contract import HEADER_SIZE, Columns, Kernels
+from barnabas.kernels.batch_header import HEADER_SIZE
+from barnabas.kernels.contract import Columns, Kernels
 from barnabas.model.errors import CorruptRecordError
 
 T0 = 1_700_000_000_000

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import astuple
+
 import pytest
 
-from barnabas.kernels.contract import HEADER_SIZE, Fault, Kernels
+from barnabas.kernels.batch_header import HEADER_SIZE, BatchHeader
+from barnabas.kernels.contract import Fault, Kernels
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import CorruptRecordError
 
@@ -25,8 +28,9 @@ def batch(kernels: Kernels) -> bytearray:
 
 
 def test_scan_needs_the_header_only(kernels: Kernels, batch: bytearray) -> None:
-    fields = kernels.scan_batch(batch[:HEADER_SIZE])
-    assert fields == (0, 91, -1, 2, 0x9D163EF9, 0, 1, T0, T0 + 5, -1, -1, -1, 2)
+    header = kernels.scan_batch(batch[:HEADER_SIZE])
+    assert header == BatchHeader(0, 91, -1, 2, 0x9D163EF9, 0, 1, T0, T0 + 5, -1, -1, -1, 2)
+    assert astuple(header)[:2] == (header.base_offset, header.size)
     with pytest.raises(CorruptRecordError, match="61 bytes, only 60"):
         kernels.scan_batch(batch[:60])
 
@@ -87,9 +91,9 @@ def test_inspect_leaves_compressed_records_alone(kernels: Kernels) -> None:
     builder = kernels.BatchBuilder()
     builder.append(T0, None, b"v")
     batch = builder.finish(codec=4, compress=lambda data: b"not looked at")
-    fields = kernels.scan_batch(batch)
-    assert fields[5] == 4
-    assert kernels.inspect_batch(batch) == (fields, T0, -1, ())
+    header = kernels.scan_batch(batch)
+    assert header.attributes == 4
+    assert kernels.inspect_batch(batch) == (header, T0, -1, ())
 
 
 def test_missing_keys_are_named_record_by_record(kernels: Kernels) -> None:
@@ -173,20 +177,20 @@ def test_faults_before_an_unreadable_record_are_kept(kernels: Kernels) -> None:
 def test_assigned_offsets_leave_the_crc_alone(kernels: Kernels, batch: bytearray) -> None:
     buffer = bytearray(b"xx") + batch
     kernels.assign_offsets(memoryview(buffer), 2, 100, 3)
-    fields = kernels.check_batch(buffer, 2)
-    assert (fields[0], fields[2], fields[4]) == (100, 3, 0x9D163EF9)
+    header = kernels.check_batch(buffer, 2)
+    assert (header.base_offset, header.leader_epoch, header.crc) == (100, 3, 0x9D163EF9)
 
 
 def test_append_time_is_set_and_taken_back(kernels: Kernels, batch: bytearray) -> None:
     assert kernels.stamp_timestamp(batch, 0, True, T0 + 777) == 0xD36787BB
-    fields = kernels.check_batch(batch)
-    assert (fields[5], fields[8]) == (8, T0 + 777)
+    header = kernels.check_batch(batch)
+    assert (header.attributes, header.max_timestamp) == (8, T0 + 777)
     assert kernels.stamp_timestamp(batch, 0, False, T0 + 5) == 0x9D163EF9
 
 
 def test_a_producer_is_stamped_after_the_fact(kernels: Kernels, batch: bytearray) -> None:
     assert kernels.stamp_producer(batch, 0, 4000, 0, 0, True) == 0x327DD600
-    assert kernels.check_batch(batch)[9:12] == (4000, 0, 0)
+    assert astuple(kernels.check_batch(batch))[9:12] == (4000, 0, 0)
     assert kernels.stamp_producer(batch, 0, -1, -1, -1) == 0x9D163EF9
 
 

@@ -6,15 +6,18 @@ from array import array
 
 import pytest
 
-from barnabas.kernels.contract import HEADER_SIZE, Kernels
+from barnabas.kernels.batch_header import HEADER_SIZE, BatchHeader
+from barnabas.kernels.contract import Kernels
 from barnabas.model.errors import InvalidValueError
 
 T0 = 1_700_000_000_000
 
 
 def read(kernels: Kernels, batch: bytearray) -> list[tuple[object, ...]]:
-    fields = kernels.check_batch(batch)
-    records = kernels.read_records(batch, HEADER_SIZE, len(batch), fields[12], fields[0], fields[7])
+    header = kernels.check_batch(batch)
+    records = kernels.read_records(
+        batch, HEADER_SIZE, len(batch), header.count, header.base_offset, header.base_timestamp
+    )
     return [(r.offset, r.timestamp, r.key, r.value, r.headers) for r in records]
 
 
@@ -71,7 +74,7 @@ def test_a_gap_is_kept_and_deltas_never_go_back(kernels: Kernels) -> None:
     assert builder.append(T0, b"b", b"") == 4
     batch = builder.finish(base_offset=100, last_offset_delta=9)
     assert [record[0] for record in read(kernels, batch)] == [103, 104]
-    assert kernels.scan_batch(batch)[6] == 9
+    assert kernels.scan_batch(batch).last_offset_delta == 9
 
 
 @pytest.mark.parametrize(
@@ -110,9 +113,22 @@ def test_what_finish_stamps(kernels: Kernels) -> None:
         base_sequence=12,
         attributes=0x30,
     )
-    fields = kernels.check_batch(batch)
-    assert fields[0:4] + fields[5:7] == (7, len(batch), 2, 2, 0x30, 0)
-    assert fields[9:] == (4000, 1, 12, 1)
+    header = kernels.check_batch(batch)
+    assert header == BatchHeader(
+        base_offset=7,
+        size=len(batch),
+        leader_epoch=2,
+        magic=2,
+        crc=header.crc,
+        attributes=0x30,
+        last_offset_delta=0,
+        base_timestamp=header.base_timestamp,
+        max_timestamp=header.max_timestamp,
+        producer_id=4000,
+        producer_epoch=1,
+        base_sequence=12,
+        count=1,
+    )
 
 
 def test_compress_gets_the_records_and_gives_their_place_to_its_answer(kernels: Kernels) -> None:
@@ -125,7 +141,7 @@ def test_compress_gets_the_records_and_gives_their_place_to_its_answer(kernels: 
         return b"packed"
 
     batch = builder.finish(codec=3, compress=compress, attributes=0x10)
-    assert kernels.check_batch(batch)[5] == 0x13
+    assert kernels.check_batch(batch).attributes == 0x13
     assert batch[HEADER_SIZE:] == b"packed"
     assert len(seen) == 1
     assert kernels.validate_records(seen[0], 0, len(seen[0]), 1, T0) == (T0, 0, ())
@@ -172,7 +188,9 @@ def test_a_builder_finishes_once_and_never_empty(kernels: Kernels) -> None:
 
 def test_compaction_may_keep_an_empty_batch(kernels: Kernels) -> None:
     batch = kernels.BatchBuilder().finish(base_offset=5, last_offset_delta=2)
-    assert kernels.check_batch(batch)[6:9] == (2, -1, -1)
+    header = kernels.check_batch(batch)
+    assert header.last_offset_delta == 2
+    assert (header.base_timestamp, header.max_timestamp) == (-1, -1)
     assert read(kernels, batch) == []
 
 

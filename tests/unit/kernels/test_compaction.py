@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.kernels.contract import DELETE_HORIZON_BIT, SLOT_SIZE, Kernels
+from barnabas.kernels.batch_header import DELETE_HORIZON_BIT
+from barnabas.kernels.contract import SLOT_SIZE, Kernels
 from barnabas.model.errors import CorruptRecordError
 from barnabas.records.batch import Record, iterate, read_headers
 from barnabas.records.builder import build_batch

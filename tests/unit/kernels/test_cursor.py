@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.kernels.contract import CONTROL_BIT, TRANSACTIONAL_BIT, CursorContract, Kernels
+from barnabas.kernels.batch_header import CONTROL_BIT, TRANSACTIONAL_BIT
+from barnabas.kernels.contract import CursorContract, Kernels
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import CorruptRecordError
 

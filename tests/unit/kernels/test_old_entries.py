@@ -48,7 +48,7 @@ def test_compaction_stops_in_front_of_an_old_entry(kernels: Kernels) -> None:
         slots, MIXED, 0, len(MIXED), out, 0, 10, 0, 0, b""
     )
     assert (position, changed) == (len(NEW), True)
-    assert sum(fields[12] for fields in kernels.scan_batches(out[:size])) == 7
+    assert sum(header.count for header in kernels.scan_batches(out[:size])) == 7
     wrong = NEW + OLD[:16] + b"\x07" + OLD[17:]
     with pytest.raises(CorruptRecordError, match="magic 7"):
         kernels.map_batches(slots, 90, wrong, 0, len(wrong), 0)

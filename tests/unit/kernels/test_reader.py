@@ -6,7 +6,8 @@ import pickle
 
 import pytest
 
-from barnabas.kernels.contract import HEADER_SIZE, Kernels, ReaderContract
+from barnabas.kernels.batch_header import HEADER_SIZE
+from barnabas.kernels.contract import Kernels, ReaderContract
 from barnabas.model.errors import CorruptRecordError
 
 T0 = 1_700_000_000_000

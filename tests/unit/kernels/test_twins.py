@@ -8,7 +8,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from barnabas.kernels.contract import HEADER_SIZE, Columns, Kernels
+from barnabas.kernels.batch_header import HEADER_SIZE
+from barnabas.kernels.contract import Columns, Kernels
 from barnabas.model.errors import CorruptRecordError
 
 Twins = tuple[Kernels, Kernels]
@@ -54,8 +55,8 @@ def read_all(kernels: Kernels, data: bytes, count: int) -> list[tuple[Any, ...]]
 def test_builders_write_the_same_bytes(twins: Twins, rows: list[Any], limit: int) -> None:
     taken, batch = both(twins, lambda kernels: build(kernels, rows, limit))
     assert 1 <= taken <= len(rows)
-    fields = both(twins, lambda kernels: kernels.check_batch(batch))
-    records = both(twins, lambda kernels: read_all(kernels, bytes(batch[61:]), fields[12]))
+    header = both(twins, lambda kernels: kernels.check_batch(batch))
+    records = both(twins, lambda kernels: read_all(kernels, bytes(batch[61:]), header.count))
     assert [record[2:] for record in records] == [row[1:] for row in rows[:taken]]
 
 

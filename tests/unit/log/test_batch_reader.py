@@ -23,12 +23,12 @@ def test_every_batch_is_met_once(file, buffer_bytes):
     reader = BatchReader(file(data), 0, len(data), buffer_bytes)
     found = []
     while not reader.done:
-        fields = reader.whole()
-        if fields is None:
+        header = reader.whole()
+        if header is None:
             reader.fill()
         else:
-            found.append(bytes(reader.buffer[reader.at : reader.at + fields[1]]))
-            reader.at += fields[1]
+            found.append(bytes(reader.buffer[reader.at : reader.at + header.size]))
+            reader.at += header.size
     assert found == batches
 
 

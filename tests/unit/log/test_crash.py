@@ -64,17 +64,17 @@ class Life:
         log = self.log
         sequences, epochs, aborted, opened = -1, [], [], None
         for segment in log.segments:
-            for _, fields in segment.headers():
-                if not epochs or fields[2] > epochs[-1][0]:
-                    epochs.append((fields[2], fields[0]))
-                if fields[5] & 0x20:
-                    if opened is not None and self.written[fields[0]][1][-1:] == b"A":
-                        aborted.append((opened, fields[0]))
+            for _, header in segment.headers():
+                if not epochs or header.leader_epoch > epochs[-1][0]:
+                    epochs.append((header.leader_epoch, header.base_offset))
+                if header.attributes & 0x20:
+                    if opened is not None and self.written[header.base_offset][1][-1:] == b"A":
+                        aborted.append((opened, header.base_offset))
                     opened = None
-                elif fields[9] == 7:
-                    sequences = fields[11] + fields[6]
-                    if fields[5] & 0x10 and opened is None:
-                        opened = fields[0]
+                elif header.producer_id == 7:
+                    sequences = header.base_sequence + header.last_offset_delta
+                    if header.attributes & 0x10 and opened is None:
+                        opened = header.base_offset
         entry = log.producers.get(7)
         assert (-1 if entry is None else entry.last_sequence) == sequences
         assert log.producers.has_open_transaction(7) == (opened is not None)

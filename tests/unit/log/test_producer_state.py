@@ -2,6 +2,7 @@
 
 import pytest
 
+from barnabas.kernels.batch_header import BatchHeader
 from barnabas.log.producer_state import ProducerStates
 from barnabas.log.transaction_index import AbortedTransaction
 from barnabas.model.error_codes import ErrorCode
@@ -10,8 +11,22 @@ from barnabas.model.errors import RequestError
 TRANSACTIONAL, CONTROL = 0x10, 0x30
 
 
-def fields(producer=1, epoch=0, sequence=0, count=1, attributes=0, timestamp=1000):
-    return (0, 100, -1, 2, 0, attributes, count - 1, 0, timestamp, producer, epoch, sequence, count)
+def header_of(producer=1, epoch=0, sequence=0, count=1, attributes=0, timestamp=1000):
+    return BatchHeader(
+        base_offset=0,
+        size=100,
+        leader_epoch=-1,
+        magic=2,
+        crc=0,
+        attributes=attributes,
+        last_offset_delta=count - 1,
+        base_timestamp=0,
+        max_timestamp=timestamp,
+        producer_id=producer,
+        producer_epoch=epoch,
+        base_sequence=sequence,
+        count=count,
+    )
 
 
 class Partition:
@@ -21,17 +36,17 @@ class Partition:
         self.states, self.end = ProducerStates(), 0
 
     def send(self, *, sequenced=True, **batch):
-        header = fields(**batch)
+        header = header_of(**batch)
         duplicate = self.states.find_duplicate(header)
         if duplicate is not None:
             return duplicate
         self.states.check(header, sequenced=sequenced)
         self.states.append_data(header, self.end)
-        self.end += header[12]
+        self.end += header.count
         return None
 
     def mark(self, *, committed, producer=1, epoch=0, coordinator_epoch=0):
-        header = fields(producer, epoch, -1, 1, CONTROL)
+        header = header_of(producer, epoch, -1, 1, CONTROL)
         self.states.check_marker(header, coordinator_epoch)
         offset, self.end = self.end, self.end + 1
         return self.states.append_marker(

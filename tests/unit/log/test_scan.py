@@ -29,7 +29,7 @@ def test_headers_of_all_batches(filled):
     assert max(SIZES) > HEADER_CHUNK
     found = list(headers(file, 0, len(data)))
     assert [position for position, _ in found] == places
-    assert [fields[0] for _, fields in found] == list(range(len(SIZES)))
+    assert [header.base_offset for _, header in found] == list(range(len(SIZES)))
     assert [p for p, _ in headers(file, places[4], len(data))] == places[4:]
     assert [p for p, _ in headers(file, 0, places[3] + 10)] == places[:3]
 
@@ -44,9 +44,9 @@ def test_headers_refuse_what_is_no_batch(filled):
 def test_the_checked_walk_has_each_batch_at_hand(filled, chunk):
     file, places, data = filled
     walk = CheckedWalk(file, 0, len(data), chunk)
-    for number, (position, fields) in enumerate(walk):
+    for number, (position, header) in enumerate(walk):
         assert position == places[number]
-        size = fields[1]
+        size = header.size
         assert walk.buffer[walk.start : walk.start + size] == data[position : position + size]
     assert (walk.position, walk.flaw) == (len(data), None)
     assert number == len(SIZES) - 1

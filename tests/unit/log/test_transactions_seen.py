@@ -1,5 +1,6 @@
 """What a walk over a log knows of transactions: aborted batches, needed markers."""
 
+from barnabas.kernels.batch_header import BatchHeader
 from barnabas.log.transaction_index import AbortedTransaction
 from barnabas.log.transactions_seen import TransactionsSeen
 from barnabas.records.control import ControlType
@@ -8,7 +9,7 @@ ABORT, COMMIT = ControlType.ABORT, ControlType.COMMIT
 
 
 def batch(offset, producer_id, count=1):
-    return (offset, 100, 0, 2, 0, 0x10, count - 1, 0, 0, producer_id, 0, 0, count)
+    return BatchHeader(offset, 100, 0, 2, 0, 0x10, count - 1, 0, 0, producer_id, 0, 0, count)
 
 
 def test_batches_between_first_offset_and_marker_are_aborted():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from barnabas.kernels import TRANSACTIONAL_BIT, BatchBuilder, Record
@@ -58,9 +60,8 @@ def test_packing_anew_changes_the_codec_and_nothing_else(source: Codec, target: 
     packed = recompress(b"x" + batch, header, target, position=1)
     found = inspect(packed).header
     assert found.codec is target
-    assert found._replace(size=0, crc=0, attributes=0) == header._replace(
-        size=0, crc=0, attributes=0
-    )
+    differing = {"size": 0, "crc": 0, "attributes": 0}
+    assert replace(found, **differing) == replace(header, **differing)
     assert found.attributes & ~7 == header.attributes & ~7
     assert list(iterate(packed)) == list(iterate(batch))
 

@@ -97,7 +97,9 @@ def test_we_read_what_they_build(load: Callable[[], Peer], codec: Codec) -> None
     assert (found.faults, found.max_timestamp) == ((), ROWS[-1][0])
     assert found.header.codec is codec
     assert found.header.is_transactional
-    assert found.header[9:] == (77, 2, 5, len(ROWS))
+    header = found.header
+    assert (header.producer_id, header.producer_epoch, header.base_sequence) == (77, 2, 5)
+    assert header.count == len(ROWS)
     assert [(r.timestamp, r.key, r.value, r.headers) for r in iterate(batch)] == ROWS
 
 

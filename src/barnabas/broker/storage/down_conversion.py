@@ -44,5 +44,5 @@ def read_converted(
         )
         if messages:
             return messages
-        position = entries[-1][0] + entries[-1][6] + 1
+        position = entries[-1].next_offset
     return b""

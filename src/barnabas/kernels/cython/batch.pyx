@@ -1,10 +1,12 @@
 """Record batches of magic 2 as a broker handles them: scan, check, validate, patch.
 
-The layout is drawn in `kernels/python/batch.py`. `inspect_batch` runs for every produced batch, so
+The layout is drawn in `kernels/batch_header.py`. `inspect_batch` runs for every produced batch, so
 header, CRC and record walk are one call on one acquired buffer.
 """
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.object cimport PyObject, PyTypeObject
+from cpython.ref cimport Py_INCREF
 from libc.stdint cimport (
     INT64_MAX,
     INT64_MIN,
@@ -18,6 +20,10 @@ from libc.stdint cimport (
     uint64_t,
 )
 
+from dataclasses import fields
+from types import MemberDescriptorType
+
+from barnabas.kernels import batch_header
 from barnabas.kernels.contract import (
     Fault,
     cut_batch,
@@ -27,6 +33,27 @@ from barnabas.kernels.contract import (
     wrong_magic,
     wrong_range,
     wrong_size,
+)
+from barnabas.kernels.cython.batch_header cimport (
+    APPEND_TIME_BIT,
+    ATTRIBUTES_AT,
+    BASE_OFFSET_AT,
+    BASE_SEQUENCE_AT,
+    BASE_TIMESTAMP_AT,
+    BATCH_MAGIC,
+    CODEC_MASK,
+    COUNT_AT,
+    CRC_AT,
+    HEADER_SIZE,
+    LAST_OFFSET_DELTA_AT,
+    LEADER_EPOCH_AT,
+    LENGTH_AT,
+    MAGIC_AT,
+    MAX_TIMESTAMP_AT,
+    PREFIX_SIZE,
+    PRODUCER_EPOCH_AT,
+    PRODUCER_ID_AT,
+    TRANSACTIONAL_BIT,
 )
 from barnabas.kernels.cython.crc32c cimport checksum
 from barnabas.kernels.cython.layout cimport (
@@ -48,14 +75,32 @@ from barnabas.kernels.cython.layout cimport (
     store64,
 )
 
-cdef enum:
-    HEADER_SIZE = 61
-    PREFIX_SIZE = 12
-    CODEC_MASK = 0x07
-    APPEND_TIME_BIT = 0x08
-    TRANSACTIONAL_BIT = 0x10
-    CRC_AT = 17
-    SEALED_FROM = 21
+
+cdef extern from "structmember.h":
+    ctypedef struct PyMemberDef:
+        Py_ssize_t offset
+
+cdef extern from "Python.h":
+    ctypedef struct PyMemberDescrObject:
+        PyMemberDef* d_member
+
+    object PyType_GenericAlloc(PyTypeObject* type, Py_ssize_t size)
+
+cdef type BatchHeader = batch_header.BatchHeader
+cdef Py_ssize_t[13] SLOTS  # where an instance has its fields, in the order of their bytes
+
+
+cdef int find_slots() except -1:
+    names = [field.name for field in fields(BatchHeader)]
+    assert len(names) == 13
+    for index, name in enumerate(names):
+        descriptor = BatchHeader.__dict__[name]
+        assert type(descriptor) is MemberDescriptorType, name
+        SLOTS[<int>index] = (<PyMemberDescrObject*><PyObject*>descriptor).d_member.offset
+    return 0
+
+
+find_slots()
 
 cdef list FAULTS = [None, *Fault]  # by number: a batch may have as many faults as records
 
@@ -104,7 +149,7 @@ cdef int advance(Walk* walk, bint* readable) noexcept nogil:
 
 
 cdef tuple walk_records(Walk* walk):
-    """Return (max timestamp, its first offset delta, faults)."""
+    """Walk to the end, which finds the greatest timestamp, and return the faults."""
     cdef list faults = None
     cdef int fault
     cdef bint readable = True
@@ -112,7 +157,7 @@ cdef tuple walk_records(Walk* walk):
     walk.offset_of_max = -1
     walk.index = walk.first
     if walk.count < 0:
-        return -1, -1, ((walk.first, Fault(FAULT_COUNT)),)
+        return ((walk.first, FAULTS[FAULT_COUNT]),)
     while True:
         if walk.end - walk.cursor >= RELEASE_FROM:
             with nogil:
@@ -127,7 +172,7 @@ cdef tuple walk_records(Walk* walk):
         if not readable:
             break
         walk.index += 1
-    return walk.max_timestamp, walk.offset_of_max, () if faults is None else tuple(faults)
+    return () if faults is None else tuple(faults)
 
 
 cdef int require_range(Py_ssize_t position, Py_ssize_t* end, Py_ssize_t size) except -1:
@@ -143,9 +188,9 @@ cdef int64_t batch_size(const uint8_t* p, Py_ssize_t available) except -1:
     """Return the size of the batch whose header is at p."""
     if available < HEADER_SIZE:
         raise cut_header(available)
-    cdef int64_t size = <int64_t><int32_t>load32(p + 8) + PREFIX_SIZE
-    if p[16] != 2:
-        raise wrong_magic(<int8_t>p[16])
+    cdef int64_t size = <int64_t><int32_t>load32(p + LENGTH_AT) + PREFIX_SIZE
+    if p[MAGIC_AT] != BATCH_MAGIC:
+        raise wrong_magic(<int8_t>p[MAGIC_AT])
     if size < HEADER_SIZE:
         raise wrong_size(size)
     return size
@@ -159,59 +204,65 @@ cdef int64_t whole_size(const uint8_t* p, Py_ssize_t available) except -1:
     return size
 
 
-cdef tuple fields_of(const uint8_t* p, int64_t size):
-    """Return the header fields at p."""
-    return (
-        <int64_t>load64(p),
-        size,
-        <int32_t>load32(p + 12),
-        2,
-        load32(p + CRC_AT),
-        <int16_t>load16(p + 21),
-        <int32_t>load32(p + 23),
-        <int64_t>load64(p + 27),
-        <int64_t>load64(p + 35),
-        <int64_t>load64(p + 43),
-        <int16_t>load16(p + 51),
-        <int32_t>load32(p + 53),
-        <int32_t>load32(p + 57),
-    )
+cdef inline void put(PyObject* header, int field, object value) noexcept:
+    Py_INCREF(value)
+    (<PyObject**>(<char*>header + SLOTS[field]))[0] = <PyObject*>value
 
 
-cdef tuple check(const uint8_t* p, Py_ssize_t available):
-    """Return the header fields of a whole batch whose CRC and counts are right."""
+cdef object header_of(const uint8_t* p, int64_t size):
+    """Return the BatchHeader at p; calling the class would take five times as long."""
+    cdef object made = PyType_GenericAlloc(<PyTypeObject*>BatchHeader, 0)
+    cdef PyObject* header = <PyObject*>made
+    put(header, 0, <int64_t>load64(p + BASE_OFFSET_AT))
+    put(header, 1, size)
+    put(header, 2, <int32_t>load32(p + LEADER_EPOCH_AT))
+    put(header, 3, BATCH_MAGIC)
+    put(header, 4, load32(p + CRC_AT))
+    put(header, 5, <int16_t>load16(p + ATTRIBUTES_AT))
+    put(header, 6, <int32_t>load32(p + LAST_OFFSET_DELTA_AT))
+    put(header, 7, <int64_t>load64(p + BASE_TIMESTAMP_AT))
+    put(header, 8, <int64_t>load64(p + MAX_TIMESTAMP_AT))
+    put(header, 9, <int64_t>load64(p + PRODUCER_ID_AT))
+    put(header, 10, <int16_t>load16(p + PRODUCER_EPOCH_AT))
+    put(header, 11, <int32_t>load32(p + BASE_SEQUENCE_AT))
+    put(header, 12, <int32_t>load32(p + COUNT_AT))
+    return made
+
+
+cdef object check(const uint8_t* p, Py_ssize_t available):
+    """Return the header of a whole batch whose CRC and counts are right."""
     cdef int64_t size = whole_size(p, available)
     cdef uint32_t computed
     if size >= RELEASE_FROM:
         with nogil:
-            computed = checksum(p + SEALED_FROM, size - SEALED_FROM, 0)
+            computed = checksum(p + ATTRIBUTES_AT, size - ATTRIBUTES_AT, 0)
     else:
-        computed = checksum(p + SEALED_FROM, size - SEALED_FROM, 0)
+        computed = checksum(p + ATTRIBUTES_AT, size - ATTRIBUTES_AT, 0)
     if computed != load32(p + CRC_AT):
         raise wrong_crc(load32(p + CRC_AT), computed)
-    cdef int64_t count = <int32_t>load32(p + 57)
-    cdef int64_t last_offset_delta = <int32_t>load32(p + 23)
+    cdef int64_t count = <int32_t>load32(p + COUNT_AT)
+    cdef int64_t last_offset_delta = <int32_t>load32(p + LAST_OFFSET_DELTA_AT)
     # Compaction may leave fewer records than offsets (even none), never more.
     if not (0 <= count <= last_offset_delta + 1):
         raise wrong_counts(count, last_offset_delta)
-    return fields_of(p, size)
+    return header_of(p, size)
 
 
 def scan_batch(buffer, Py_ssize_t position=0, Py_ssize_t end=-1):
-    """Return the header fields at position; the rest of the batch need not be there."""
+    """Return the header at position; the rest of the batch need not be there."""
     cdef Py_buffer view
     cdef const uint8_t* p
     PyObject_GetBuffer(buffer, &view, PyBUF_SIMPLE)
     try:
         require_range(position, &end, view.len)
         p = <const uint8_t*>view.buf + position
-        return fields_of(p, batch_size(p, end - position))
+        return header_of(p, batch_size(p, end - position))
     finally:
         PyBuffer_Release(&view)
 
 
 def scan_batches(buffer, Py_ssize_t position=0, Py_ssize_t end=-1):
-    """Return the header fields of every whole batch; a cut one at the end is left out.
+    """Return the header of every whole batch; a cut one at the end is left out.
 
     So is what follows a batch from an entry of an older format (magic 0 or 1) on.
     """
@@ -224,12 +275,12 @@ def scan_batches(buffer, Py_ssize_t position=0, Py_ssize_t end=-1):
         require_range(position, &end, view.len)
         while end - position >= HEADER_SIZE:
             p = <const uint8_t*>view.buf + position
-            if p[16] < 2 and found:
+            if p[MAGIC_AT] < BATCH_MAGIC and found:
                 break
             size = batch_size(p, end - position)
             if size > end - position:
                 break
-            found.append(fields_of(p, size))
+            found.append(header_of(p, size))
             position += size
         return found
     finally:
@@ -237,7 +288,7 @@ def scan_batches(buffer, Py_ssize_t position=0, Py_ssize_t end=-1):
 
 
 def check_batch(buffer, Py_ssize_t position=0, Py_ssize_t end=-1):
-    """Return the header fields of a whole batch whose CRC and counts are right."""
+    """Return the header of a whole batch whose CRC and counts are right."""
     cdef Py_buffer view
     PyObject_GetBuffer(buffer, &view, PyBUF_SIMPLE)
     try:
@@ -257,30 +308,31 @@ def inspect_batch(
 ):
     """Check a produced batch in one call: header, CRC and, if it is not compressed, every record.
 
-    Returns the header fields and what `validate_records` returns. Of a compressed batch the records
+    Returns the header and what `validate_records` returns. Of a compressed batch the records
     are not looked at: its max timestamp is the header's and its offset delta -1.
     """
     cdef Py_buffer view
     cdef const uint8_t* p
     cdef Walk walk
-    cdef tuple fields, walked
+    cdef tuple faults
+    cdef object header
     PyObject_GetBuffer(buffer, &view, PyBUF_SIMPLE)
     try:
         require_range(position, &end, view.len)
         p = <const uint8_t*>view.buf + position
-        fields = check(p, end - position)
-        if load16(p + 21) & CODEC_MASK:
-            return fields, <int64_t>load64(p + 35), -1, ()
+        header = check(p, end - position)
+        if load16(p + ATTRIBUTES_AT) & CODEC_MASK:
+            return header, <int64_t>load64(p + MAX_TIMESTAMP_AT), -1, ()
         walk.cursor = p + HEADER_SIZE
-        walk.end = p + PREFIX_SIZE + <int32_t>load32(p + 8)
-        walk.count = <int32_t>load32(p + 57)
-        walk.base_timestamp = <int64_t>load64(p + 27)
+        walk.end = p + PREFIX_SIZE + <int32_t>load32(p + LENGTH_AT)
+        walk.count = <int32_t>load32(p + COUNT_AT)
+        walk.base_timestamp = <int64_t>load64(p + BASE_TIMESTAMP_AT)
         walk.timestamp_min = timestamp_min
         walk.timestamp_max = timestamp_max
         walk.require_key = require_key
         walk.first = 0
-        walked = walk_records(&walk)
-        return fields, walked[0], walked[1], walked[2]
+        faults = walk_records(&walk)
+        return header, walk.max_timestamp, walk.offset_of_max, faults
     finally:
         PyBuffer_Release(&view)
 
@@ -305,6 +357,7 @@ def validate_records(
     """
     cdef Py_buffer view
     cdef Walk walk
+    cdef tuple faults
     PyObject_GetBuffer(buffer, &view, PyBUF_SIMPLE)
     try:
         require_range(start, &end, view.len)
@@ -316,7 +369,8 @@ def validate_records(
         walk.timestamp_max = timestamp_max
         walk.require_key = require_key
         walk.first = first
-        return walk_records(&walk)
+        faults = walk_records(&walk)
+        return walk.max_timestamp, walk.offset_of_max, faults
     finally:
         PyBuffer_Release(&view)
 
@@ -366,7 +420,7 @@ cdef int64_t patched_size(Py_buffer* view, Py_ssize_t position) except -1:
 
 
 cdef uint32_t seal(uint8_t* p, int64_t size) noexcept:
-    cdef uint32_t crc = checksum(p + SEALED_FROM, size - SEALED_FROM, 0)
+    cdef uint32_t crc = checksum(p + ATTRIBUTES_AT, size - ATTRIBUTES_AT, 0)
     store32(p + CRC_AT, crc)
     return crc
 
@@ -379,8 +433,8 @@ def assign_offsets(buffer, Py_ssize_t position, int64_t base_offset, int32_t lea
     try:
         patched_size(&view, position)
         p = <uint8_t*>view.buf + position
-        store64(p, <uint64_t>base_offset)
-        store32(p + 12, <uint32_t>leader_epoch)
+        store64(p + BASE_OFFSET_AT, <uint64_t>base_offset)
+        store32(p + LEADER_EPOCH_AT, <uint32_t>leader_epoch)
     finally:
         PyBuffer_Release(&view)
 
@@ -395,9 +449,9 @@ def stamp_timestamp(buffer, Py_ssize_t position, bint append_time, int64_t max_t
     try:
         size = patched_size(&view, position)
         p = <uint8_t*>view.buf + position
-        attributes = load16(p + 21) & ~<uint16_t>APPEND_TIME_BIT
-        store16(p + 21, attributes | (APPEND_TIME_BIT if append_time else 0))
-        store64(p + 35, <uint64_t>max_timestamp)
+        attributes = load16(p + ATTRIBUTES_AT) & ~<uint16_t>APPEND_TIME_BIT
+        store16(p + ATTRIBUTES_AT, attributes | (APPEND_TIME_BIT if append_time else 0))
+        store64(p + MAX_TIMESTAMP_AT, <uint64_t>max_timestamp)
         return seal(p, size)
     finally:
         PyBuffer_Release(&view)
@@ -420,11 +474,11 @@ def stamp_producer(
     try:
         size = patched_size(&view, position)
         p = <uint8_t*>view.buf + position
-        attributes = load16(p + 21) & ~<uint16_t>TRANSACTIONAL_BIT
-        store16(p + 21, attributes | (TRANSACTIONAL_BIT if transactional else 0))
-        store64(p + 43, <uint64_t>producer_id)
-        store16(p + 51, <uint16_t>producer_epoch)
-        store32(p + 53, <uint32_t>base_sequence)
+        attributes = load16(p + ATTRIBUTES_AT) & ~<uint16_t>TRANSACTIONAL_BIT
+        store16(p + ATTRIBUTES_AT, attributes | (TRANSACTIONAL_BIT if transactional else 0))
+        store64(p + PRODUCER_ID_AT, <uint64_t>producer_id)
+        store16(p + PRODUCER_EPOCH_AT, <uint16_t>producer_epoch)
+        store32(p + BASE_SEQUENCE_AT, <uint32_t>base_sequence)
         return seal(p, size)
     finally:
         PyBuffer_Release(&view)

@@ -16,6 +16,24 @@ from barnabas.kernels.contract import (
     record_too_large,
     wrong_offset_delta,
 )
+from barnabas.kernels.cython.batch_header cimport (
+    ATTRIBUTES_AT,
+    BASE_SEQUENCE_AT,
+    BASE_TIMESTAMP_AT,
+    BATCH_MAGIC,
+    CODEC_MASK,
+    COUNT_AT,
+    CRC_AT,
+    HEADER_SIZE,
+    LAST_OFFSET_DELTA_AT,
+    LEADER_EPOCH_AT,
+    LENGTH_AT,
+    MAGIC_AT,
+    MAX_TIMESTAMP_AT,
+    PREFIX_SIZE,
+    PRODUCER_EPOCH_AT,
+    PRODUCER_ID_AT,
+)
 from barnabas.kernels.cython.crc32c cimport checksum
 from barnabas.kernels.cython.fields cimport (
     Cells,
@@ -33,9 +51,6 @@ from barnabas.kernels.cython.fields cimport (
 from barnabas.kernels.cython.layout cimport store16, store32, store64, unsigned_size, zigzag64
 
 cdef enum:
-    HEADER_SIZE = 61
-    PREFIX_SIZE = 12
-    CODEC_MASK = 0x07
     FIRST_CAPACITY = 1024
 
 
@@ -271,16 +286,16 @@ cdef class BatchBuilder:
         self.used = 0
         p = <uint8_t*>PyByteArray_AS_STRING(batch)
         store64(p, <uint64_t>base_offset)
-        store32(p + 8, <uint32_t>(size - PREFIX_SIZE))
-        store32(p + 12, <uint32_t>leader_epoch)
-        p[16] = 2
-        store16(p + 21, <uint16_t>((attributes & ~CODEC_MASK) | codec))
-        store32(p + 23, <uint32_t>last_offset_delta)
-        store64(p + 27, <uint64_t>self.base_timestamp)
-        store64(p + 35, <uint64_t>self.max_timestamp)
-        store64(p + 43, <uint64_t>producer_id)
-        store16(p + 51, <uint16_t>producer_epoch)
-        store32(p + 53, <uint32_t>base_sequence)
-        store32(p + 57, <uint32_t>self.count)
-        store32(p + 17, checksum(p + 21, size - 21, 0))
+        store32(p + LENGTH_AT, <uint32_t>(size - PREFIX_SIZE))
+        store32(p + LEADER_EPOCH_AT, <uint32_t>leader_epoch)
+        p[MAGIC_AT] = BATCH_MAGIC
+        store16(p + ATTRIBUTES_AT, <uint16_t>((attributes & ~CODEC_MASK) | codec))
+        store32(p + LAST_OFFSET_DELTA_AT, <uint32_t>last_offset_delta)
+        store64(p + BASE_TIMESTAMP_AT, <uint64_t>self.base_timestamp)
+        store64(p + MAX_TIMESTAMP_AT, <uint64_t>self.max_timestamp)
+        store64(p + PRODUCER_ID_AT, <uint64_t>producer_id)
+        store16(p + PRODUCER_EPOCH_AT, <uint16_t>producer_epoch)
+        store32(p + BASE_SEQUENCE_AT, <uint32_t>base_sequence)
+        store32(p + COUNT_AT, <uint32_t>self.count)
+        store32(p + CRC_AT, checksum(p + ATTRIBUTES_AT, size - ATTRIBUTES_AT, 0))
         return batch

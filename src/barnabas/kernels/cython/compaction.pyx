@@ -22,6 +22,22 @@ from barnabas.kernels.contract import (
     wrong_range,
     wrong_size,
 )
+from barnabas.kernels.cython.batch_header cimport (
+    APPEND_TIME_BIT,
+    ATTRIBUTES_AT,
+    BASE_TIMESTAMP_AT,
+    BATCH_MAGIC,
+    COUNT_AT,
+    CRC_AT,
+    DELETE_HORIZON_BIT,
+    HEADER_SIZE,
+    LAST_OFFSET_DELTA_AT,
+    LENGTH_AT,
+    MAGIC_AT,
+    MAX_TIMESTAMP_AT,
+    PREFIX_SIZE,
+    SPECIAL_MASK,
+)
 from barnabas.kernels.cython.crc32c cimport checksum
 from barnabas.kernels.cython.layout cimport (
     FAULT_COUNT,
@@ -117,13 +133,7 @@ cdef extern from *:
     void barnabas_prefetch(const uint8_t* place) nogil
 
 cdef enum:
-    HEADER = 61
-    PREFIX = 12
     SLOT = 24
-    CODEC = 0x07
-    APPEND_TIME = 0x08
-    SPECIAL = 0x37
-    HORIZON = 0x40
     GROWTH_MAX = 11
 
 # How a walk over many batches can end besides well; what to raise is found out with the GIL held.
@@ -337,26 +347,28 @@ cdef inline int64_t plain_size(
     const uint8_t* p, const uint8_t* end, Trouble* trouble
 ) noexcept nogil:
     """Return the size of the plain batch at p, 0 when there is none or it is not whole."""
-    if end - p < HEADER:
+    if end - p < HEADER_SIZE:
         return 0
-    cdef int64_t size = <int64_t><int32_t>load32(p + 8) + PREFIX
-    if p[16] < 2:
+    cdef int64_t size = <int64_t><int32_t>load32(p + LENGTH_AT) + PREFIX_SIZE
+    if p[MAGIC_AT] < BATCH_MAGIC:
         return 0
-    if p[16] != 2:
-        trouble.kind, trouble.first = BAD_MAGIC, <signed char>p[16]
+    if p[MAGIC_AT] != BATCH_MAGIC:
+        trouble.kind, trouble.first = BAD_MAGIC, <signed char>p[MAGIC_AT]
         return 0
-    if size < HEADER:
+    if size < HEADER_SIZE:
         trouble.kind, trouble.first = BAD_SIZE, size
         return 0
-    if size > end - p or load16(p + 21) & SPECIAL:
+    if size > end - p or load16(p + ATTRIBUTES_AT) & SPECIAL_MASK:
         return 0
     return size
 
 
 cdef inline bint is_sound(const uint8_t* p, int64_t size, Trouble* trouble) noexcept nogil:
     """Check CRC and counts of a whole batch."""
-    cdef uint32_t stored = load32(p + 17), computed = checksum(p + 21, size - 21, 0)
-    cdef int64_t delta = <int32_t>load32(p + 23), count = <int32_t>load32(p + 57)
+    cdef uint32_t stored = load32(p + CRC_AT)
+    cdef uint32_t computed = checksum(p + ATTRIBUTES_AT, size - ATTRIBUTES_AT, 0)
+    cdef int64_t delta = <int32_t>load32(p + LAST_OFFSET_DELTA_AT)
+    cdef int64_t count = <int32_t>load32(p + COUNT_AT)
     if stored != computed:
         trouble.kind, trouble.first, trouble.second = BAD_CRC, stored, computed
         return False
@@ -375,12 +387,12 @@ cdef inline void seal(
     int64_t max_timestamp,
 ) noexcept nogil:
     """Write the fields of a header that compaction changes."""
-    store32(batch + 8, <uint32_t>(size - PREFIX))
-    store16(batch + 21, attributes)
-    store64(batch + 27, <uint64_t>base_timestamp)
-    store64(batch + 35, <uint64_t>max_timestamp)
-    store32(batch + 57, <uint32_t>count)
-    store32(batch + 17, checksum(batch + 21, size - 21, 0))
+    store32(batch + LENGTH_AT, <uint32_t>(size - PREFIX_SIZE))
+    store16(batch + ATTRIBUTES_AT, attributes)
+    store64(batch + BASE_TIMESTAMP_AT, <uint64_t>base_timestamp)
+    store64(batch + MAX_TIMESTAMP_AT, <uint64_t>max_timestamp)
+    store32(batch + COUNT_AT, <uint32_t>count)
+    store32(batch + CRC_AT, checksum(batch + ATTRIBUTES_AT, size - ATTRIBUTES_AT, 0))
 
 
 cdef inline bint contains(
@@ -415,31 +427,32 @@ cdef int64_t filter_one(
 ) noexcept nogil:
     """Pass one plain batch through the map; return how many bytes of it are in `out`."""
     cdef Kept kept
-    cdef uint16_t attributes = load16(p + 21)
+    cdef uint16_t attributes = load16(p + ATTRIBUTES_AT)
     cdef int64_t base_offset = <int64_t>load64(p)
-    cdef int64_t last_offset = base_offset + <int32_t>load32(p + 23)
-    cdef int64_t base_timestamp = <int64_t>load64(p + 27), max_timestamp = <int64_t>load64(p + 35)
-    cdef int64_t count = <int32_t>load32(p + 57), shift
-    cdef bint has_horizon = attributes & HORIZON != 0
+    cdef int64_t last_offset = base_offset + <int32_t>load32(p + LAST_OFFSET_DELTA_AT)
+    cdef int64_t base_timestamp = <int64_t>load64(p + BASE_TIMESTAMP_AT)
+    cdef int64_t max_timestamp = <int64_t>load64(p + MAX_TIMESTAMP_AT)
+    cdef int64_t count = <int32_t>load32(p + COUNT_AT), shift
+    cdef bint has_horizon = attributes & DELETE_HORIZON_BIT != 0
     cdef bint drop = has_horizon and now_ms >= base_timestamp
     cdef uint8_t* stop = filter_run(
-        slots, slot_count, p + HEADER, p + size, count, base_offset, map_end, drop, 0,
-        out + HEADER, &kept, trouble,
+        slots, slot_count, p + HEADER_SIZE, p + size, count, base_offset, map_end, drop, 0,
+        out + HEADER_SIZE, &kept, trouble,
     )
     if trouble.kind:
         return 0
-    memcpy(out, p, HEADER)
+    memcpy(out, p, HEADER_SIZE)
     if kept.tombstones and not has_horizon and last_offset < map_end:
         # Base and horizon may lie further apart than 64 bits reach; deltas wrap, as timestamps do.
         shift = <int64_t>(<uint64_t>base_timestamp - <uint64_t>horizon_ms)
         stop = filter_run(
-            slots, slot_count, p + HEADER, p + size, count, base_offset, map_end, drop, shift,
-            out + HEADER, &kept, trouble,
+            slots, slot_count, p + HEADER_SIZE, p + size, count, base_offset, map_end, drop, shift,
+            out + HEADER_SIZE, &kept, trouble,
         )
-        attributes |= HORIZON
+        attributes |= DELETE_HORIZON_BIT
         base_timestamp = horizon_ms
     elif kept.count == count and count:
-        memcpy(out + HEADER, p + HEADER, size - HEADER)
+        memcpy(out + HEADER_SIZE, p + HEADER_SIZE, size - HEADER_SIZE)
         return size
     if kept.count == 0:
         if not contains(retained, retained_count, last_offset):
@@ -447,10 +460,10 @@ cdef int64_t filter_one(
             return 0
         if count:
             changed[0] = True
-        seal(out, HEADER, 0, attributes & ~HORIZON, -1, max_timestamp)
-        return HEADER
+        seal(out, HEADER_SIZE, 0, attributes & ~DELETE_HORIZON_BIT, -1, max_timestamp)
+        return HEADER_SIZE
     changed[0] = True
-    if not attributes & APPEND_TIME:
+    if not attributes & APPEND_TIME_BIT:
         max_timestamp = <int64_t>(<uint64_t>base_timestamp + <uint64_t>kept.delta_max)
     seal(out, stop - out, kept.count, attributes, base_timestamp, max_timestamp)
     return stop - out
@@ -537,7 +550,7 @@ def map_batches(
     """
     cdef Py_buffer place, view
     cdef Trouble trouble
-    cdef int64_t added = 0, full_at = -1, size
+    cdef int64_t added = 0, full_at = -1, size, base_offset, delta
     cdef const uint8_t* p
     cdef const uint8_t* stop
     trouble.kind = DONE
@@ -554,10 +567,12 @@ def map_batches(
                     size = plain_size(p, stop, &trouble)
                     if size == 0 or not is_sound(p, size, &trouble):
                         break
-                    if <int64_t>load64(p) + <int32_t>load32(p + 23) >= start_offset:
+                    base_offset = <int64_t>load64(p)
+                    delta = <int32_t>load32(p + LAST_OFFSET_DELTA_AT)
+                    if base_offset + delta >= start_offset:
                         full_at = map_run(
-                            <uint8_t*>place.buf, place.len // SLOT, room, p + HEADER, p + size,
-                            <int32_t>load32(p + 57), <int64_t>load64(p), start_offset,
+                            <uint8_t*>place.buf, place.len // SLOT, room, p + HEADER_SIZE, p + size,
+                            <int32_t>load32(p + COUNT_AT), base_offset, start_offset,
                             &added, &trouble,
                         )
                         if trouble.kind or full_at >= 0:
@@ -673,7 +688,7 @@ def filter_batches(
                             size = plain_size(p, stop, &trouble)
                             if size == 0:
                                 break
-                            count = <int32_t>load32(p + 57)
+                            count = <int32_t>load32(p + COUNT_AT)
                             if size + GROWTH_MAX * max(count, 0) > room - q:
                                 break
                             if not is_sound(p, size, &trouble):
@@ -715,10 +730,10 @@ def rebuild_batch(
     cdef bytearray batch
     PyObject_GetBuffer(buffer, &view, PyBUF_SIMPLE)
     try:
-        if not (0 <= position <= view.len - HEADER):
-            raise wrong_range(position, position + HEADER, view.len)
-        batch = bytearray(HEADER)
-        memcpy(PyByteArray_AS_STRING(batch), <const uint8_t*>view.buf + position, HEADER)
+        if not (0 <= position <= view.len - HEADER_SIZE):
+            raise wrong_range(position, position + HEADER_SIZE, view.len)
+        batch = bytearray(HEADER_SIZE)
+        memcpy(PyByteArray_AS_STRING(batch), <const uint8_t*>view.buf + position, HEADER_SIZE)
     finally:
         PyBuffer_Release(&view)
     batch += records

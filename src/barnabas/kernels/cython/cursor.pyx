@@ -19,6 +19,25 @@ from barnabas.kernels.contract import (
     wrong_magic,
     wrong_size,
 )
+from barnabas.kernels.cython.batch_header cimport (
+    APPEND_TIME_BIT,
+    ATTRIBUTES_AT,
+    BASE_TIMESTAMP_AT,
+    BATCH_MAGIC,
+    CODEC_MASK,
+    CONTROL_BIT,
+    COUNT_AT,
+    CRC_AT,
+    HEADER_SIZE,
+    LAST_OFFSET_DELTA_AT,
+    LEADER_EPOCH_AT,
+    LENGTH_AT,
+    MAGIC_AT,
+    MAX_TIMESTAMP_AT,
+    PREFIX_SIZE,
+    PRODUCER_ID_AT,
+    TRANSACTIONAL_BIT,
+)
 from barnabas.kernels.cython.column_store cimport (
     FULL,
     NO_MEMORY,
@@ -52,12 +71,6 @@ from barnabas.kernels.cython.layout cimport (
 cdef extern from "Python.h":
     void PyObject_GC_UnTrack(void*)
 
-cdef enum:
-    HEADER_BYTES = 61
-    CODEC_BITS = 0x07
-    APPEND_TIME = 0x08
-    TRANSACTIONAL = 0x10
-    CONTROL = 0x20
 
 
 cdef inline object make_field(const uint8_t* data, int32_t length):
@@ -198,14 +211,15 @@ cdef class RecordCursor:
     def survey(self):
         """Return where reading on begins after all whole batches: the offset, the epoch before."""
         cdef const uint8_t* p = self.next_batch
-        cdef int64_t size, position = self.position
+        cdef int64_t size, last_offset, position = self.position
         cdef int32_t epoch = -1
-        while self.held and self.last_byte - p >= HEADER_BYTES and p[16] == 2:
-            size = <int64_t><int32_t>load32(p + 8) + 12
-            if size < HEADER_BYTES or size > self.last_byte - p:
+        while self.held and self.last_byte - p >= HEADER_SIZE and p[MAGIC_AT] == BATCH_MAGIC:
+            size = <int64_t><int32_t>load32(p + LENGTH_AT) + PREFIX_SIZE
+            if size < HEADER_SIZE or size > self.last_byte - p:
                 break
-            position = max(position, <int64_t>load64(p) + <int32_t>load32(p + 23) + 1)
-            epoch = <int32_t>load32(p + 12)
+            last_offset = <int64_t>load64(p) + <int32_t>load32(p + LAST_OFFSET_DELTA_AT)
+            position = max(position, last_offset + 1)
+            epoch = <int32_t>load32(p + LEADER_EPOCH_AT)
             p += size
         return position, epoch
 
@@ -213,17 +227,22 @@ cdef class RecordCursor:
         """Decompress batches in advance, until they come to `size_max` bytes."""
         cdef const uint8_t* p = self.next_batch
         cdef int64_t size, total = 0
+        cdef int32_t count
         cdef int16_t attributes
-        while self.held and total < size_max and self.last_byte - p >= HEADER_BYTES:
-            size = <int64_t><int32_t>load32(p + 8) + 12
-            if p[16] != 2 or size < HEADER_BYTES or size > self.last_byte - p:
+        cdef uint32_t computed
+        while self.held and total < size_max and self.last_byte - p >= HEADER_SIZE:
+            size = <int64_t><int32_t>load32(p + LENGTH_AT) + PREFIX_SIZE
+            if p[MAGIC_AT] != BATCH_MAGIC or size < HEADER_SIZE or size > self.last_byte - p:
                 return
-            attributes = <int16_t>load16(p + 21)
-            if attributes & CODEC_BITS and not attributes & CONTROL:
-                if self.check_crcs and checksum(p + 21, size - 21, 0) != load32(p + 17):
-                    return  # reading the batch tells of it
-                packed = self.slice(p + HEADER_BYTES, p + size)
-                records = self.unpack(attributes & CODEC_BITS, packed, <int32_t>load32(p + 57))
+            attributes = <int16_t>load16(p + ATTRIBUTES_AT)
+            if attributes & CODEC_MASK and not attributes & CONTROL_BIT:
+                if self.check_crcs:
+                    computed = checksum(p + ATTRIBUTES_AT, size - ATTRIBUTES_AT, 0)
+                    if computed != load32(p + CRC_AT):
+                        return  # reading the batch tells of it
+                packed = self.slice(p + HEADER_SIZE, p + size)
+                count = <int32_t>load32(p + COUNT_AT)
+                records = self.unpack(attributes & CODEC_MASK, packed, count)
                 self.unpacked[p - <const uint8_t*>self.view.buf] = records
                 if not PyObject_CheckBuffer(records):
                     return  # it is large, and unpacked as it is read
@@ -243,45 +262,45 @@ cdef class RecordCursor:
         self.close_batch()
         while self.held:
             p = self.next_batch
-            if self.last_byte - p < HEADER_BYTES:
+            if self.last_byte - p < HEADER_SIZE:
                 self.release()
                 break
-            if p[16] != 2:
-                if p[16] < 2 and self.progressed:
+            if p[MAGIC_AT] != BATCH_MAGIC:
+                if p[MAGIC_AT] < BATCH_MAGIC and self.progressed:
                     # An older format: the next fetch begins with it, and it is converted on
                     # arrival.
                     self.release()
                     break
-                raise wrong_magic(<int><signed char>p[16])
-            size = <int64_t><int32_t>load32(p + 8) + 12
-            if size < HEADER_BYTES:
+                raise wrong_magic(<int><signed char>p[MAGIC_AT])
+            size = <int64_t><int32_t>load32(p + LENGTH_AT) + PREFIX_SIZE
+            if size < HEADER_SIZE:
                 raise wrong_size(size)
             if size > self.last_byte - p:
                 self.release()
                 break
-            last_offset_delta = <int32_t>load32(p + 23)
+            last_offset_delta = <int32_t>load32(p + LAST_OFFSET_DELTA_AT)
             last_offset = <int64_t>load64(p) + last_offset_delta
             if last_offset < self.position:
                 self.next_batch = p + size
                 self.progressed = True
                 continue
             self.check(p, size)
-            attributes = <int16_t>load16(p + 21)
-            count = <int32_t>load32(p + 57)
+            attributes = <int16_t>load16(p + ATTRIBUTES_AT)
+            count = <int32_t>load32(p + COUNT_AT)
             if count < 0 or count > <int64_t>last_offset_delta + 1:
                 raise wrong_counts(count, last_offset_delta)
-            if self.aborted and attributes & (TRANSACTIONAL | CONTROL):
+            if self.aborted and attributes & (TRANSACTIONAL_BIT | CONTROL_BIT):
                 self.follow_transactions(last_offset)
-            if attributes & CONTROL:
+            if attributes & CONTROL_BIT:
                 self.read_marker(p, size, count)
-            elif not (attributes & TRANSACTIONAL and self.aborting
-                      and <int64_t>load64(p + 43) in self.aborting) and count:
+            elif not (attributes & TRANSACTIONAL_BIT and self.aborting
+                      and <int64_t>load64(p + PRODUCER_ID_AT) in self.aborting) and count:
                 self.enter(p, size, attributes, count, last_offset)
                 return True
             self.next_batch = p + size
             self.progressed = True
             self.position = last_offset + 1
-            self.leader_epoch = <int32_t>load32(p + 12)
+            self.leader_epoch = <int32_t>load32(p + LEADER_EPOCH_AT)
         return False
 
     cdef int check(self, const uint8_t* p, int64_t size) except -1:
@@ -290,11 +309,11 @@ cdef class RecordCursor:
             return 0
         if size >= RELEASE_FROM:
             with nogil:
-                computed = checksum(p + 21, size - 21, 0)
+                computed = checksum(p + ATTRIBUTES_AT, size - ATTRIBUTES_AT, 0)
         else:
-            computed = checksum(p + 21, size - 21, 0)
-        if computed != load32(p + 17):
-            raise wrong_crc(load32(p + 17), computed)
+            computed = checksum(p + ATTRIBUTES_AT, size - ATTRIBUTES_AT, 0)
+        if computed != load32(p + CRC_AT):
+            raise wrong_crc(load32(p + CRC_AT), computed)
         return 0
 
     cdef int follow_transactions(self, int64_t last_offset) except -1:
@@ -309,24 +328,24 @@ cdef class RecordCursor:
         cdef int fault
         if count == 0:
             return 0  # compaction has emptied it: nothing of the transaction is left
-        fault = read_layout(p + HEADER_BYTES, p + size, &layout)
+        fault = read_layout(p + HEADER_SIZE, p + size, &layout)
         if fault:
             raise corrupt_record(0, fault)
         if layout.key_length < 4:
             raise cut_marker()
         if load16(layout.key + 2) == 0:
-            self.aborting.discard(<int64_t>load64(p + 43))
+            self.aborting.discard(<int64_t>load64(p + PRODUCER_ID_AT))
         return 0
 
     cdef int enter(
         self, const uint8_t* p, int64_t size, int16_t attributes, int32_t count, int64_t last_offset
     ) except -1:
         cdef Py_ssize_t place = p - <const uint8_t*>self.view.buf
-        if attributes & CODEC_BITS:
+        if attributes & CODEC_MASK:
             records = self.unpacked.pop(place, None)
             if records is None:
                 records = self.unpack(
-                    attributes & CODEC_BITS, self.slice(p + HEADER_BYTES, p + size), count
+                    attributes & CODEC_MASK, self.slice(p + HEADER_SIZE, p + size), count
                 )
             if PyObject_CheckBuffer(records):
                 self.stop = count
@@ -336,7 +355,7 @@ cdef class RecordCursor:
                 self.chunks = records
         else:
             self.stop = count
-            self.cursor = p + HEADER_BYTES
+            self.cursor = p + HEADER_SIZE
             self.end = p + size
         self.next_batch = p + size
         self.progressed = True
@@ -344,9 +363,9 @@ cdef class RecordCursor:
         self.count = count
         self.base_offset = <int64_t>load64(p)
         self.last_offset = last_offset
-        self.batch_epoch = <int32_t>load32(p + 12)
-        self.base_timestamp = <int64_t>load64(p + 27)
-        self.append_time = <int64_t>load64(p + 35)
+        self.batch_epoch = <int32_t>load32(p + LEADER_EPOCH_AT)
+        self.base_timestamp = <int64_t>load64(p + BASE_TIMESTAMP_AT)
+        self.append_time = <int64_t>load64(p + MAX_TIMESTAMP_AT)
         self.attributes = attributes
         return 0
 
@@ -376,7 +395,7 @@ cdef class RecordCursor:
         self.position = self.last_offset + 1
         self.leader_epoch = self.batch_epoch
         self.close_batch()
-        if self.last_byte - self.next_batch < HEADER_BYTES:
+        if self.last_byte - self.next_batch < HEADER_SIZE:
             self.release()
 
     cdef inline int read(self, Layout* layout) noexcept nogil:
@@ -394,7 +413,7 @@ cdef class RecordCursor:
         return <int64_t>(<uint64_t>self.base_offset + <uint64_t><int64_t>layout.offset_delta)
 
     cdef inline int64_t timestamp_at(self, Layout* layout) noexcept nogil:
-        if self.attributes & APPEND_TIME:
+        if self.attributes & APPEND_TIME_BIT:
             return self.append_time
         return <int64_t>(<uint64_t>self.base_timestamp + <uint64_t>layout.timestamp_delta)
 
@@ -406,7 +425,7 @@ cdef class RecordCursor:
         record.leader_epoch = self.batch_epoch
         record.offset = self.offset_at(layout)
         record.timestamp = self.timestamp_at(layout)
-        record.timestamp_type = (self.attributes & APPEND_TIME) >> 3
+        record.timestamp_type = (self.attributes & APPEND_TIME_BIT) >> 3
         record.serialized_key_size = layout.key_length
         record.serialized_value_size = layout.value_length
         record.pairs = make_headers(layout, &size) if layout.header_count else ()
@@ -547,7 +566,9 @@ cdef class RecordCursor:
             or put_number64(store.memories[OFFSET], row, offset)
             or put_number64(store.memories[TIMESTAMP], row, self.timestamp_at(layout))
             or put_number8(
-                store.memories[TIMESTAMP_TYPE], row, <uint8_t>((self.attributes & APPEND_TIME) >> 3)
+                store.memories[TIMESTAMP_TYPE],
+                row,
+                <uint8_t>((self.attributes & APPEND_TIME_BIT) >> 3),
             )
         ):
             return NO_MEMORY

@@ -8,14 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from barnabas.kernels.accumulator_contract import Detour, Refusal, wrong_memory
-from barnabas.kernels.contract import (
-    HEADER_SIZE,
-    SIZE_MAX,
-    Buffer,
-    Column,
-    Row,
-    column_range,
-)
+from barnabas.kernels.batch_header import HEADER_SIZE, SIZE_MAX
+from barnabas.kernels.contract import Buffer, Column, Row, column_range
 from barnabas.kernels.python.builder import _cell
 from barnabas.kernels.python.murmur2 import murmur2
 from barnabas.kernels.python.pending_batch import (

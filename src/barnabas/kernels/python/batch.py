@@ -1,32 +1,37 @@
 """Record batches of magic 2 as a broker handles them: scan, check, validate, patch.
 
-      0 baseOffset int64          23 lastOffsetDelta int32   51 producerEpoch int16
-      8 batchLength int32         27 baseTimestamp int64     53 baseSequence int32
-     12 partitionLeaderEpoch i32  35 maxTimestamp int64      57 recordsCount int32
-     16 magic int8                43 producerId int64        61 records
-     17 crc uint32, of all bytes from 21 on; 21 attributes int16
-
-Base offset and leader epoch are outside the CRC, so a leader assigns offsets without computing it
-again.
+The layout is drawn in `kernels/batch_header.py`. Base offset and leader epoch are outside the CRC,
+so a leader assigns offsets without computing it again.
 """
 
 from __future__ import annotations
 
 import struct
 
-from barnabas.kernels.contract import (
+from barnabas.kernels.batch_header import (
     APPEND_TIME_BIT,
+    ATTRIBUTES_AT,
+    BASE_OFFSET_AT,
+    BATCH_MAGIC,
     CODEC_MASK,
+    CRC_AT,
+    HEADER_FORMAT,
     HEADER_SIZE,
-    NO_TIMESTAMP,
+    LEADER_EPOCH_AT,
+    MAGIC_AT,
+    MAX_TIMESTAMP_AT,
     PREFIX_SIZE,
+    PRODUCER_ID_AT,
+    TRANSACTIONAL_BIT,
+    BatchHeader,
+)
+from barnabas.kernels.contract import (
+    NO_TIMESTAMP,
     TIMESTAMP_MAX,
     TIMESTAMP_MIN,
-    TRANSACTIONAL_BIT,
     Buffer,
     Fault,
     Faults,
-    HeaderFields,
     MutableBuffer,
     cut_batch,
     cut_header,
@@ -41,56 +46,55 @@ from barnabas.kernels.python.layout import RecordFault, read_layout, wrap64
 from barnabas.kernels.python.varint import decode_varint
 from barnabas.model.errors import CorruptRecordError
 
-_HEADER = struct.Struct(">qiibIhiqqqhii")
-_MAGIC_AT, _CRC_AT, _ATTRIBUTES_AT = 16, 17, 21
+_HEADER = struct.Struct(HEADER_FORMAT)
 
 
-def scan_batch(buffer: Buffer, position: int = 0, end: int = -1) -> HeaderFields:
-    """Return the header fields at position; the rest of the batch need not be there."""
+def scan_batch(buffer: Buffer, position: int = 0, end: int = -1) -> BatchHeader:
+    """Return the header at position; the rest of the batch need not be there."""
     end = _end(buffer, position, end)
     if end - position < HEADER_SIZE:
         raise cut_header(end - position)
-    fields = _HEADER.unpack_from(buffer, position)
-    size = fields[1] + PREFIX_SIZE
-    if fields[3] != 2:
-        raise wrong_magic(fields[3])
+    base_offset, length, leader_epoch, magic, *rest = _HEADER.unpack_from(buffer, position)
+    size = length + PREFIX_SIZE
+    if magic != BATCH_MAGIC:
+        raise wrong_magic(magic)
     if size < HEADER_SIZE:
         raise wrong_size(size)
-    return (fields[0], size, *fields[2:])
+    return BatchHeader(base_offset, size, leader_epoch, magic, *rest)
 
 
-def scan_batches(buffer: Buffer, position: int = 0, end: int = -1) -> list[HeaderFields]:
-    """Return the header fields of every whole batch; a cut one at the end is left out.
+def scan_batches(buffer: Buffer, position: int = 0, end: int = -1) -> list[BatchHeader]:
+    """Return the header of every whole batch; a cut one at the end is left out.
 
     So is what follows a batch from an entry of an older format (magic 0 or 1) on.
     """
     end = _end(buffer, position, end)
-    found: list[HeaderFields] = []
+    found: list[BatchHeader] = []
     while end - position >= HEADER_SIZE:
-        if found and buffer[position + _MAGIC_AT] < 2:
+        if found and buffer[position + MAGIC_AT] < BATCH_MAGIC:
             break
-        fields = scan_batch(buffer, position, end)
-        if fields[1] > end - position:
+        header = scan_batch(buffer, position, end)
+        if header.size > end - position:
             break
-        found.append(fields)
-        position += fields[1]
+        found.append(header)
+        position += header.size
     return found
 
 
-def check_batch(buffer: Buffer, position: int = 0, end: int = -1) -> HeaderFields:
-    """Return the header fields of a whole batch whose CRC and counts are right."""
+def check_batch(buffer: Buffer, position: int = 0, end: int = -1) -> BatchHeader:
+    """Return the header of a whole batch whose CRC and counts are right."""
     end = _end(buffer, position, end)
-    fields = scan_batch(buffer, position, end)
-    size, stored, last_offset_delta, count = fields[1], fields[4], fields[6], fields[12]
+    header = scan_batch(buffer, position, end)
+    size = header.size
     if size > end - position:
         raise cut_batch(size, end - position)
-    computed = crc32c(memoryview(buffer)[position + _ATTRIBUTES_AT : position + size])
-    if computed != stored:
-        raise wrong_crc(stored, computed)
+    computed = crc32c(memoryview(buffer)[position + ATTRIBUTES_AT : position + size])
+    if computed != header.crc:
+        raise wrong_crc(header.crc, computed)
     # Compaction may leave fewer records than offsets (even none), never more.
-    if not 0 <= count <= last_offset_delta + 1:
-        raise wrong_counts(count, last_offset_delta)
-    return fields
+    if not 0 <= header.count <= header.last_offset_delta + 1:
+        raise wrong_counts(header.count, header.last_offset_delta)
+    return header
 
 
 def inspect_batch(
@@ -100,26 +104,26 @@ def inspect_batch(
     timestamp_min: int = TIMESTAMP_MIN,
     timestamp_max: int = TIMESTAMP_MAX,
     require_key: bool = False,
-) -> tuple[HeaderFields, int, int, Faults]:
+) -> tuple[BatchHeader, int, int, Faults]:
     """Check a produced batch in one call: header, CRC and, if it is not compressed, every record.
 
-    Returns the header fields and what `validate_records` returns. Of a compressed batch the
+    Returns the header and what `validate_records` returns. Of a compressed batch the
     records are not looked at: its max timestamp is the header's and its offset delta -1.
     """
-    fields = check_batch(buffer, position, end)
-    if fields[5] & CODEC_MASK:
-        return fields, fields[8], -1, ()
+    header = check_batch(buffer, position, end)
+    if header.attributes & CODEC_MASK:
+        return header, header.max_timestamp, -1, ()
     walked = validate_records(
         buffer,
         position + HEADER_SIZE,
-        position + fields[1],
-        fields[12],
-        fields[7],
-        timestamp_min,
-        timestamp_max,
-        require_key,
+        position + header.size,
+        header.count,
+        header.base_timestamp,
+        timestamp_min=timestamp_min,
+        timestamp_max=timestamp_max,
+        require_key=require_key,
     )
-    return (fields, *walked)
+    return (header, *walked)
 
 
 def validate_records(
@@ -193,8 +197,8 @@ def assign_offsets(
 ) -> None:
     """Write what the leader decides into a batch, in place; its CRC does not cover these."""
     _whole(buffer, position)
-    struct.pack_into(">q", buffer, position, base_offset)
-    struct.pack_into(">i", buffer, position + 12, leader_epoch)
+    struct.pack_into(">q", buffer, position + BASE_OFFSET_AT, base_offset)
+    struct.pack_into(">i", buffer, position + LEADER_EPOCH_AT, leader_epoch)
 
 
 def stamp_timestamp(
@@ -202,10 +206,10 @@ def stamp_timestamp(
 ) -> int:
     """Set timestamp type and max timestamp of a batch in place, and its CRC; return the CRC."""
     size = _whole(buffer, position)
-    (attributes,) = struct.unpack_from(">h", buffer, position + _ATTRIBUTES_AT)
+    (attributes,) = struct.unpack_from(">h", buffer, position + ATTRIBUTES_AT)
     attributes = attributes | APPEND_TIME_BIT if append_time else attributes & ~APPEND_TIME_BIT
-    struct.pack_into(">h", buffer, position + _ATTRIBUTES_AT, attributes)
-    struct.pack_into(">q", buffer, position + 35, max_timestamp)
+    struct.pack_into(">h", buffer, position + ATTRIBUTES_AT, attributes)
+    struct.pack_into(">q", buffer, position + MAX_TIMESTAMP_AT, max_timestamp)
     return _seal(buffer, position, size)
 
 
@@ -219,22 +223,23 @@ def stamp_producer(
 ) -> int:
     """Set the producer's identity and sequence of a batch in place, and its CRC; return the CRC."""
     size = _whole(buffer, position)
-    (attributes,) = struct.unpack_from(">h", buffer, position + _ATTRIBUTES_AT)
+    (attributes,) = struct.unpack_from(">h", buffer, position + ATTRIBUTES_AT)
     attributes = attributes & ~TRANSACTIONAL_BIT | (TRANSACTIONAL_BIT if transactional else 0)
-    struct.pack_into(">h", buffer, position + _ATTRIBUTES_AT, attributes)
-    struct.pack_into(">qhi", buffer, position + 43, producer_id, producer_epoch, base_sequence)
+    struct.pack_into(">h", buffer, position + ATTRIBUTES_AT, attributes)
+    producer = (producer_id, producer_epoch, base_sequence)
+    struct.pack_into(">qhi", buffer, position + PRODUCER_ID_AT, *producer)
     return _seal(buffer, position, size)
 
 
 def _seal(buffer: MutableBuffer, position: int, size: int) -> int:
-    crc = crc32c(memoryview(buffer)[position + _ATTRIBUTES_AT : position + size])
-    struct.pack_into(">I", buffer, position + _CRC_AT, crc)
+    crc = crc32c(memoryview(buffer)[position + ATTRIBUTES_AT : position + size])
+    struct.pack_into(">I", buffer, position + CRC_AT, crc)
     return crc
 
 
 def _whole(buffer: Buffer, position: int) -> int:
     """Return the size of the batch at position, all of which must be there."""
-    size = scan_batch(buffer, position)[1]
+    size = scan_batch(buffer, position).size
     if size > len(buffer) - position:
         raise cut_batch(size, len(buffer) - position)
     return size

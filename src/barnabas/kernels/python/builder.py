@@ -9,12 +9,18 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterable, Sequence
 
-from barnabas.kernels.contract import (
+from barnabas.kernels.batch_header import (
+    ATTRIBUTES_AT,
+    BATCH_MAGIC,
     CODEC_MASK,
     HEADER_SIZE,
-    NO_TIMESTAMP,
     PREFIX_SIZE,
+    SEALED_FORMAT,
     SIZE_MAX,
+    UNSEALED_FORMAT,
+)
+from barnabas.kernels.contract import (
+    NO_TIMESTAMP,
     Buffer,
     Column,
     Row,
@@ -27,8 +33,8 @@ from barnabas.kernels.contract import (
 from barnabas.kernels.python.crc32c import crc32c
 from barnabas.kernels.python.varint import encode_varint, encode_varlong
 
-_SEALED = struct.Struct(">hiqqqhii")  # what the CRC covers of the header
-_OPEN = struct.Struct(">qiibI")  # what comes before
+_SEALED = struct.Struct(SEALED_FORMAT)
+_UNSEALED = struct.Struct(UNSEALED_FORMAT)
 _DELTA_MAX = 2**31 - 1
 
 
@@ -162,7 +168,7 @@ class BatchBuilder:
             buffer[HEADER_SIZE:] = packed
         _SEALED.pack_into(
             buffer,
-            21,
+            ATTRIBUTES_AT,
             attributes & ~CODEC_MASK | codec,
             last_offset_delta,
             self.base_timestamp,
@@ -172,8 +178,9 @@ class BatchBuilder:
             base_sequence,
             self.count,
         )
-        crc = crc32c(memoryview(buffer)[21:])
-        _OPEN.pack_into(buffer, 0, base_offset, len(buffer) - PREFIX_SIZE, leader_epoch, 2, crc)
+        crc = crc32c(memoryview(buffer)[ATTRIBUTES_AT:])
+        length = len(buffer) - PREFIX_SIZE
+        _UNSEALED.pack_into(buffer, 0, base_offset, length, leader_epoch, BATCH_MAGIC, crc)
         self._buffer = None
         return buffer
 

@@ -16,17 +16,26 @@ from __future__ import annotations
 import struct
 from hashlib import md5
 
-from barnabas.kernels.contract import (
+from barnabas.kernels.batch_header import (
     APPEND_TIME_BIT,
+    ATTRIBUTES_AT,
+    BASE_TIMESTAMP_AT,
+    BATCH_MAGIC,
+    COUNT_AT,
+    CRC_AT,
     DELETE_HORIZON_BIT,
     HEADER_SIZE,
-    NO_TIMESTAMP,
+    LENGTH_AT,
+    MAGIC_AT,
     PREFIX_SIZE,
-    SLOT_SIZE,
     SPECIAL_MASK,
+    BatchHeader,
+)
+from barnabas.kernels.contract import (
+    NO_TIMESTAMP,
+    SLOT_SIZE,
     Buffer,
     Fault,
-    HeaderFields,
     MutableBuffer,
     corrupt_record,
     wrong_range,
@@ -36,9 +45,8 @@ from barnabas.kernels.python.crc32c import crc32c
 from barnabas.kernels.python.layout import Layout, RecordFault, read_layout, wrap64
 from barnabas.kernels.python.varint import encode_varint, encode_varlong
 
-_MAGIC_AT = 16
 _SLOT = struct.Struct("=16sq")
-_SEALED = struct.Struct(">hiqq")  # attributes, last offset delta, base and max timestamp
+_TIMESTAMPS = struct.Struct(">qq")  # base and max
 _GROWTH_MAX = 11  # bytes by which a record can grow when its timestamp delta does
 
 
@@ -88,17 +96,24 @@ def map_batches(
     record), how many keys are new, and the offset that found no room (-1: all did).
     """
     total = 0
-    while (fields := _plain(buffer, position, end)) is not None:
+    while (header := _plain(buffer, position, end)) is not None:
         check_batch(buffer, position, end)
-        if fields[0] + fields[6] >= start_offset:
-            first, last = position + HEADER_SIZE, position + fields[1]
+        if header.last_offset >= start_offset:
+            first, last = position + HEADER_SIZE, position + header.size
             added, full_at = map_records(
-                slots, room - total, buffer, first, last, fields[12], fields[0], start_offset
+                slots,
+                room - total,
+                buffer,
+                first,
+                last,
+                header.count,
+                header.base_offset,
+                start_offset,
             )
             total += added
             if full_at >= 0:
                 return position, total, full_at
-        position += fields[1]
+        position += header.size
     return position, total, -1
 
 
@@ -165,22 +180,24 @@ def filter_batches(
     """
     last_offsets = memoryview(retained).cast("B").cast("q")
     changed = False
-    while (fields := _plain(buffer, position, end)) is not None:
-        if out_position + fields[1] + _GROWTH_MAX * max(fields[12], 0) > len(out):
+    while (header := _plain(buffer, position, end)) is not None:
+        if out_position + header.size + _GROWTH_MAX * max(header.count, 0) > len(out):
             break
         check_batch(buffer, position, end)
-        batch = _filter_batch(slots, buffer, position, fields, map_end, now_ms, horizon_ms)
+        batch = _filter_batch(slots, buffer, position, header, map_end, now_ms, horizon_ms)
         if batch is None:
-            batch = memoryview(buffer)[position : position + fields[1]]
-        elif batch or fields[0] + fields[6] not in last_offsets:
+            batch = memoryview(buffer)[position : position + header.size]
+        elif batch or header.last_offset not in last_offsets:
             changed = True
         else:
-            changed = changed or fields[12] > 0
-            attributes = fields[5] & ~DELETE_HORIZON_BIT
-            batch = rebuild_batch(buffer, position, b"", 0, attributes, NO_TIMESTAMP, fields[8])
+            changed = changed or header.count > 0
+            attributes = header.attributes & ~DELETE_HORIZON_BIT
+            batch = rebuild_batch(
+                buffer, position, b"", 0, attributes, NO_TIMESTAMP, header.max_timestamp
+            )
         out[out_position : out_position + len(batch)] = batch
         out_position += len(batch)
-        position += fields[1]
+        position += header.size
     return position, out_position, changed
 
 
@@ -198,11 +215,11 @@ def rebuild_batch(
         raise wrong_range(position, position + HEADER_SIZE, len(buffer))
     batch = bytearray(buffer[position : position + HEADER_SIZE])
     batch += records
-    (last_offset_delta,) = struct.unpack_from(">i", batch, 23)
-    _SEALED.pack_into(batch, 21, attributes, last_offset_delta, base_timestamp, max_timestamp)
-    struct.pack_into(">i", batch, 57, count)
-    struct.pack_into(">i", batch, 8, len(batch) - PREFIX_SIZE)
-    struct.pack_into(">I", batch, 17, crc32c(memoryview(batch)[21:]))
+    struct.pack_into(">i", batch, LENGTH_AT, len(batch) - PREFIX_SIZE)
+    struct.pack_into(">h", batch, ATTRIBUTES_AT, attributes)
+    _TIMESTAMPS.pack_into(batch, BASE_TIMESTAMP_AT, base_timestamp, max_timestamp)
+    struct.pack_into(">i", batch, COUNT_AT, count)
+    struct.pack_into(">I", batch, CRC_AT, crc32c(memoryview(batch)[ATTRIBUTES_AT:]))
     return batch
 
 
@@ -210,19 +227,19 @@ def _filter_batch(
     slots: Buffer,
     buffer: Buffer,
     position: int,
-    fields: HeaderFields,
+    header: BatchHeader,
     map_end: int,
     now_ms: int,
     horizon_ms: int,
 ) -> Buffer | None:
     """Return what stays of a plain batch: None for all of it, nothing for nothing."""
-    attributes, base_timestamp, count = fields[5], fields[7], fields[12]
+    attributes, base_timestamp, count = header.attributes, header.base_timestamp, header.count
     has_horizon = attributes & DELETE_HORIZON_BIT != 0
-    place = (position + HEADER_SIZE, position + fields[1], count, fields[0], map_end)
+    place = (position + HEADER_SIZE, position + header.size, count, header.base_offset, map_end)
     drop = has_horizon and now_ms >= base_timestamp
     kept, kept_count, tombstones, delta_max = filter_records(slots, buffer, *place, drop)
     # A batch that reaches beyond the map is looked at again: its tombstones must wait for that.
-    if tombstones and not has_horizon and fields[0] + fields[6] < map_end:
+    if tombstones and not has_horizon and header.last_offset < map_end:
         shift = wrap64(base_timestamp - horizon_ms)
         attributes |= DELETE_HORIZON_BIT
         base_timestamp = horizon_ms
@@ -234,7 +251,7 @@ def _filter_batch(
         return None if count else b""
     if not kept_count:
         return b""
-    max_timestamp = fields[8]
+    max_timestamp = header.max_timestamp
     if not attributes & APPEND_TIME_BIT:
         max_timestamp = wrap64(base_timestamp + delta_max)
     return rebuild_batch(
@@ -242,13 +259,13 @@ def _filter_batch(
     )
 
 
-def _plain(buffer: Buffer, position: int, end: int) -> HeaderFields | None:
+def _plain(buffer: Buffer, position: int, end: int) -> BatchHeader | None:
     if not 0 <= position <= end <= len(buffer):
         raise wrong_range(position, end, len(buffer))
-    if end - position < HEADER_SIZE or buffer[position + _MAGIC_AT] < 2:
+    if end - position < HEADER_SIZE or buffer[position + MAGIC_AT] < BATCH_MAGIC:
         return None
-    fields = scan_batch(buffer, position, end)
-    return None if fields[1] > end - position or fields[5] & SPECIAL_MASK else fields
+    header = scan_batch(buffer, position, end)
+    return None if header.size > end - position or header.attributes & SPECIAL_MASK else header
 
 
 def _layouts(buffer: Buffer, position: int, end: int, count: int) -> list[Layout]:

@@ -12,15 +12,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from barnabas.kernels.contract import (
+from barnabas.kernels.batch_header import (
     APPEND_TIME_BIT,
+    ATTRIBUTES_AT,
     CODEC_MASK,
     CONTROL_BIT,
     HEADER_SIZE,
+    MAGIC_AT,
     TRANSACTIONAL_BIT,
+    BatchHeader,
+    size_at,
+)
+from barnabas.kernels.contract import (
     Buffer,
     Fault,
-    HeaderFields,
     corrupt_record,
     cut_marker,
     untraced,
@@ -33,9 +38,6 @@ from barnabas.kernels.python.consumer_record import ConsumerRecord
 from barnabas.kernels.python.crc32c import crc32c
 from barnabas.kernels.python.layout import Layout, RecordFault, read_layout, wrap64
 from barnabas.kernels.python.reader import read_headers
-
-_MAGIC_AT = 16
-_CRC_FROM = 21
 
 
 class RecordCursor:
@@ -76,7 +78,7 @@ class RecordCursor:
         self._aborted = sorted(aborted or (), reverse=True)
         self._aborting: set[int] = set()
         self._unpacked: dict[int, Any] = {}
-        self._batch: HeaderFields | None = None
+        self._batch: BatchHeader | None = None
         self._records = memoryview(b"")
         self._chunks: Iterator[tuple[Buffer, int]] | None = None
         self._failure: Exception | None = None
@@ -103,13 +105,13 @@ class RecordCursor:
     def survey(self) -> tuple[int, int]:
         """Return where reading on begins after all whole batches: the offset, the epoch before."""
         place, position, epoch = self._next, self.position, -1
-        while len(self._buffer) - place >= HEADER_SIZE and self._buffer[place + _MAGIC_AT] == 2:
-            size = int.from_bytes(self._buffer[place + 8 : place + 12], "big", signed=True) + 12
+        while len(self._buffer) - place >= HEADER_SIZE and self._buffer[place + MAGIC_AT] == 2:
+            size = size_at(self._buffer, place)
             if not HEADER_SIZE <= size <= len(self._buffer) - place:
                 break
             header = scan_batch(self._buffer, place)
-            position = max(position, header[0] + header[6] + 1)
-            epoch = header[2]
+            position = max(position, header.next_offset)
+            epoch = header.leader_epoch
             place += size
         return position, epoch
 
@@ -117,17 +119,17 @@ class RecordCursor:
         """Decompress batches in advance, until they come to `size_max` bytes."""
         place, total = self._next, 0
         while total < size_max and len(self._buffer) - place >= HEADER_SIZE:
-            if self._buffer[place + _MAGIC_AT] != 2:
+            if self._buffer[place + MAGIC_AT] != 2:
                 return
             header = scan_batch(self._buffer, place)
-            size, attributes = header[1], header[5]
+            size, attributes = header.size, header.attributes
             if size > len(self._buffer) - place:
                 return
             if attributes & CODEC_MASK and not attributes & CONTROL_BIT:
-                if self._check_crcs and self._crc(place, size) != header[4]:
+                if self._check_crcs and self._crc(place, size) != header.crc:
                     return  # reading the batch tells of it
                 packed = self._buffer[place + HEADER_SIZE : place + size]
-                records = self._unpack(attributes & CODEC_MASK, packed, header[12])
+                records = self._unpack(attributes & CODEC_MASK, packed, header.count)
                 self._unpacked[place] = records
                 if not _is_buffer(records):
                     return  # it is large, and unpacked as it is read
@@ -165,46 +167,46 @@ class RecordCursor:
         """Go to the next batch with records for the user; return False if there is none."""
         while len(self._buffer) - self._next >= HEADER_SIZE:
             place = self._next
-            if self.progressed and self._buffer[place + _MAGIC_AT] < 2:
+            if self.progressed and self._buffer[place + MAGIC_AT] < 2:
                 # An older format: the next fetch begins with it, and it is converted on arrival.
                 self._next = len(self._buffer)
                 break
             header = scan_batch(self._buffer, place)
-            size, count = header[1], header[12]
+            size, count = header.size, header.count
             if size > len(self._buffer) - place:
                 self._next = len(self._buffer)
                 break
-            last_offset = header[0] + header[6]
+            last_offset = header.last_offset
             if last_offset >= self.position:
-                if self._check_crcs and self._crc(place, size) != header[4]:
-                    raise wrong_crc(header[4], self._crc(place, size))
-                if not 0 <= count <= header[6] + 1:
-                    raise wrong_counts(count, header[6])
+                if self._check_crcs and self._crc(place, size) != header.crc:
+                    raise wrong_crc(header.crc, self._crc(place, size))
+                if not 0 <= count <= header.last_offset_delta + 1:
+                    raise wrong_counts(count, header.last_offset_delta)
                 if self._is_visible(header, place) and count:
                     self._enter(header, place)
                     return True
                 self.position = last_offset + 1
-                self.leader_epoch = header[2]
+                self.leader_epoch = header.leader_epoch
             self._next = place + size
             self.progressed = True
         return False
 
     def _crc(self, place: int, size: int) -> int:
-        return crc32c(self._buffer[place + _CRC_FROM : place + size])
+        return crc32c(self._buffer[place + ATTRIBUTES_AT : place + size])
 
-    def _is_visible(self, header: HeaderFields, place: int) -> bool:
+    def _is_visible(self, header: BatchHeader, place: int) -> bool:
         """Follow the transactions up to this batch, and tell whether the user may see it."""
-        attributes, producer_id = header[5], header[9]
+        attributes, producer_id = header.attributes, header.producer_id
         if not attributes & (TRANSACTIONAL_BIT | CONTROL_BIT):
             return True
-        while self._aborted and self._aborted[-1][0] <= header[0] + header[6]:
+        while self._aborted and self._aborted[-1][0] <= header.last_offset:
             self._aborting.add(self._aborted.pop()[1])
         if not attributes & CONTROL_BIT:
             return producer_id not in self._aborting
         # Compaction may have emptied a marker's batch: then nothing of the transaction is left.
-        if header[12]:
+        if header.count:
             try:
-                marker = read_layout(self._buffer, place + HEADER_SIZE, place + header[1])
+                marker = read_layout(self._buffer, place + HEADER_SIZE, place + header.size)
             except RecordFault as failure:
                 raise corrupt_record(0, failure.fault) from None
             if marker.key_length < 4:
@@ -213,19 +215,19 @@ class RecordCursor:
                 self._aborting.discard(producer_id)
         return False
 
-    def _enter(self, header: HeaderFields, place: int) -> None:
-        packed = self._buffer[place + HEADER_SIZE : place + header[1]]
-        if header[5] & CODEC_MASK:
+    def _enter(self, header: BatchHeader, place: int) -> None:
+        packed = self._buffer[place + HEADER_SIZE : place + header.size]
+        if header.attributes & CODEC_MASK:
             records = self._unpacked.pop(place, None)
             if records is None:
-                records = self._unpack(header[5] & CODEC_MASK, packed, header[12])
+                records = self._unpack(header.attributes & CODEC_MASK, packed, header.count)
             if _is_buffer(records):
                 packed = memoryview(records)
             else:
                 self._chunks, packed = records, memoryview(b"")
         self._batch, self._records, self._place, self._index = header, packed, 0, 0
-        self._stop = header[12] if self._chunks is None else 0
-        self._next = place + header[1]
+        self._stop = header.count if self._chunks is None else 0
+        self._next = place + header.size
         self.progressed = True
 
     def _read(self) -> ConsumerRecord | None:
@@ -241,16 +243,16 @@ class RecordCursor:
         if self._index + 1 == self._stop and layout.end != len(self._records):
             raise corrupt_record(self._stop, Fault.LEFTOVER)
         record = None
-        if wrap64(header[0] + layout.offset_delta) >= self.position:
+        if wrap64(header.base_offset + layout.offset_delta) >= self.position:
             record = self._make(header, layout)
             self.position = record.offset + 1
-            self.leader_epoch = header[2]
+            self.leader_epoch = header.leader_epoch
         self._place = layout.end
         self._index += 1
-        if self._index == header[12]:
+        if self._index == header.count:
             self._batch = self._chunks = None
-            self.position = header[0] + header[6] + 1
-            self.leader_epoch = header[2]
+            self.position = header.next_offset
+            self.leader_epoch = header.leader_epoch
         return record
 
     def _go_on(self) -> None:
@@ -266,9 +268,9 @@ class RecordCursor:
         self._records, self._place = memoryview(records), 0
         self._stop += count
 
-    def _make(self, header: HeaderFields, layout: Layout) -> ConsumerRecord:
-        stamped = bool(header[5] & APPEND_TIME_BIT)
-        offset = wrap64(header[0] + layout.offset_delta)
+    def _make(self, header: BatchHeader, layout: Layout) -> ConsumerRecord:
+        stamped = bool(header.attributes & APPEND_TIME_BIT)
+        offset = wrap64(header.base_offset + layout.offset_delta)
         headers = read_headers(self._records, layout)
         key = _field(self._records, layout.key_start, layout.key_length)
         value = _field(self._records, layout.value_start, layout.value_length)
@@ -283,9 +285,11 @@ class RecordCursor:
         return ConsumerRecord(
             self.topic,
             self.partition,
-            header[2],
+            header.leader_epoch,
             offset,
-            header[8] if stamped else wrap64(header[7] + layout.timestamp_delta),
+            header.max_timestamp
+            if stamped
+            else wrap64(header.base_timestamp + layout.timestamp_delta),
             int(stamped),
             key,
             value,

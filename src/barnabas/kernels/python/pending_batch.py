@@ -8,13 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from barnabas.kernels.accumulator_contract import Outcome
-from barnabas.kernels.contract import (
-    CODEC_MASK,
-    HEADER_SIZE,
-    NO_TIMESTAMP,
-    PREFIX_SIZE,
-    Buffer,
-)
+from barnabas.kernels.batch_header import CODEC_MASK, HEADER_SIZE, PREFIX_SIZE
+from barnabas.kernels.contract import NO_TIMESTAMP, Buffer
 from barnabas.kernels.python.builder import _put_field, _timestamp_delta
 from barnabas.kernels.python.crc32c import crc32c
 from barnabas.kernels.python.varint import encode_varint

@@ -11,7 +11,7 @@ from barnabas.kernels import (
     CONTROL_BIT,
     HEADER_SIZE,
     TRANSACTIONAL_BIT,
-    HeaderFields,
+    BatchHeader,
     check_batch,
     scan_batch,
 )
@@ -24,7 +24,6 @@ from barnabas.log.transactions_seen import TransactionsSeen
 from barnabas.log.validation import stored_bounds
 from barnabas.records.bounds import Bounds
 from barnabas.records.chunks import read_chunks
-from barnabas.records.message_set import OLDEST_BATCH
 
 
 def fill_map(
@@ -83,39 +82,41 @@ class _Mapping:
                 reader.buffer, reader.at, reader.filled, self._start
             )
             if self.full_at < 0 and not reader.done:
-                fields = reader.whole()
-                if fields is None:
+                header = reader.whole()
+                if header is None:
                     give_way()
                     done += reader.fill()
-                elif fields[3] < OLDEST_BATCH:
+                elif header.is_message:
                     self._put_old()
                 else:
-                    self._put_special(fields)
+                    self._put_special(header)
         return done
 
     def _put_old(self) -> None:
         """Enter an entry of an older format, or messages that follow each other."""
         start = self._reader.at
         batch = self._reader.take_old(packed=False)
-        fields = scan_batch(batch)
+        header = scan_batch(batch)
         records = memoryview(batch)[HEADER_SIZE:]
-        self.full_at = self._map.put_records(records, fields[12], fields[0], self._start)
+        self.full_at = self._map.put_records(records, header.count, header.base_offset, self._start)
         if self.full_at >= 0:
             self._reader.at = start
 
-    def _put_special(self, fields: HeaderFields) -> None:
+    def _put_special(self, header: BatchHeader) -> None:
         """Enter a compressed or transactional batch, or pass over a control batch."""
         reader, position = self._reader, self._reader.at
-        check_batch(reader.buffer, position, position + fields[1])
-        attributes = fields[5]
+        check_batch(reader.buffer, position, position + header.size)
+        attributes = header.attributes
         if attributes & CONTROL_BIT:
-            marker = marker_of(reader.buffer, position, fields)
+            marker = marker_of(reader.buffer, position, header)
             if marker is not None:
-                self._seen.see_marker(fields, marker.type)
-        elif not (attributes & TRANSACTIONAL_BIT and self._seen.see_batch(fields)):
-            for records, count in read_chunks(reader.buffer, position, fields, self._bounds):
-                self.full_at = self._map.put_records(records, count, fields[0], self._start)
+                self._seen.see_marker(header, marker.type)
+        elif not (attributes & TRANSACTIONAL_BIT and self._seen.see_batch(header)):
+            for records, count in read_chunks(reader.buffer, position, header, self._bounds):
+                self.full_at = self._map.put_records(
+                    records, count, header.base_offset, self._start
+                )
                 if self.full_at >= 0:
                     break
         if self.full_at < 0:
-            reader.at += fields[1]
+            reader.at += header.size

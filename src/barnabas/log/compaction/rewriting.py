@@ -13,7 +13,7 @@ from barnabas.kernels import (
     scan_batch,
     scan_batches,
 )
-from barnabas.kernels.contract import SIZE_MAX
+from barnabas.kernels.batch_header import SIZE_MAX
 from barnabas.log.batch_reader import BatchReader
 from barnabas.log.compaction.survivors import Filtering, SpecialBatches
 from barnabas.log.compaction.work import WORK_BYTES, Aborted, Means, Work, give_way, go_on
@@ -22,7 +22,6 @@ from barnabas.log.partition_log import PartitionLog
 from barnabas.log.recovery import CLEANED
 from barnabas.log.segment import LOG, Segment
 from barnabas.model.errors import InvalidValueError
-from barnabas.records.message_set import OLDEST_BATCH
 
 OUT_BYTES = 64 * 1024
 """How much is written, and entered into the indexes, at a time. The loop waits for the GIL while
@@ -133,23 +132,23 @@ class Rewriting:
             self._plain_changed = self._plain_changed or changed
             if reader.done:
                 break
-            fields = reader.whole()
-            if fields is None:
+            header = reader.whole()
+            if header is None:
                 give_way()
                 done += reader.fill()
-            elif fields[3] < OLDEST_BATCH:
+            elif header.is_message:
                 batch = reader.take_old(packed=True)
                 self._put(self._special.filter(batch, 0, scan_batch(batch)))
                 self._special.changed = True  # to magic 2, at the least
-            elif fields[5] & SPECIAL_MASK:
-                self._put(self._special.filter(reader.buffer, reader.at, fields))
-                reader.at += fields[1]
+            elif header.attributes & SPECIAL_MASK:
+                self._put(self._special.filter(reader.buffer, reader.at, header))
+                reader.at += header.size
             else:
                 # It fits the reader and not what is left of the output: make room, if its count
                 # of records is to be believed.
-                check_batch(reader.buffer, reader.at, reader.at + fields[1])
+                check_batch(reader.buffer, reader.at, reader.at + header.size)
                 done += self._write_out()
-                room = fields[1] + 11 * fields[12]
+                room = header.size + 11 * header.count
                 if len(self._out) < room:
                     self._out = bytearray(room)
         return done
@@ -158,14 +157,14 @@ class Rewriting:
         """Take some batches as they are, without those that are empty and no longer needed."""
         reader, done = self.reader, 0
         while not reader.done and done < WORK_BYTES:
-            fields = reader.whole()
-            if fields is None:
+            header = reader.whole()
+            if header is None:
                 give_way()
                 done += reader.fill()
                 continue
-            end = reader.at + fields[1]
+            end = reader.at + header.size
             check_batch(reader.buffer, reader.at, end)
-            if fields[12] or fields[0] + fields[6] in self._ends:
+            if header.count or header.last_offset in self._ends:
                 self._put(memoryview(reader.buffer)[reader.at : end])
             reader.at = end
         return done
@@ -212,8 +211,8 @@ class Rewriting:
             self._created = True
         with memoryview(self._out) as view, view[:size] as data:
             new.file.get().pwrite(data, new.size_bytes)
-            for fields in scan_batches(data):
-                new.index_batch(new.size_bytes, fields)
-                new.size_bytes += fields[1]
+            for header in scan_batches(data):
+                new.index_batch(new.size_bytes, header)
+                new.size_bytes += header.size
         self._size = 0
         return size

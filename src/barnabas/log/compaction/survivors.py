@@ -14,13 +14,11 @@ from typing import NamedTuple
 from barnabas.kernels import (
     APPEND_TIME_BIT,
     CODEC_MASK,
-    CONTROL_BIT,
     DELETE_HORIZON_BIT,
     HEADER_SIZE,
     NO_TIMESTAMP,
-    TRANSACTIONAL_BIT,
+    BatchHeader,
     Buffer,
-    HeaderFields,
     check_batch,
     filter_records,
     rebuild_batch,
@@ -86,43 +84,43 @@ class SpecialBatches:
         self._buffer: Buffer = b""
         self._position = 0
 
-    def filter(self, buffer: Buffer, position: int, fields: HeaderFields) -> Buffer:
+    def filter(self, buffer: Buffer, position: int, header: BatchHeader) -> Buffer:
         """Return what stays of the whole batch at a position."""
-        check_batch(buffer, position, position + fields[1])
+        check_batch(buffer, position, position + header.size)
         self._buffer, self._position = buffer, position
-        if fields[5] & CONTROL_BIT:
-            return self._filter_marker(fields)
-        aborted = bool(fields[5] & TRANSACTIONAL_BIT) and self._filtering.seen.see_batch(fields)
-        return self._filter_data(fields, aborted)
+        if header.is_control:
+            return self._filter_marker(header)
+        aborted = header.is_transactional and self._filtering.seen.see_batch(header)
+        return self._filter_data(header, aborted)
 
-    def _original(self, fields: HeaderFields) -> memoryview:
-        return memoryview(self._buffer)[self._position : self._position + fields[1]]
+    def _original(self, header: BatchHeader) -> memoryview:
+        return memoryview(self._buffer)[self._position : self._position + header.size]
 
-    def _filter_data(self, fields: HeaderFields, aborted: bool) -> Buffer:
-        filtering, attributes, base_timestamp = self._filtering, fields[5], fields[7]
-        last_offset = fields[0] + fields[6]
-        if aborted or not fields[12]:
-            return self._emptied(fields)
+    def _filter_data(self, header: BatchHeader, aborted: bool) -> Buffer:
+        filtering = self._filtering
+        attributes, base_timestamp = header.attributes, header.base_timestamp
+        if aborted or not header.count:
+            return self._emptied(header)
         has_horizon = attributes & DELETE_HORIZON_BIT != 0
         drop, shift = has_horizon and filtering.now_ms >= base_timestamp, 0
-        kept = self._keep(fields, drop, shift)
+        kept = self._keep(header, drop, shift)
         if not kept.count:
-            return self._emptied(fields)
-        if kept.tombstones and not has_horizon and last_offset < filtering.map_end:
+            return self._emptied(header)
+        if kept.tombstones and not has_horizon and header.last_offset < filtering.map_end:
             shift = _wrap(base_timestamp - filtering.horizon_ms)
             attributes |= DELETE_HORIZON_BIT
             base_timestamp = filtering.horizon_ms
-            kept = self._keep(fields, drop, shift)
-        elif kept.count == fields[12]:
-            return self._original(fields)
+            kept = self._keep(header, drop, shift)
+        elif kept.count == header.count:
+            return self._original(header)
         self.changed = True
-        max_timestamp = fields[8]
+        max_timestamp = header.max_timestamp
         if not attributes & APPEND_TIME_BIT:
             max_timestamp = _wrap(base_timestamp + kept.delta_max)
         codec = attributes & CODEC_MASK
         if kept.records is None:
             packing = Packing(codec)
-            self._keep(fields, drop, shift, packing)
+            self._keep(header, drop, shift, packing)
             packed: Buffer = packing.finish()
         else:
             packed = compress(codec, kept.records) if codec else kept.records
@@ -130,18 +128,18 @@ class SpecialBatches:
             self._buffer,
             self._position,
             packed,
-            kept.count,
-            attributes,
-            base_timestamp,
-            max_timestamp,
+            count=kept.count,
+            attributes=attributes,
+            base_timestamp=base_timestamp,
+            max_timestamp=max_timestamp,
         )
 
     def _keep(
-        self, fields: HeaderFields, drop: bool, shift: int, packing: Packing | None = None
+        self, header: BatchHeader, drop: bool, shift: int, packing: Packing | None = None
     ) -> _Kept:
         """Take a batch through the map; what stays of a large one is only counted, or packed."""
         filtering = self._filtering
-        chunks = read_chunks(self._buffer, self._position, fields, filtering.bounds)
+        chunks = read_chunks(self._buffer, self._position, header, filtering.bounds)
         count, tombstones, delta_max = 0, False, -(1 << 63)
         stays: Buffer = b""
         for records, number in chunks:
@@ -150,11 +148,11 @@ class SpecialBatches:
                 records,
                 0,
                 len(records),
-                number,
-                fields[0],
-                filtering.map_end,
-                drop,
-                shift,
+                count=number,
+                base_offset=header.base_offset,
+                map_end=filtering.map_end,
+                drop_tombstones=drop,
+                shift=shift,
             )
             stays = records if kept is None else kept
             if packing is not None:
@@ -165,34 +163,41 @@ class SpecialBatches:
                 delta_max = max(delta_max, delta)
         return _Kept(stays if isinstance(chunks, tuple) else None, count, tombstones, delta_max)
 
-    def _emptied(self, fields: HeaderFields) -> Buffer:
+    def _emptied(self, header: BatchHeader) -> Buffer:
         """Return the header alone where it must stay, else nothing."""
-        if fields[0] + fields[6] not in self._retained:
+        if header.last_offset not in self._retained:
             self.changed = True
             return b""
-        if not fields[12]:
-            return self._original(fields)
+        if not header.count:
+            return self._original(header)
         self.changed = True
-        attributes = fields[5] & ~(DELETE_HORIZON_BIT | CODEC_MASK)
+        attributes = header.attributes & ~(DELETE_HORIZON_BIT | CODEC_MASK)
         return rebuild_batch(
-            self._buffer, self._position, b"", 0, attributes, NO_TIMESTAMP, fields[8]
+            self._buffer,
+            self._position,
+            b"",
+            count=0,
+            attributes=attributes,
+            base_timestamp=NO_TIMESTAMP,
+            max_timestamp=header.max_timestamp,
         )
 
-    def _filter_marker(self, fields: HeaderFields) -> Buffer:
-        filtering, original = self._filtering, self._original(fields)
-        marker = marker_of(self._buffer, self._position, fields)
+    def _filter_marker(self, header: BatchHeader) -> Buffer:
+        filtering, original = self._filtering, self._original(header)
+        marker = marker_of(self._buffer, self._position, header)
         if marker is None:
             # Of another kind; or emptied before, and then only a segment's end.
-            if fields[12] or fields[0] + fields[6] == self._tail:
+            if header.count or header.last_offset == self._tail:
                 return original
             self.changed = True
             return b""
-        needed, aborted = filtering.seen.see_marker(fields, marker.type)
+        needed, aborted = filtering.seen.see_marker(header, marker.type)
         if needed:
             if aborted is not None:
                 self._add_aborted(aborted)
             return original
-        offset, attributes, base_timestamp = fields[0] + fields[6], fields[5], fields[7]
+        offset, attributes = header.last_offset, header.attributes
+        base_timestamp = header.base_timestamp
         if not attributes & DELETE_HORIZON_BIT:
             if offset >= filtering.map_end:
                 return original
@@ -200,20 +205,27 @@ class SpecialBatches:
             shift = _wrap(base_timestamp - filtering.horizon_ms)
             records = original[HEADER_SIZE:]
             kept, _, _, delta_max = filter_records(
-                b"", records, 0, len(records), fields[12], fields[0], fields[0], False, shift
+                b"",
+                records,
+                0,
+                len(records),
+                count=header.count,
+                base_offset=header.base_offset,
+                map_end=header.base_offset,
+                shift=shift,
             )
             return rebuild_batch(
                 self._buffer,
                 self._position,
                 records if kept is None else kept,
-                fields[12],
-                attributes | DELETE_HORIZON_BIT,
-                filtering.horizon_ms,
-                _wrap(filtering.horizon_ms + delta_max),
+                count=header.count,
+                attributes=attributes | DELETE_HORIZON_BIT,
+                base_timestamp=filtering.horizon_ms,
+                max_timestamp=_wrap(filtering.horizon_ms + delta_max),
             )
         if filtering.now_ms < base_timestamp or offset == self._tail:
             return original
-        if filtering.marker_epochs.get(fields[9]) == fields[10]:
+        if filtering.marker_epochs.get(header.producer_id) == header.producer_epoch:
             # The only trace of the producer's epoch, which keeps older ones out.
             return original
         self.changed = True

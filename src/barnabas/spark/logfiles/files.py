@@ -208,8 +208,8 @@ def _edges(piece: Piece, size: int) -> Iterator[tuple[int, int]]:
                 continue
             # An index may be wrong, and must not cost records: check that the batch is there.
             entry = entry_at(file, position, piece.size)
-            if entry is not None and entry.fields is not None:
-                yield position, entry.fields[0]
+            if entry is not None and entry.header is not None:
+                yield position, entry.header.base_offset
                 wanted = position + size
 
 

@@ -14,13 +14,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from barnabas.kernels import (
-    CODEC_MASK,
-    CONTROL_BIT,
-    TRANSACTIONAL_BIT,
     Buffer,
     ColumnStore,
     RecordCursor,
 )
+from barnabas.kernels.batch_header import APPEND_TIME_BIT, MAGIC_AT, MESSAGE_ATTRIBUTES_AT
 from barnabas.model.errors import BarnabasError, CorruptRecordError
 from barnabas.records.chunks import unpack_chunks
 from barnabas.records.control import read_marker
@@ -40,8 +38,6 @@ PACKED_RUN_BYTES = 256 * 1024
 _PACKED_WEIGHT = 32
 """Compressed bytes count this much: a column of an Arrow batch holds at most 2 GiB."""
 
-_APPEND_TIME_BIT = 0x08
-_LEGACY_ATTRIBUTES_AT = 17
 _NO_TIMESTAMP_TYPE = -1
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -87,7 +83,7 @@ class PieceReader:
                     run = []
                     if not (found.unfinished and piece.is_last):
                         self._corrupt(found.position, found.size, found.what)
-                elif found.fields is None:
+                elif found.header is None:
                     yield from self._decode(run)
                     run = []
                     yield from self._decode_messages(found)
@@ -116,29 +112,34 @@ class PieceReader:
 
     def _is_wanted(self, entry: Entry, same: bool) -> bool:
         """Return whether a batch has records for the query."""
-        fields, piece, options = entry.fields, self._piece, self._options
-        assert fields is not None
-        last_offset = fields[0] + fields[6]
-        if same and not piece.base <= fields[0] <= last_offset < piece.bound:
-            what = f"offsets {fields[0]} to {last_offset} in a segment of {piece.base} on"
+        header, piece, options = entry.header, self._piece, self._options
+        assert header is not None
+        last_offset = header.last_offset
+        if same and not piece.base <= header.base_offset <= last_offset < piece.bound:
+            what = f"offsets {header.base_offset} to {last_offset} in a segment of {piece.base} on"
             if piece.bound != OFFSET_MAX:
                 what += f" that the one of {piece.bound} follows"
             self._corrupt(entry.position, entry.size, what)
             return False
-        if last_offset < piece.start or fields[0] >= piece.until:
+        if last_offset < piece.start or header.base_offset >= piece.until:
             return False
-        if options.from_ms is not None and fields[8] < options.from_ms:
+        if options.from_ms is not None and header.max_timestamp < options.from_ms:
             return False
-        if fields[5] & CONTROL_BIT:
-            if options.columns.control and (options.to_ms is None or fields[8] < options.to_ms):
+        if header.is_control:
+            if options.columns.control and (
+                options.to_ms is None or header.max_timestamp < options.to_ms
+            ):
                 self._add_control(entry)
             return False
-        return not (fields[5] & TRANSACTIONAL_BIT and self._uncommitted.holds(fields[9], fields[0]))
+        return not (
+            header.is_transactional
+            and self._uncommitted.holds(header.producer_id, header.base_offset)
+        )
 
     def _is_whole(self, entry: Entry) -> bool:
-        assert entry.fields is not None
-        last_offset = entry.fields[0] + entry.fields[6]
-        return self._piece.start <= entry.fields[0] and last_offset < self._piece.until
+        assert entry.header is not None
+        last_offset = entry.header.last_offset
+        return self._piece.start <= entry.header.base_offset and last_offset < self._piece.until
 
     def _decode(self, run: list[Entry]) -> Iterator[pa.RecordBatch]:
         """Put the records of a run into the store, past batches that cannot be read."""
@@ -197,10 +198,17 @@ class PieceReader:
         rows.stored_bytes += sum(map(_weight, run))
 
     def _origin(self, entry: Entry) -> Origin:
-        fields = entry.fields
-        assert fields is not None
-        until = None if fields[0] + fields[6] < self._piece.until else self._piece.until
-        return Origin(self._path, entry.position, fields[0], fields[2], fields[9], None, until)
+        header = entry.header
+        assert header is not None
+        until = None if header.last_offset < self._piece.until else self._piece.until
+        return Origin(
+            self._path,
+            entry.position,
+            base_offset=header.base_offset,
+            leader_epoch=header.leader_epoch,
+            producer_id=header.producer_id,
+            until=until,
+        )
 
     def _decode_messages(self, entry: Entry) -> Iterator[pa.RecordBatch]:
         """Put a message of magic 0 or 1, or those in a wrapper, into the store."""
@@ -214,11 +222,12 @@ class PieceReader:
         yield from self._flushed()
         taken = self._cursor(converted).fill(rows.store, 2**31 - 1)
         if taken:
-            append_time = data[_LEGACY_ATTRIBUTES_AT] & _APPEND_TIME_BIT
-            kind = _NO_TIMESTAMP_TYPE if data[16] == 0 else int(append_time != 0)
+            append_time = data[MESSAGE_ATTRIBUTES_AT] & APPEND_TIME_BIT
+            kind = _NO_TIMESTAMP_TYPE if data[MAGIC_AT] == 0 else int(append_time != 0)
             base = int.from_bytes(memoryview(converted)[:8], "big")
             rows.came_from(
-                Origin(self._path, entry.position, base, -1, -1, kind, piece.until), taken
+                Origin(self._path, entry.position, base, timestamp_type=kind, until=piece.until),
+                taken,
             )
         rows.stored_bytes += entry.size * _PACKED_WEIGHT
 
@@ -227,8 +236,8 @@ class PieceReader:
             yield from self._rows.finish()
 
     def _add_control(self, entry: Entry) -> None:
-        fields = entry.fields
-        assert fields is not None
+        header = entry.header
+        assert header is not None
         try:
             record = control_record(entry)
             marker = None if record is None else read_marker(record)
@@ -245,9 +254,9 @@ class PieceReader:
             offset=record.offset,
             timestamp=_EPOCH + timedelta(milliseconds=record.timestamp),
             timestampType=0,
-            baseOffset=fields[0],
-            leaderEpoch=fields[2],
-            producerId=fields[9],
+            baseOffset=header.base_offset,
+            leaderEpoch=header.leader_epoch,
+            producerId=header.producer_id,
             controlType=kind,
         )
 
@@ -283,28 +292,28 @@ def _names(piece: Piece) -> Iterator[str]:
 
 
 def _next_offset(entry: Entry) -> int:
-    assert entry.fields is not None
-    return entry.fields[0] + entry.fields[6] + 1
+    assert entry.header is not None
+    return entry.header.next_offset
 
 
 def _count(entry: Entry) -> int:
-    assert entry.fields is not None
-    return entry.fields[12]
+    assert entry.header is not None
+    return entry.header.count
 
 
 def _weight(entry: Entry) -> int:
-    assert entry.fields is not None
-    return entry.size * (_PACKED_WEIGHT if entry.fields[5] & CODEC_MASK else 1)
+    assert entry.header is not None
+    return entry.size * (_PACKED_WEIGHT if entry.header.is_compressed else 1)
 
 
 def _follows(run: list[Entry], entry: Entry) -> bool:
     """Return whether a batch can be decoded together with those before it."""
     last = run[-1]
-    assert last.fields is not None
-    assert entry.fields is not None
+    assert last.header is not None
+    assert entry.header is not None
     if entry.buffer is not last.buffer or entry.at != last.at + last.size:
         return False
-    if entry.fields[0] <= last.fields[0] + last.fields[6]:
+    if entry.header.base_offset <= last.header.last_offset:
         return False  # a cursor passes over offsets that it is past
     packed = entry.at - run[0].at
-    return not entry.fields[5] & CODEC_MASK or packed < PACKED_RUN_BYTES
+    return not entry.header.is_compressed or packed < PACKED_RUN_BYTES

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from barnabas.kernels import CONTROL_BIT, TRANSACTIONAL_BIT, Record
 from barnabas.model.errors import CorruptRecordError
-from barnabas.records.batch import BatchHeader, read_batch
+from barnabas.records.batch import read_batch
 from barnabas.records.control import ControlType, read_marker
 from barnabas.spark.logfiles.walk import Entry
 
@@ -31,8 +31,8 @@ class Uncommitted(NamedTuple):
 
 def control_record(entry: Entry) -> Record | None:
     """Return the record of a control batch; None where compaction has emptied it."""
-    assert entry.fields is not None
-    return next(iter(read_batch(entry.buffer, BatchHeader._make(entry.fields), entry.at)), None)
+    assert entry.header is not None
+    return next(iter(read_batch(entry.buffer, entry.header, entry.at)), None)
 
 
 class Transactions:
@@ -45,16 +45,16 @@ class Transactions:
     def follow(self, entries: Iterable[Entry]) -> None:
         """Look at the batches of the next segment."""
         for entry in entries:
-            fields = entry.fields
-            if fields is None or not fields[5] & (CONTROL_BIT | TRANSACTIONAL_BIT):
+            header = entry.header
+            if header is None or not header.attributes & (CONTROL_BIT | TRANSACTIONAL_BIT):
                 continue
-            producer = fields[9]
-            if not fields[5] & CONTROL_BIT:
-                self._begun.setdefault(producer, fields[0])
+            producer = header.producer_id
+            if not header.is_control:
+                self._begun.setdefault(producer, header.base_offset)
             elif (ending := _ending(entry)) is not None:
                 first = self._begun.pop(producer, None)
                 if first is not None and ending is ControlType.ABORT:
-                    self._aborted.append(Uncommitted(producer, first, fields[0]))
+                    self._aborted.append(Uncommitted(producer, first, header.base_offset))
 
     def uncommitted(self) -> list[Uncommitted]:
         """Return what is not committed as of the last batch."""

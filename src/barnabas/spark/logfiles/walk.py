@@ -18,13 +18,19 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from barnabas.kernels import check_batch, scan_batch
-from barnabas.kernels.contract import HEADER_SIZE, PREFIX_SIZE, HeaderFields
+from barnabas.kernels.batch_header import (
+    BATCH_MAGIC,
+    HEADER_SIZE,
+    MAGIC_AT,
+    MESSAGE_MIN,
+    PREFIX_SIZE,
+    BatchHeader,
+    size_at,
+)
 from barnabas.model.errors import CorruptRecordError
 
 CHUNK_BYTES = 4 * 1024 * 1024
-_MAGIC_AT = 16
-_START = _MAGIC_AT + 1
-_MESSAGE_MIN = 26  # offset, size, crc, magic, attributes and two lengths
+_START = MAGIC_AT + 1
 _SEARCH_BYTES = 1024 * 1024
 _WINDOW = 16 * 1024
 _PREVIEW = 128  # of records after a header: enough for a transaction marker
@@ -37,7 +43,7 @@ class Entry(NamedTuple):
     at: int
     size: int
     position: int
-    fields: HeaderFields | None  # None: a message of magic 0 or 1
+    header: BatchHeader | None  # None: a message of magic 0 or 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +109,11 @@ def walk(file: LogFile, position: int, end: int, base_offset: int) -> Iterator[E
             what = f"a batch says {size} bytes, only {end - position} are there"
         else:
             try:
-                fields = _check(data, at, size)
+                header = _check(data, at, size)
             except CorruptRecordError as failure:
                 what = str(failure)
             else:
-                yield Entry(data, at, size, position, fields)
+                yield Entry(data, at, size, position, header)
                 position += size
                 continue
         if _is_zero(file, position, end):
@@ -134,7 +140,7 @@ def walk_headers(file: LogFile, base_offset: int) -> Iterator[Entry]:
         if size is None or size > end - position:
             position = _next_entry(file, position, end, base_offset, None)
             continue
-        if data[at + _MAGIC_AT] == 2:
+        if data[at + MAGIC_AT] == BATCH_MAGIC:
             yield Entry(data, at, size, position, scan_batch(data, at))
         position += size
 
@@ -154,19 +160,19 @@ def entry_at(file: LogFile, position: int, end: int) -> Entry | None:
 
 def _size(data: bytes, at: int) -> int | None:
     """Return how many bytes the entry at a place takes; None if there can be none."""
-    magic = data[at + _MAGIC_AT]
-    size = int.from_bytes(data[at + 8 : at + PREFIX_SIZE], "big", signed=True) + PREFIX_SIZE
-    if magic > 2 or size < (HEADER_SIZE if magic == 2 else _MESSAGE_MIN):
+    magic = data[at + MAGIC_AT]
+    size = size_at(data, at)
+    if magic > BATCH_MAGIC or size < (HEADER_SIZE if magic == BATCH_MAGIC else MESSAGE_MIN):
         return None
     return size
 
 
-def _check(data: bytes, at: int, size: int) -> HeaderFields | None:
-    """Return the header fields of an entry that is all there; raise if its checksum is wrong."""
-    if data[at + _MAGIC_AT] == 2:
+def _check(data: bytes, at: int, size: int) -> BatchHeader | None:
+    """Return the header of an entry that is all there; raise if its checksum is wrong."""
+    if data[at + MAGIC_AT] == BATCH_MAGIC:
         return check_batch(data, at, at + size)
-    stored = int.from_bytes(data[at + PREFIX_SIZE : at + _MAGIC_AT], "big")
-    computed = zlib.crc32(memoryview(data)[at + _MAGIC_AT : at + size])
+    stored = int.from_bytes(data[at + PREFIX_SIZE : at + MAGIC_AT], "big")
+    computed = zlib.crc32(memoryview(data)[at + MAGIC_AT : at + size])
     if stored != computed:
         raise CorruptRecordError(
             f"the message says CRC {stored:#010x}, its bytes have {computed:#010x}"

@@ -776,7 +776,7 @@ def check_after_crash(host: Host, newest: dict[bytes, tuple[int, bytes | None]],
     assert log.producers.get(7).last_sequence == 0
     assert not log.producers.has_open_transaction(7)
     for segment in log.segments[:-1]:
-        assert segment.newest()[0] == max(fields[8] for _, fields in segment.headers())
+        assert segment.newest()[0] == max(header.max_timestamp for _, header in segment.headers())
     bases = {segment.base_offset for segment in log.segments}
     for name in host.names():
         assert not name.endswith((".deleted", ".swap", ".cleaned", ".tmp")), name

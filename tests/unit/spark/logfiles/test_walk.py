@@ -20,7 +20,7 @@ def walked(path: Path, base: int = 0) -> list[Entry | Flaw]:
 
 
 def offsets(found: list[Entry | Flaw]) -> list[int]:
-    return [each.fields[0] for each in found if isinstance(each, Entry) and each.fields]
+    return [each.header.base_offset for each in found if isinstance(each, Entry) and each.header]
 
 
 def flaws(found: list[Entry | Flaw]) -> list[Flaw]:
@@ -95,7 +95,7 @@ def test_messages_of_older_formats_are_entries_too(tmp_path: Path) -> None:
     old = [encode_message(Record(5 + n, 7, b"k", b"v%d" % n), n) for n in (0, 1)]
     found = walked(segment(tmp_path, "t-0", 5, *old, batch(7, b"new")), 5)
     assert flaws(found) == []
-    assert [isinstance(each, Entry) and each.fields is None for each in found] == [
+    assert [isinstance(each, Entry) and each.header is None for each in found] == [
         True,
         True,
         False,
@@ -124,15 +124,15 @@ def test_headers_are_walked_without_the_records(tmp_path: Path) -> None:
     parts = [BATCHES[0], batch(2, bytes(100_000)), b"noise" * 20, batch(3, b"x"), BATCHES[2][:30]]
     with LogFile(str(segment(tmp_path, "t-0", 0, *parts))) as file:
         found = list(walk_headers(file, 0))
-    assert [each.fields[0] for each in found if each.fields] == [0, 2, 3]
+    assert [each.header.base_offset for each in found if each.header] == [0, 2, 3]
 
 
 def test_an_entry_is_only_where_one_begins(tmp_path: Path) -> None:
     with LogFile(str(segment(tmp_path, "t-0", 0, *BATCHES))) as file:
         found = entry_at(file, PLACES[3], file.size)
         assert found is not None
-        assert found.fields is not None
-        assert found.fields[0] == 6
+        assert found.header is not None
+        assert found.header.base_offset == 6
         assert entry_at(file, PLACES[3] + 1, file.size) is None
         assert entry_at(file, PLACES[3], PLACES[4] - 1) is None
 
