@@ -73,7 +73,7 @@ chaos: $(STAMP) deps  ## long seeded runs with crashes
 	BARNABAS_CHAOS_SEEDS=$${BARNABAS_CHAOS_SEEDS:-2000} $(PYTEST) tests/simulation -n $(PYTEST_WORKERS)
 	$(PYTEST) tests/unit -m hypothesis --hypothesis-profile=explore -n $(PYTEST_WORKERS)
 	BARNABAS_COMPACTION_HISTORIES=$${BARNABAS_COMPACTION_HISTORIES:-3000} \
-	  $(PYTEST) tests/unit/log/test_compaction.py -k histories
+	  $(PYTEST) tests/unit/log/compaction/test_steps.py -k histories
 	BARNABAS_CHAOS_SECONDS=$${BARNABAS_CHAOS_SECONDS:-60} \
 	  $(PYTEST) tests/compat/test_transactions_killed_producers.py
 	BARNABAS_CHAOS_SECONDS=$${BARNABAS_CHAOS_SECONDS:-300} \

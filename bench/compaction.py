@@ -16,9 +16,9 @@ from random import Random
 
 from barnabas import kernels
 from barnabas.config.topic import TopicOptions
-from barnabas.log.compaction.compaction import Means, compact, run
 from barnabas.log.compaction.offset_map import OffsetMap
 from barnabas.log.compaction.scheduler import examine
+from barnabas.log.compaction.steps import Means, compact, run
 from barnabas.log.file_pool import FilePool
 from barnabas.log.files import DiskFiles
 from barnabas.log.partition_log import PartitionLog

@@ -22,8 +22,8 @@ from tests.old_segments import (
 
 from barnabas.broker.storage.down_conversion import read_converted
 from barnabas.config.topic import TopicOptions
-from barnabas.log.compaction.compaction import Means, compact, run
 from barnabas.log.compaction.scheduler import examine
+from barnabas.log.compaction.steps import Means, compact, run
 from barnabas.log.directory import LogDirectory
 from barnabas.log.dump import dump_file
 from barnabas.log.file_pool import FilePool

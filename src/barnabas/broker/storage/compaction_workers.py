@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 from barnabas.broker.loop import background_thread
 from barnabas.broker.storage.cleaner_metrics import CleanerMetrics, LastRun
-from barnabas.log.compaction.compaction import Aborted, Compacted, Means, Steps, compact
 from barnabas.log.compaction.scheduler import Cleanable, CompactionScheduler
+from barnabas.log.compaction.steps import Aborted, Compacted, Means, Steps, compact
 from barnabas.model.errors import BarnabasError, StorageError
 from barnabas.model.ids import TopicPartition
 

@@ -15,7 +15,8 @@ from tests.unit.log.reading import read_all
 from barnabas.config.topic import TopicOptions
 from barnabas.kernels import assign_offsets
 from barnabas.log.compaction import rewriting
-from barnabas.log.compaction.compaction import (
+from barnabas.log.compaction.scheduler import examine
+from barnabas.log.compaction.steps import (
     Aborted,
     Compacted,
     Means,
@@ -23,7 +24,6 @@ from barnabas.log.compaction.compaction import (
     group_segments,
     run,
 )
-from barnabas.log.compaction.scheduler import examine
 from barnabas.log.directory import LogDirectory
 from barnabas.log.file_pool import FilePool
 from barnabas.model.errors import ConfigError, CorruptRecordError, StorageError
