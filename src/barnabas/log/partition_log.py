@@ -1,8 +1,11 @@
 """The log of one partition: batches in offset order, in segments, with all that must be known of
 them.
 
-Offsets: log_start_offset <= last_stable_offset <= high_watermark <= log_end_offset, and the
-recovery point (everything below it is flushed) is at most the log end. An append either is in the
+Offsets: last_stable_offset <= high_watermark <= log_end_offset, log_start_offset <= log_end_offset,
+and the recovery point (everything below it is flushed) is at most the log end. The log start is at
+most the high watermark, until a follower begins again at an offset above it (`truncate_all`); the
+last stable offset may lie below the log start, where retention took the start of a transaction that
+is still open. An append either is in the
 log as a whole or raises and leaves no trace. All methods are called by one thread; what may run
 elsewhere is `Flush.run` and `Slice.read`.
 
@@ -49,6 +52,9 @@ from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import TopicPartition, Uuid
 from barnabas.records.control import ControlType
+
+THOROUGH = False
+"""Whether to read every append again, and look at all segments; tests and the simulation do."""
 
 
 class Appended(NamedTuple):
@@ -98,6 +104,7 @@ class PartitionLog:
         self._truncations = 0
         self.configure(options)
         self._segments.active.jitter_ms = self._rolling.draw_jitter_ms()
+        self._assert_offsets()
 
     @classmethod
     def open(
@@ -277,7 +284,10 @@ class PartitionLog:
         segment.append(data, last_offset, max_timestamp, last_offset)
         if leader_epoch != self.leader_epochs.latest:
             self.leader_epochs.assign(leader_epoch, first_offset)
+        assert last_offset >= first_offset, (first_offset, last_offset)
         self.log_end_offset = last_offset + 1
+        if THOROUGH:
+            self._assert_appended()
         return last_offset
 
     def append_as_follower(self, records: Buffer, now_ms: int) -> int:
@@ -310,8 +320,24 @@ class PartitionLog:
             if aborted is not None:
                 segment.add_aborted(aborted)
             position += header.size
+        assert last_offset >= self.log_end_offset, (self.log_end_offset, last_offset)
         self.log_end_offset = last_offset + 1
+        if THOROUGH:
+            self._assert_appended()
         return len(batches)
+
+    def _assert_appended(self) -> None:
+        self._segments.active.assert_ends_at(self.log_end_offset)
+        self._segments.assert_order()
+        self._assert_offsets()
+
+    def _assert_offsets(self) -> None:
+        """Check what holds after each change; appending moves the log end alone, and up."""
+        end = self.log_end_offset
+        offsets = (self.log_start_offset, self.high_watermark, end, self.recovery_point)
+        assert 0 <= self.log_start_offset <= end, offsets
+        assert self.last_stable_offset <= self.high_watermark <= end, offsets
+        assert self.recovery_point <= end, offsets
 
     def roll(self, now_ms: int) -> Segment:
         """Finish the active segment and start a new one at the log end."""
@@ -439,6 +465,7 @@ class PartitionLog:
         else:
             # The flush may have written epochs that the truncation had just taken back.
             self.leader_epochs.changed = True
+        self._assert_offsets()
 
     def flush(self, now_ms: int, up_to: int | None = None) -> None:
         """Flush here and now."""
@@ -461,6 +488,7 @@ class PartitionLog:
         if offset > self.log_start_offset:
             self.log_start_offset = offset
             self.leader_epochs.truncate_start(offset)
+        self._assert_offsets()
 
     def expired_before(self, now_ms: int) -> int:
         """Return the offset below which retention wants no segment (see `retention`)."""
@@ -517,7 +545,9 @@ class PartitionLog:
 
         Returns the files to unlink later.
         """
-        return removal.replace(self._pool, self.directory, self._segments, old, new)
+        paths = removal.replace(self._pool, self.directory, self._segments, old, new)
+        self._segments.assert_order()
+        return paths
 
     # -- taking back --------------------------------------------------------------------------
 
@@ -559,6 +589,7 @@ class PartitionLog:
         truncation.rewind_producers(
             self._files, self.directory, self.producers, self._segments, end
         )
+        self._assert_offsets()
         self._write_epochs()
 
     def _write_epochs(self) -> None:

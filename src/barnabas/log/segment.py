@@ -393,7 +393,8 @@ class Segment:
         self, data: Data, last_offset: int, max_timestamp: int, max_timestamp_offset: int
     ) -> None:
         """Write one batch at the end; a StorageError leaves the segment as it was."""
-        position = self.size_bytes
+        position, tail = self.size_bytes, self._tail_offsets
+        assert last_offset > (tail[-1] if tail else self._tail_floor), last_offset
         try:
             self.file.get().pwrite(data, position)
         except StorageError:
@@ -416,7 +417,6 @@ class Segment:
                 self._first_timestamp = max_timestamp
         self.indexes_changed = True
         self.size_bytes = position + size
-        tail = self._tail_offsets
         tail.append(last_offset)
         self._tail_positions.append(position)
         if len(tail) > TAIL_ENTRIES_MAX:
@@ -456,6 +456,16 @@ class Segment:
             if may_be_void(header):
                 self._tail_voids.add(start)
             start += header.size
+
+    def assert_ends_at(self, end_offset: int) -> None:
+        """Read the batch that was just appended again: it must end in front of an offset."""
+        position, size = self._tail_positions[-1], self.size_bytes
+        try:
+            _, header = next(headers(self.file.get(), position, size))
+        except StorageError:
+            return  # a disk that refuses to be read does not contradict
+        assert position + header.size == size, (position, header, size)
+        assert header.next_offset == end_offset, (header, end_offset)
 
     def note_void(self) -> None:
         """Note that the batch that was just appended holds nothing for a consumer."""

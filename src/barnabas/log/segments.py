@@ -47,6 +47,12 @@ class Segments:
         self._bases.append(segment.base_offset)
         self.active = segment
 
+    def assert_order(self) -> None:
+        """Check that base offsets grow, and that the last segment is the one written to."""
+        bases = [segment.base_offset for segment in self._items]
+        assert bases == self._bases == sorted(set(bases)), (bases, self._bases)
+        assert self.active is self._items[-1], self.active.base_offset
+
     def index_of(self, offset: int) -> int:
         """Return the index of the segment whose range holds an offset; 0 below the first."""
         return max(bisect_right(self._bases, offset) - 1, 0)

@@ -12,6 +12,7 @@ from tests.simulation.cluster.witness import Witness
 
 from barnabas.broker.broker import Broker
 from barnabas.config.broker import BrokerOptions
+from barnabas.log import partition_log
 from barnabas.log.partition_log import PartitionLog
 from barnabas.metadata import tree_schema as nodes
 from barnabas.model.error_codes import ErrorCode
@@ -21,6 +22,8 @@ from barnabas.records.batch import read_headers
 from barnabas.replication.partition import Partition
 from barnabas.simulation.world import Host, World
 from barnabas.wire.messages.produce import ProduceResponse
+
+partition_log.THOROUGH = True
 
 PORT = 9092
 SESSION_MS = 2000

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from barnabas.config.topic import TopicOptions
+from barnabas.log import partition_log
 from barnabas.log.file_pool import FilePool
 from barnabas.log.files import Data, DiskFile, DiskFiles
 from barnabas.log.partition_log import PartitionLog
@@ -75,6 +76,12 @@ class FaultyFiles(DiskFiles):
 @pytest.fixture
 def disk() -> FaultyFiles:
     return FaultyFiles()
+
+
+@pytest.fixture(autouse=True)
+def _thorough(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let logs check each append, which takes too long in production."""
+    monkeypatch.setattr(partition_log, "THOROUGH", True)
 
 
 @pytest.fixture
