@@ -18,7 +18,6 @@ from barnabas.log.directory import META
 from barnabas.log.files import File, Files
 from barnabas.log.inspection import CHECKPOINTS, partitions_in
 from barnabas.log.leader_epochs import LeaderEpochs
-from barnabas.log.offset_index import OffsetIndex
 from barnabas.log.producer_snapshot import SNAPSHOT
 from barnabas.log.recovery import EPOCH_FILE
 from barnabas.log.segment import INDEX, LOG, TIME_INDEX, TRANSACTION_INDEX, is_segment_file
@@ -30,6 +29,7 @@ from barnabas.records.compression import TooLargeError
 from barnabas.records.control import read_marker
 from barnabas.records.legacy import iterate_messages
 from barnabas.records.message_set import is_message, scan_message
+from barnabas.records.offset_index import OffsetIndex
 
 Entry = dict[str, Any]
 

@@ -28,7 +28,6 @@ from barnabas.log.directory import (
 )
 from barnabas.log.files import Files
 from barnabas.log.leader_epochs import LeaderEpochs
-from barnabas.log.offset_index import OFFSET_SPAN_MAX, OffsetIndex
 from barnabas.log.producer_snapshot import SNAPSHOT
 from barnabas.log.recovery import EPOCH_FILE
 from barnabas.log.replay import marker_of
@@ -38,7 +37,9 @@ from barnabas.log.time_index import TimeIndex
 from barnabas.log.transaction_index import AbortedTransaction
 from barnabas.model.errors import CorruptFileError, CorruptRecordError
 from barnabas.records.control import ControlType
+from barnabas.records.entry_search import is_zero
 from barnabas.records.legacy import iterate_messages
+from barnabas.records.offset_index import OFFSET_SPAN_MAX, OffsetIndex
 
 FAR = 2**63 - 1
 KEPT_ASIDE = "kept aside"
@@ -255,7 +256,7 @@ def _walk(
             good = position + header.size
         if good == size:
             return None
-        zeros = torn.is_zero(file, good, size)
+        zeros = is_zero(file.pread, good, size)
         found = found or torn.contradiction(file, good, size, end, followed=followed)
     finally:
         file.close()

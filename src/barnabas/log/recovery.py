@@ -25,7 +25,6 @@ from barnabas.log import torn
 from barnabas.log.file_pool import FilePool
 from barnabas.log.files import File, Files
 from barnabas.log.leader_epochs import LeaderEpochs
-from barnabas.log.offset_index import OFFSET_SPAN_MAX
 from barnabas.log.producer_snapshot import (
     SNAPSHOT,
     remove_damaged,
@@ -47,6 +46,8 @@ from barnabas.log.segment import (
 )
 from barnabas.log.sharing import copy_range, cut_shared
 from barnabas.model.errors import CorruptFileError, CorruptRecordError, DamagedLogError
+from barnabas.records.entry_search import is_zero
+from barnabas.records.offset_index import OFFSET_SPAN_MAX
 
 CLEANED, SWAP = ".cleaned", ".swap"
 CUT = ".cut"
@@ -312,7 +313,7 @@ class Recovery:
         """Refuse to cut a segment at a position unless a crash can have left what follows."""
         size = segment.size_bytes
         followed = any(each.size_bytes for each in self._segments_after(segment))
-        if not followed and torn.is_zero(file, good, size):
+        if not followed and is_zero(file.pread, good, size):
             return  # the file was given its size before it was filled: no record is in there
         why: str | None
         if self._was_closed:

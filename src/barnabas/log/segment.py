@@ -23,12 +23,12 @@ from barnabas.kernels.batch_header import CONTROL_BIT, BatchHeader
 from barnabas.log import transaction_index
 from barnabas.log.file_pool import FilePool, PooledFile
 from barnabas.log.files import Data
-from barnabas.log.offset_index import OFFSET_SPAN_MAX, OffsetIndex
 from barnabas.log.scan import headers
 from barnabas.log.sharing import cut_shared
 from barnabas.log.time_index import TimeIndex
 from barnabas.log.transaction_index import AbortedTransaction
 from barnabas.model.errors import CorruptFileError, CorruptRecordError, StorageError
+from barnabas.records.offset_index import OFFSET_SPAN_MAX, OffsetIndex
 
 LOG, INDEX, TIME_INDEX, TRANSACTION_INDEX = ".log", ".index", ".timeindex", ".txnindex"
 SUFFIXES = (LOG, INDEX, TIME_INDEX, TRANSACTION_INDEX)

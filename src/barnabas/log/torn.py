@@ -10,9 +10,8 @@ a failed write or of a truncation, is flushed away before anything is written in
 
 from __future__ import annotations
 
-import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from barnabas.kernels import check_batch, crc32c
 from barnabas.kernels.batch_header import (
@@ -28,20 +27,13 @@ from barnabas.kernels.batch_header import (
     size_at,
 )
 from barnabas.log.files import File
-from barnabas.log.offset_index import OFFSET_SPAN_MAX
 from barnabas.model.errors import CorruptRecordError
+from barnabas.records.entry_search import START_SIZE, chunks, possible_entries
 from barnabas.records.message_set import check_message
+from barnabas.records.offset_index import OFFSET_SPAN_MAX
 
 SECTOR_BYTES = 512
 """What a disk writes wholly or not at all: the least that a crash can leave as zeros."""
-
-_CHUNK_BYTES = 1024 * 1024
-_START = MAGIC_AT + 1
-
-
-def is_zero(file: File, position: int, end: int) -> bool:
-    """Return whether only zeros follow: a file that was given its size before it was filled."""
-    return not any(data.strip(b"\0") for _, data in _chunks(file, position, end))
 
 
 def contradiction(
@@ -54,7 +46,7 @@ def contradiction(
     batches.
     """
     head = file.pread(min(HEADER_SIZE, end - position), position)
-    if len(head) < _START or not head.strip(b"\0"):
+    if len(head) < START_SIZE or not head.strip(b"\0"):
         return None
     magic = head[MAGIC_AT]
     size = size_at(head)
@@ -67,7 +59,7 @@ def contradiction(
     if magic > BATCH_MAGIC:
         return f"magic {magic} is no format that this release knows"
     if not known:
-        return f"the bytes {head[:_START].hex()} begin no batch"
+        return f"the bytes {head[:START_SIZE].hex()} begin no batch"
     whole = size <= end - position
     if not whole and end - position >= least and _is_complete(file, position, end, head):
         return f"a batch that says {size} bytes is complete with {end - position}"
@@ -87,7 +79,7 @@ def _is_complete(file: File, position: int, end: int, head: bytes) -> bool:
     else:
         crc_at, covered, add = MESSAGE_CRC_AT, MAGIC_AT, zlib.crc32
     value = 0
-    for _, data in _chunks(file, position + covered, end):
+    for _, data in chunks(file.pread, position + covered, end):
         value = add(data, value)
     return value == int.from_bytes(head[crc_at : crc_at + 4], "big")
 
@@ -98,7 +90,7 @@ def _has_hole(file: File, start: int, stop: int, end: int) -> bool:
     if first >= stop:
         return False
     last = min(-(-stop // SECTOR_BYTES) * SECTOR_BYTES, end)
-    for position, data in _chunks(file, first, last):
+    for position, data in chunks(file.pread, first, last):
         for at in range(0, len(data), SECTOR_BYTES):
             sector = data[at : at + SECTOR_BYTES]
             if not sector.strip(b"\0") and (
@@ -110,27 +102,16 @@ def _has_hole(file: File, start: int, stop: int, end: int) -> bool:
 
 def _find_batch(file: File, position: int, end: int, next_offset: int) -> int | None:
     """Return where the first whole batch of a later offset begins, if there is any."""
-    high = next_offset >> 32
-    prefixes = b"|".join(re.escape(each.to_bytes(4, "big")) for each in (high, high + 1))
-    # Offset, a size that is not 0, four bytes, a magic; found at overlapping places, too.
-    pattern = re.compile(
-        rb"(?=(?:" + prefixes + rb").{4}(?!\0{4})[\0-\x7f].{3}.{4}[\0-\x02])", re.DOTALL
-    )
-    while end - position >= _START:
-        data = file.pread(min(_CHUNK_BYTES, end - position), position)
-        if len(data) < _START:
-            return None
-        for found in pattern.finditer(data):
-            header = _batch_at(file, position + found.start(), end)
-            if header is not None and header.last_offset >= next_offset:
-                return position + found.start()
-        position += len(data) - _START + 1
+    for found in possible_entries(file.pread, position, end, next_offset):
+        header = _batch_at(file, found, end)
+        if header is not None and header.last_offset >= next_offset:
+            return found
     return None
 
 
 def _batch_at(file: File, position: int, end: int) -> BatchHeader | None:
     """Return the header of the batch at a position; None if there is no whole and good one."""
-    head = file.pread(_START, position)
+    head = file.pread(START_SIZE, position)
     size = size_at(head)
     if not MESSAGE_MIN <= size <= end - position:
         return None
@@ -139,13 +120,3 @@ def _batch_at(file: File, position: int, end: int) -> BatchHeader | None:
         return check_batch(data) if head[MAGIC_AT] == BATCH_MAGIC else check_message(data)
     except CorruptRecordError:
         return None
-
-
-def _chunks(file: File, position: int, end: int) -> Iterator[tuple[int, bytes]]:
-    """Yield (position, bytes) of a stretch, piece by piece; the pieces are multiples of sectors."""
-    while position < end:
-        data = file.pread(min(_CHUNK_BYTES, end - position), position)
-        if not data:
-            return
-        yield position, data
-        position += len(data)

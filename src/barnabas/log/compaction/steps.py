@@ -32,11 +32,11 @@ from barnabas.log.compaction.offset_map import OffsetMap
 from barnabas.log.compaction.rewriting import rewrite
 from barnabas.log.compaction.survivors import Filtering
 from barnabas.log.compaction.work import Aborted, Means, Work
-from barnabas.log.offset_index import OFFSET_SPAN_MAX
 from barnabas.log.partition_log import PartitionLog
 from barnabas.log.recovery import CLEANED, SWAP
 from barnabas.log.segment import SUFFIXES, Segment
 from barnabas.model.errors import ConfigError
+from barnabas.records.offset_index import OFFSET_SPAN_MAX
 
 GROUP_SEGMENTS_MAX = 100
 """The files of a group are all open while it is written."""

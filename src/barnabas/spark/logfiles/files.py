@@ -12,13 +12,13 @@ from __future__ import annotations
 import glob
 import os
 import re
-import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from barnabas.model.errors import InvalidValueError
 from barnabas.model.ids import TopicPartition
+from barnabas.records.offset_index import positions_in
 from barnabas.spark.logfiles.options import OFFSET_MAX, LogOptions
 from barnabas.spark.logfiles.transactions import Transactions, Uncommitted
 from barnabas.spark.logfiles.walk import LogFile, entry_at, walk_headers
@@ -26,7 +26,6 @@ from barnabas.spark.logfiles.walk import LogFile, entry_at, walk_headers
 _NAME = re.compile(r"(.+)-(\d+)")
 _MOVED = re.compile(r"(.+)\.[0-9a-f]{32}-(delete|future|stray)")
 _SEGMENT = re.compile(r"(\d{20})\.log")
-_INDEX_ENTRY = struct.Struct(">ii")
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +202,7 @@ def _edges(piece: Piece, size: int) -> Iterator[tuple[int, int]]:
         return
     wanted = size
     with LogFile(piece.path) as file:
-        for _, position in _INDEX_ENTRY.iter_unpack(data[: len(data) // 8 * 8]):
+        for position in positions_in(data):
             if position < wanted or position > piece.size - size // 2:
                 continue
             # An index may be wrong, and must not cost records: check that the batch is there.

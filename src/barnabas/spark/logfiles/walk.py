@@ -11,7 +11,6 @@ no damage: a file may be given its size before it is filled.
 from __future__ import annotations
 
 import os
-import re
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,16 +21,13 @@ from barnabas.kernels.batch_header import (
     BATCH_MAGIC,
     HEADER_SIZE,
     MAGIC_AT,
-    MESSAGE_MIN,
     PREFIX_SIZE,
     BatchHeader,
-    size_at,
 )
 from barnabas.model.errors import CorruptRecordError
+from barnabas.records.entry_search import START_SIZE, entry_size, is_zero, possible_entries
 
 CHUNK_BYTES = 4 * 1024 * 1024
-_START = MAGIC_AT + 1
-_SEARCH_BYTES = 1024 * 1024
 _WINDOW = 16 * 1024
 _PREVIEW = 128  # of records after a header: enough for a transaction marker
 
@@ -92,19 +88,20 @@ def walk(file: LogFile, position: int, end: int, base_offset: int) -> Iterator[E
     while position < end:
         at = position - start
         left = len(data) - at
-        if left < _START and position + left < end:
+        if left < START_SIZE and position + left < end:
             data, start = file.read(min(CHUNK_BYTES, end - position), position), position
-            if len(data) < min(_START, end - position):
+            if len(data) < min(START_SIZE, end - position):
                 return  # the file was cut since it was opened
             continue
-        size = _size(data, at) if left >= _START else None
+        size = entry_size(data, at) if left >= START_SIZE else None
         if size is not None and left < size <= end - position:
             data, start = file.read(max(size, min(CHUNK_BYTES, end - position)), position), position
             if len(data) < size:
                 return
             continue
         if size is None:
-            what = f"{min(left, _START)} bytes that begin no batch: {data[at : at + _START].hex()}"
+            first = data[at : at + START_SIZE]
+            what = f"{min(left, START_SIZE)} bytes that begin no batch: {first.hex()}"
         elif size > end - position:
             what = f"a batch says {size} bytes, only {end - position} are there"
         else:
@@ -116,10 +113,10 @@ def walk(file: LogFile, position: int, end: int, base_offset: int) -> Iterator[E
                 yield Entry(data, at, size, position, header)
                 position += size
                 continue
-        if _is_zero(file, position, end):
+        if is_zero(file.read, position, end):
             return
         after = _next_entry(file, position, end, base_offset, size)
-        cut = left < _START or (size is not None and size > end - position)
+        cut = left < START_SIZE or (size is not None and size > end - position)
         yield Flaw(position, after - position, what, unfinished=cut and after == end)
         position = after
 
@@ -131,12 +128,12 @@ def walk_headers(file: LogFile, base_offset: int) -> Iterator[Entry]:
     """
     position, end = 0, file.size
     data, start = b"", 0
-    while end - position >= _START:
+    while end - position >= START_SIZE:
         at = position - start
         if len(data) - at < HEADER_SIZE + _PREVIEW and start + len(data) < end:
             data, start = file.read(min(_WINDOW, end - position), position), position
             at = 0
-        size = _size(data, at) if len(data) - at >= _START else None
+        size = entry_size(data, at) if len(data) - at >= START_SIZE else None
         if size is None or size > end - position:
             position = _next_entry(file, position, end, base_offset, None)
             continue
@@ -147,8 +144,8 @@ def walk_headers(file: LogFile, base_offset: int) -> Iterator[Entry]:
 
 def entry_at(file: LogFile, position: int, end: int) -> Entry | None:
     """Return the entry at a position; None if there is no whole one with a good checksum."""
-    head = file.read(_START, position)
-    size = _size(head, 0) if len(head) == _START else None
+    head = file.read(START_SIZE, position)
+    size = entry_size(head, 0) if len(head) == START_SIZE else None
     if size is None or size > end - position:
         return None
     data = file.read(size, position)
@@ -156,15 +153,6 @@ def entry_at(file: LogFile, position: int, end: int) -> Entry | None:
         return Entry(data, 0, size, position, _check(data, 0, size))
     except CorruptRecordError:
         return None
-
-
-def _size(data: bytes, at: int) -> int | None:
-    """Return how many bytes the entry at a place takes; None if there can be none."""
-    magic = data[at + MAGIC_AT]
-    size = size_at(data, at)
-    if magic > BATCH_MAGIC or size < (HEADER_SIZE if magic == BATCH_MAGIC else MESSAGE_MIN):
-        return None
-    return size
 
 
 def _check(data: bytes, at: int, size: int) -> BatchHeader | None:
@@ -180,16 +168,6 @@ def _check(data: bytes, at: int, size: int) -> BatchHeader | None:
     return None
 
 
-def _is_zero(file: LogFile, position: int, end: int) -> bool:
-    """Tell whether only zeros follow."""
-    while position < end:
-        data = file.read(min(_SEARCH_BYTES, end - position), position)
-        if not data or data.strip(b"\0"):
-            return False
-        position += len(data)
-    return True
-
-
 def _next_entry(file: LogFile, position: int, end: int, base_offset: int, size: int | None) -> int:
     """Return where the next good entry after a damaged one begins, or the end."""
     if size is not None:
@@ -197,19 +175,7 @@ def _next_entry(file: LogFile, position: int, end: int, base_offset: int, size: 
         after = position + size
         if after == end or (after < end and entry_at(file, after, end)):
             return after
-    high = base_offset >> 32
-    prefixes = b"|".join(re.escape(each.to_bytes(4, "big")) for each in (high, high + 1))
-    # Offset, a size that is not 0, four bytes, a magic; found at overlapping places too.
-    pattern = re.compile(
-        rb"(?=(?:" + prefixes + rb").{4}(?!\0{4})[\0-\x3f].{3}.{4}[\0-\x02])", re.DOTALL
-    )
-    place = position + 1
-    while end - place >= _START:
-        data = file.read(min(_SEARCH_BYTES, end - place), place)
-        if len(data) < _START:
-            break
-        for found in pattern.finditer(data):
-            if entry_at(file, place + found.start(), end):
-                return place + found.start()
-        place += len(data) - _START + 1
+    for found in possible_entries(file.read, position + 1, end, base_offset):
+        if entry_at(file, found, end):
+            return found
     return end

@@ -13,6 +13,7 @@ zeros.
 
 from __future__ import annotations
 
+import struct
 import sys
 from array import array
 from bisect import bisect_left, bisect_right
@@ -20,8 +21,15 @@ from collections.abc import Iterator
 
 from barnabas.model.errors import CorruptFileError
 
-ENTRY_SIZE = 8
+_ENTRY = struct.Struct(">ii")
+ENTRY_SIZE = _ENTRY.size
 OFFSET_SPAN_MAX = 2**31 - 1
+
+
+def positions_in(data: bytes) -> Iterator[int]:
+    """Yield the positions that a file has, believed or not; what is no whole entry is left out."""
+    for _, position in _ENTRY.iter_unpack(data[: len(data) // ENTRY_SIZE * ENTRY_SIZE]):
+        yield position
 
 
 class OffsetIndex:

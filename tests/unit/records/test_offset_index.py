@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.log.offset_index import OffsetIndex
 from barnabas.model.errors import CorruptFileError
+from barnabas.records.offset_index import OffsetIndex, positions_in
 
 steps = st.lists(st.tuples(st.integers(1, 1000), st.integers(1, 5000)), max_size=60)
 
@@ -68,3 +68,11 @@ def test_impossible_files_are_refused(data, log_size):
 def test_an_offset_beyond_the_relative_range_can_be_looked_up():
     index, entries = build(10, [(5, 100)])
     assert index.position_of(10 + 2**40) == entries[-1][1]
+
+
+def test_positions_are_read_of_whole_entries_only():
+    index = OffsetIndex(100)
+    index.append(105, 40)
+    index.append(109, 90)
+    assert list(positions_in(index.encode() + b"\0\0\0")) == [40, 90]
+    assert list(positions_in(b"")) == []
