@@ -25,9 +25,8 @@ from barnabas.log.checkpoints import read_offsets, write_offsets
 from barnabas.log.file_pool import FilePool
 from barnabas.log.files import Files
 from barnabas.log.flush import Flush
-from barnabas.log.leader_epochs import LeaderEpochs
+from barnabas.log.leader_epochs import EPOCH_FILE, LeaderEpochs
 from barnabas.log.partition_log import PartitionLog
-from barnabas.log.recovery import EPOCH_FILE
 from barnabas.model.errors import ConfigError, CorruptFileError, DamagedLogError, StorageError
 from barnabas.model.ids import NO_EPOCH, TopicPartition, Uuid
 

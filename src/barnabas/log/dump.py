@@ -17,9 +17,8 @@ from barnabas.log.checkpoints import decode_offsets
 from barnabas.log.directory import META
 from barnabas.log.files import File, Files
 from barnabas.log.inspection import CHECKPOINTS, partitions_in
-from barnabas.log.leader_epochs import LeaderEpochs
+from barnabas.log.leader_epochs import EPOCH_FILE, LeaderEpochs
 from barnabas.log.producer_snapshot import SNAPSHOT
-from barnabas.log.recovery import EPOCH_FILE
 from barnabas.log.segment import INDEX, LOG, TIME_INDEX, TRANSACTION_INDEX, is_segment_file
 from barnabas.log.time_index import TimeIndex
 from barnabas.model.errors import CorruptFileError, CorruptRecordError, InvalidValueError

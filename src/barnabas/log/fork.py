@@ -16,10 +16,9 @@ from barnabas.config.topic import TopicOptions
 from barnabas.log import partition_metadata
 from barnabas.log.directory import FUTURE, LogDirectory
 from barnabas.log.file_pool import FilePool, PooledFile
-from barnabas.log.leader_epochs import LeaderEpochs
+from barnabas.log.leader_epochs import EPOCH_FILE, LeaderEpochs
 from barnabas.log.partition_log import PartitionLog
 from barnabas.log.producer_snapshot import snapshot_offsets, snapshot_path
-from barnabas.log.recovery import EPOCH_FILE
 from barnabas.log.segment import LOG, SUFFIXES, Segment, segment_name
 from barnabas.log.sharing import copy_start
 from barnabas.model.ids import TopicPartition, Uuid

@@ -27,9 +27,8 @@ from barnabas.log.directory import (
     parse_name,
 )
 from barnabas.log.files import Files
-from barnabas.log.leader_epochs import LeaderEpochs
+from barnabas.log.leader_epochs import EPOCH_FILE, LeaderEpochs
 from barnabas.log.producer_snapshot import SNAPSHOT
-from barnabas.log.recovery import EPOCH_FILE
 from barnabas.log.replay import marker_of
 from barnabas.log.scan import CheckedWalk
 from barnabas.log.segment import INDEX, LOG, TIME_INDEX, TRANSACTION_INDEX, is_segment_file

@@ -14,6 +14,7 @@ from barnabas.log.checkpoints import decode_lines, encode_lines
 from barnabas.model.errors import CorruptFileError
 from barnabas.model.ids import NO_EPOCH
 
+EPOCH_FILE = "leader-epoch-checkpoint"
 NO_OFFSET = -1
 
 

@@ -33,11 +33,10 @@ from barnabas.log import (
 )
 from barnabas.log.file_pool import FilePool
 from barnabas.log.flush import Flush
-from barnabas.log.leader_epochs import LeaderEpochs
+from barnabas.log.leader_epochs import EPOCH_FILE, LeaderEpochs
 from barnabas.log.opening import Opened
 from barnabas.log.producer_snapshot import write_snapshot
 from barnabas.log.producer_state import ProducerStates
-from barnabas.log.recovery import EPOCH_FILE
 from barnabas.log.replay import apply_batch, check_markers, marker_of
 from barnabas.log.rolling import Rolling
 from barnabas.log.scan import check_batches

@@ -24,34 +24,30 @@ from operator import attrgetter
 from barnabas.log import torn
 from barnabas.log.file_pool import FilePool
 from barnabas.log.files import File, Files
-from barnabas.log.leader_epochs import LeaderEpochs
+from barnabas.log.leader_epochs import EPOCH_FILE, LeaderEpochs
 from barnabas.log.producer_snapshot import (
-    SNAPSHOT,
     remove_damaged,
     snapshot_offsets,
     snapshot_path,
     write_snapshot,
 )
 from barnabas.log.producer_state import ProducerStates
+from barnabas.log.replacements import base_of, finish_replacements
 from barnabas.log.replay import apply_batch, rebuild_producers
 from barnabas.log.scan import CheckedWalk, headers
 from barnabas.log.segment import (
-    DELETED,
     INDEX,
     LOG,
     SUFFIXES,
     TIME_INDEX,
     Segment,
-    is_segment_file,
 )
 from barnabas.log.sharing import copy_range, cut_shared
 from barnabas.model.errors import CorruptFileError, CorruptRecordError, DamagedLogError
 from barnabas.records.entry_search import is_zero
 from barnabas.records.offset_index import OFFSET_SPAN_MAX
 
-CLEANED, SWAP = ".cleaned", ".swap"
 CUT = ".cut"
-EPOCH_FILE = "leader-epoch-checkpoint"
 
 _logger = logging.getLogger(__name__)
 
@@ -138,7 +134,7 @@ class Recovery:
     def _load(self) -> Found:
         names = finish_replacements(self._files, self._directory)
         self._epochs = self._read_epochs()
-        bases = sorted(_base(name) for name in names if name.endswith(LOG))
+        bases = sorted(base_of(name) for name in names if name.endswith(LOG))
         self._remove_orphans(names, set(bases))
         for base in bases:
             self._segments.append(self._attach(base))
@@ -392,7 +388,7 @@ class Recovery:
     def _remove_orphans(self, names: list[str], bases: set[int]) -> None:
         """Remove index files whose segment is gone."""
         for name in names:
-            if name.endswith(SUFFIXES[1:]) and _base(name) not in bases:
+            if name.endswith(SUFFIXES[1:]) and base_of(name) not in bases:
                 self._files.unlink(f"{self._directory}/{name}")
 
     def _read_epochs(self) -> LeaderEpochs:
@@ -450,61 +446,3 @@ class Recovery:
                 "".join(f"; {flaw}" for flaw in work.flaws),
                 f"; kept in {', '.join(work.kept)}" if work.kept else "",
             )
-
-
-def _base(name: str) -> int:
-    return int(name[:20])
-
-
-def finish_replacements(files: Files, directory: str) -> list[str]:
-    """Finish or undo what a crash cut short (.tmp, .deleted, .cleaned, .swap).
-
-    Returns the names of segments' files that are left.
-    """
-    names = []
-    for name in files.list(directory):
-        if name.endswith(".tmp"):
-            files.unlink(f"{directory}/{name}")
-        elif is_segment_file(name):
-            names.append(name)
-    temporary = [name for name in names if name.endswith((DELETED, CLEANED, SWAP))]
-    if not temporary:
-        return names
-    cleaned = [_base(name) for name in temporary if name.endswith(CLEANED)]
-    unfinished = min(cleaned, default=None)
-    swaps = []
-    for name in temporary:
-        if name.endswith(SWAP) and (unfinished is None or _base(name) < unfinished):
-            swaps.append(name)
-        else:
-            files.unlink(f"{directory}/{name}")
-    logs = [name for name in swaps if name.endswith(LOG + SWAP)]
-    if logs:
-        low = min(map(_base, logs))
-        high = max(_next_offset(files, directory, name) for name in logs)
-        for name in names:
-            # Snapshots too: see `PartitionLog.replace`.
-            if name.endswith((*SUFFIXES, SNAPSHOT)) and low <= _base(name) < high:
-                files.unlink(f"{directory}/{name}")
-    bases = {_base(name) for name in logs}
-    for name in swaps:
-        if _base(name) not in bases:
-            # Its batches are in place already, or were removed: whose index this is cannot be
-            # told, so the segment gets new ones.
-            for path in (f"{directory}/{name}", f"{directory}/{name.removesuffix(SWAP)}"):
-                files.unlink(path)
-            continue
-        files.rename(f"{directory}/{name}", f"{directory}/{name.removesuffix(SWAP)}")
-    files.flush_dir(directory)
-    return [name for name in files.list(directory) if is_segment_file(name)]
-
-
-def _next_offset(files: Files, directory: str, name: str) -> int:
-    file = files.open(f"{directory}/{name}")
-    try:
-        following = _base(name)
-        for _, header in headers(file, 0, file.size()):
-            following = header.next_offset
-        return following
-    finally:
-        file.close()

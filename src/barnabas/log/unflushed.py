@@ -9,9 +9,8 @@ from __future__ import annotations
 from barnabas.log import partition_metadata
 from barnabas.log.files import Files
 from barnabas.log.flush import Flush
-from barnabas.log.leader_epochs import LeaderEpochs
+from barnabas.log.leader_epochs import EPOCH_FILE, LeaderEpochs
 from barnabas.log.producer_snapshot import snapshot_path
-from barnabas.log.recovery import EPOCH_FILE
 from barnabas.log.segments import Segments
 
 

@@ -19,7 +19,7 @@ from barnabas.log.compaction.survivors import Filtering, SpecialBatches
 from barnabas.log.compaction.work import WORK_BYTES, Aborted, Means, Work, give_way, go_on
 from barnabas.log.file_pool import FilePool, PooledFile
 from barnabas.log.partition_log import PartitionLog
-from barnabas.log.recovery import CLEANED
+from barnabas.log.replacements import CLEANED
 from barnabas.log.segment import LOG, Segment
 from barnabas.model.errors import InvalidValueError
 

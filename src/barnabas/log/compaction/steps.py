@@ -33,7 +33,7 @@ from barnabas.log.compaction.rewriting import rewrite
 from barnabas.log.compaction.survivors import Filtering
 from barnabas.log.compaction.work import Aborted, Means, Work
 from barnabas.log.partition_log import PartitionLog
-from barnabas.log.recovery import CLEANED, SWAP
+from barnabas.log.replacements import CLEANED, SWAP
 from barnabas.log.segment import SUFFIXES, Segment
 from barnabas.model.errors import ConfigError
 from barnabas.records.offset_index import OFFSET_SPAN_MAX
