@@ -16,6 +16,13 @@ from typing import TYPE_CHECKING, Any
 from barnabas.broker.handlers.leader_hint import MISLED, leader_of, places_of
 from barnabas.broker.partitions.delayed_append import ALL_REPLICAS, Wait
 from barnabas.kernels import TRANSACTIONAL_BIT, check_batch
+from barnabas.kernels.batch_header import (
+    ATTRIBUTES_AT,
+    BATCH_MAGIC,
+    HEADER_SIZE,
+    MAGIC_AT,
+    PRODUCER_ID_AT,
+)
 from barnabas.metadata.topic_names import INTERNAL_TOPICS
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import CorruptRecordError, RequestError, StorageError
@@ -43,11 +50,7 @@ ADMIN_CLIENT = "__admin_client"
 
 FIRST_NEW_LEADER_VERSION = 10
 FIRST_ABORTABLE_VERSION = 11
-HEADER_BYTES = 61
-MAGIC_POSITION, NEWEST_MAGIC = 16, 2
-ATTRIBUTES_POSITION = 22
-"""The lower byte of a batch's attributes."""
-PRODUCER_POSITION = 43
+_LOW_ATTRIBUTES_AT = ATTRIBUTES_AT + 1  # their lower byte
 _PRODUCER = Struct(">qh")
 
 Waiting = Wait[PartitionProduceResponse]
@@ -108,9 +111,9 @@ def _unverified(
         for data in topic.partition_data:
             key = TopicPartition(name, data.index)
             partition = broker.partitions.get(key)
-            if partition is None or data.records is None or len(data.records) < HEADER_BYTES:
+            if partition is None or data.records is None or len(data.records) < HEADER_SIZE:
                 continue
-            producer_id, epoch = _PRODUCER.unpack_from(data.records, PRODUCER_POSITION)
+            producer_id, epoch = _PRODUCER.unpack_from(data.records, PRODUCER_ID_AT)
             if not partition.log.producers.has_open_transaction(producer_id):
                 asked[key] = (producer_id, epoch)
                 seen[key] = partition.log.producers.markers_seen
@@ -311,9 +314,9 @@ def _append(
 
 def _is_transactional(records: bytes | bytearray | memoryview) -> bool:
     return (
-        len(records) >= HEADER_BYTES
-        and records[MAGIC_POSITION] == NEWEST_MAGIC
-        and records[ATTRIBUTES_POSITION] & TRANSACTIONAL_BIT != 0
+        len(records) >= HEADER_SIZE
+        and records[MAGIC_AT] == BATCH_MAGIC
+        and records[_LOW_ATTRIBUTES_AT] & TRANSACTIONAL_BIT != 0
     )
 
 
@@ -341,9 +344,9 @@ def _verify(
     A batch that comes late, after its transaction was aborted, would otherwise open one that
     nobody ends (KIP-890).
     """
-    if not broker.options.transaction_partition_verification_enable or len(records) < HEADER_BYTES:
+    if not broker.options.transaction_partition_verification_enable or len(records) < HEADER_SIZE:
         return ErrorCode.NONE
-    producer_id, epoch = _PRODUCER.unpack_from(records, PRODUCER_POSITION)
+    producer_id, epoch = _PRODUCER.unpack_from(records, PRODUCER_ID_AT)
     if partition.log.producers.has_open_transaction(producer_id):
         return ErrorCode.NONE
     code = broker.transactions.verify(
