@@ -109,7 +109,7 @@ class Files(Protocol):
         ...
 
     def exists(self, path: str) -> bool:
-        """Tell whether a file or directory has this name."""
+        """Return whether a file or directory has this name."""
         ...
 
     def size(self, path: str) -> int | None:
@@ -131,7 +131,7 @@ class Files(Protocol):
         ...
 
     def is_dir(self, path: str) -> bool:
-        """Tell whether the path is a directory."""
+        """Return whether the path is a directory."""
         ...
 
     def make_dirs(self, path: str) -> None:

@@ -107,7 +107,7 @@ class _Batches:
         return header.starting_at(offsets[0])
 
     def bears_out(self, transaction: AbortedTransaction) -> bool:
-        """Tell whether there is the marker, and nothing else where the transaction began.
+        """Return whether there is the marker, and nothing else where the transaction began.
 
         Compaction takes what was aborted, and retention what is old: nothing may be left there.
         """
@@ -130,7 +130,7 @@ class _Batches:
 
 
 def is_partition(files: Files, path: str) -> bool:
-    """Tell whether a directory holds the files of one partition."""
+    """Return whether a directory holds the files of one partition."""
     if not files.is_dir(path):
         return False
     names = files.list(path)

@@ -423,7 +423,7 @@ class PartitionLog:
     # -- flushing -----------------------------------------------------------------------------
 
     def needs_flush(self, now_ms: int) -> bool:
-        """Tell whether the topic's policy asks for a flush now."""
+        """Return whether the topic's policy asks for a flush now."""
         unflushed = self.log_end_offset - self.recovery_point
         return unflushed > 0 and (
             unflushed >= self._flush_messages or now_ms - self.last_flush_ms >= self._flush_ms
@@ -536,7 +536,7 @@ class PartitionLog:
         return [segment for segment in found if segment.base_offset < end]
 
     def holds(self, segments: Sequence[Segment]) -> bool:
-        """Tell whether these segments are still those of the log, and closed ones."""
+        """Return whether these segments are still those of the log, and closed ones."""
         return self._segments.holds(segments)
 
     def replace(self, old: Sequence[Segment], new: Segment) -> list[str]:

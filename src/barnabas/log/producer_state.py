@@ -102,7 +102,7 @@ class ProducerStates:
         return self._entries.get(producer_id)
 
     def has_open_transaction(self, producer_id: int) -> bool:
-        """Tell whether the producer's transaction includes this partition by now."""
+        """Return whether the producer's transaction includes this partition by now."""
         return producer_id in self._open
 
     def find_duplicate(self, header: BatchHeader) -> SentBatch | None:

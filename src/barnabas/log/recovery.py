@@ -207,7 +207,7 @@ class Recovery:
         return self._find_end(self._segments[-1]) if end is None else end
 
     def _is_unused(self, segment: Segment, before: Segment, end: int | None) -> bool:
-        """Tell whether a segment is an empty file that begins inside the one before it.
+        """Return whether a segment is an empty file that begins inside the one before it.
 
         A roll made it and then failed, and the log went on in the old segment.
         """
@@ -216,7 +216,7 @@ class Recovery:
         return segment.base_offset < (self._find_end(before) if end is None else end)
 
     def _is_gap(self, end: int, segment: Segment) -> bool:
-        """Tell whether batches were lost between the end of a segment and the next one.
+        """Return whether batches were lost between the end of a segment and the next one.
 
         A segment starts where the one before it ends, until compaction thins them out. A crash can
         take the end of a file at a batch's boundary, or the file itself, and leave the next one.

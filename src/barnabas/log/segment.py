@@ -45,7 +45,7 @@ def segment_name(base_offset: int) -> str:
 
 
 def is_segment_file(name: str) -> bool:
-    """Tell whether a name starts with the 20 digits of an offset and a dot."""
+    """Return whether a name starts with the 20 digits of an offset and a dot."""
     return len(name) > 20 and name[:20].isdigit() and name[20] == "."
 
 
@@ -361,7 +361,7 @@ class Segment:
         now_ms: int,
         limits: Limits,
     ) -> bool:
-        """Tell whether an append of that size must go to a new segment."""
+        """Return whether an append of that size must go to a new segment."""
         if self.size_bytes > limits.segment_bytes - size:
             return True
         if last_offset - self.base_offset > OFFSET_SPAN_MAX:

@@ -83,7 +83,7 @@ class Segments:
         return removed
 
     def holds(self, segments: Sequence[Segment]) -> bool:
-        """Tell whether these segments are here, one after the other, below the active one."""
+        """Return whether these segments are here, one after the other, below the active one."""
         start = self.index_of(segments[0].base_offset)
         found = self._items[start : start + len(segments)]
         return (

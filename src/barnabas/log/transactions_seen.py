@@ -25,7 +25,7 @@ class TransactionsSeen:
         self._with_batches: set[int] = set()  # producers whose transaction has batches left
 
     def see_batch(self, header: BatchHeader) -> bool:
-        """Take note of a transactional data batch; tell whether its transaction was aborted."""
+        """Take note of a transactional data batch; return whether its transaction was aborted."""
         self._move_to(header.last_offset)
         self._with_batches.add(header.producer_id)
         return header.producer_id in self._aborted

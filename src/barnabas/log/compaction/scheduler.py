@@ -128,7 +128,7 @@ class CompactionScheduler:
         return best
 
     def is_aborted(self, partition: TopicPartition) -> bool:
-        """Tell whether the one who works on the partition must stop."""
+        """Return whether the one who works on the partition must stop."""
         return self._states.get(partition) is _State.ABORTED
 
     def finish(self, log: PartitionLog, failure: str | None = None) -> None:
