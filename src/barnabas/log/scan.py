@@ -12,6 +12,7 @@ those cost nothing.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NoReturn
 
 from barnabas.kernels import check_batch, scan_batch
 from barnabas.kernels.batch_header import (
@@ -26,6 +27,7 @@ from barnabas.log.files import Data, File
 from barnabas.model.errors import CorruptRecordError
 from barnabas.records import conversion
 from barnabas.records.compression import TooLargeError
+from barnabas.records.entry_search import entry_size
 from barnabas.records.message_set import check_message, is_message, scan_message
 
 HEADER_CHUNK = 16 * 1024
@@ -160,17 +162,11 @@ class CheckedWalk:
         while self.position < self._end:
             available = self._filled - at
             try:
-                size = scan_batch(self.buffer, at, self._filled).size
-                if size > available:
-                    self._fill(size)
-                    at = 0
-                    continue
-                header = check_batch(self.buffer, at, at + size)
+                header = check_batch(self.buffer, at, self._filled)
             except CorruptRecordError as failure:
-                if available >= HEADER_SIZE and not is_message(self.buffer, at):
-                    self.flaw = str(failure)
-                    return
                 try:
+                    if available >= HEADER_SIZE and not is_message(self.buffer, at):
+                        self._read_on(at, available, failure)
                     header = self._old(at, available, header)
                 except _Refilled:
                     at = 0
@@ -183,6 +179,14 @@ class CheckedWalk:
             at += header.size
             self.position += header.size
             yield position, header
+
+    def _read_on(self, at: int, available: int, failure: CorruptRecordError) -> NoReturn:
+        """Read a batch that reaches beyond the buffer, and raise _Refilled; else the failure."""
+        size = entry_size(bytes(self.buffer[at : at + HEADER_SIZE]))
+        if size is None or size <= available:
+            raise failure
+        self._fill(size)
+        raise _Refilled
 
     def _old(self, at: int, available: int, before: BatchHeader | None) -> BatchHeader:
         """Return the header of an entry of an older format; or read on, and raise _Refilled."""
