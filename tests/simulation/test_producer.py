@@ -23,7 +23,7 @@ from barnabas.client.addresses import Address
 from barnabas.client.cluster_client import ClusterClient
 from barnabas.config.clients.options import parse_client_options
 from barnabas.config.clients.producer import ProducerOptions
-from barnabas.kernels import RecordFuture
+from barnabas.producer.accumulator import RecordFuture
 from barnabas.producer.core import ProducerCore
 from barnabas.simulation.network import DRIVER
 from barnabas.simulation.world import World
@@ -60,7 +60,6 @@ def producer(world: World, seed: int) -> ProducerCore:
         options,
         post=loop.call_soon,
         wait=_unexpected,
-        detour=_unexpected,
         cluster_client=cluster_client,
         random=random,
         clock=world.now_ms,

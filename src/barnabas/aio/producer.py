@@ -10,8 +10,9 @@ from __future__ import annotations
 import asyncio
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from barnabas.aio.running import running_loop
 from barnabas.client.client_id import producer_client_id
@@ -19,25 +20,25 @@ from barnabas.client.errors import IllegalOperation, KafkaTimeoutError, Producer
 from barnabas.config.clients.options import parse_client_options
 from barnabas.config.clients.producer import ProducerOptions
 from barnabas.kernels import BatchBuilder as RecordsBuilder
-from barnabas.kernels import PendingBatch, RecordFuture, Segment
-from barnabas.kernels.accumulator_contract import Refusal
 from barnabas.model.errors import InvalidValueError
 from barnabas.model.group_metadata import ConsumerGroupMetadata
 from barnabas.model.ids import TopicPartition
 from barnabas.model.serializer import close_serializers
+from barnabas.producer.accumulator import RecordFuture, Refusal, Segment
+from barnabas.producer.appending import Appending, PartitionsOf, Room, Steps
 from barnabas.producer.builder import BatchBuilder
 from barnabas.producer.core import ProducerCore
 from barnabas.producer.handle import TransactionHandle
 from barnabas.producer.many import Append, ManyFuture, rows_appender, table_appenders
-from barnabas.producer.memory_queue import MemoryTurn
 from barnabas.producer.preparation import Arguments, plain_size
-from barnabas.producer.refusals import memory_error, refusal_error
 from barnabas.producer.transacting import Transacting
 from barnabas.producer.transaction import State
 from barnabas.structs import OffsetAndMetadata, RecordMetadata
 
 if TYPE_CHECKING:
     import pyarrow
+
+T = TypeVar("T")
 
 
 class AIOKafkaProducer:
@@ -71,7 +72,6 @@ class AIOKafkaProducer:
             self._options,
             post=self._loop.call_soon,
             wait=_never_wait,
-            detour=_never_wait,
             client_id=self._client_id,
         )
         try:
@@ -82,6 +82,7 @@ class AIOKafkaProducer:
             await core.cluster_client.close()
             raise
         self._core = core
+        self._appending = Appending(core, self._loop.time)
 
     async def stop(self) -> None:
         """Send what is queued, and close the connections.
@@ -145,8 +146,8 @@ class AIOKafkaProducer:
         arguments: Arguments = (topic, value, key, headers, partition, timestamp_ms)
         if core.preparation.trivial:
             taken = core.accumulator.append(*arguments)
-            if not isinstance(taken, RecordFuture):
-                taken = await self._append_later(core, taken, arguments)
+            if isinstance(taken, Refusal):
+                taken = await self._wait_and_append(core, taken, arguments)
         else:
             taken = await self._prepare_and_append(core, arguments)
         assert self._loop is not None
@@ -230,16 +231,14 @@ class AIOKafkaProducer:
             raise InvalidValueError("partition: a batch goes to one partition, which must be named")
         await core.topics.know(topic, self._options.max_block_ms)
         records = batch.build()
-        place = TopicPartition(topic, partition)
-        taken = core.accumulator.adopt(place, records)
+        adopt = partial(core.accumulator.adopt, TopicPartition(topic, partition), records)
+        taken = adopt()
+        if isinstance(taken, Refusal):
+            bell = asyncio.Event()
+            arguments: Arguments = (topic, records, None, None, partition, None)
+            steps = self._appending.one(adopt, taken, arguments, bell.set, len(records))
+            taken = await self._drive(core, steps, bell)
         assert self._loop is not None
-        deadline_s = self._loop.time() + self._options.max_block_ms / 1000
-        arguments: Arguments = (topic, records, None, None, partition, None)
-        bell = asyncio.Event()
-        with MemoryTurn(core.memory_queue, bell.set, len(records)) as turn:
-            while not isinstance(taken, PendingBatch):
-                await self._make_way(core, taken, arguments, deadline_s, turn, bell)
-                taken = core.accumulator.adopt(place, records, turn.held)
         outcome: asyncio.Future[RecordMetadata] = taken.future().resolve(self._loop.create_future())
         return outcome
 
@@ -293,7 +292,7 @@ class AIOKafkaProducer:
         return await self._transactions().hand_over(self._options.max_block_ms)
 
     async def complete_transaction(self, handle: TransactionHandle, *, commit: bool) -> None:
-        """End a transaction that another producer has handed over; the same again is nothing.
+        """End a transaction that another producer has handed over; repeating it is a no-op.
 
         await other_producer.complete_transaction(handle, commit=True)
         """
@@ -347,82 +346,41 @@ class AIOKafkaProducer:
                 await core.topics.know(arguments[0], self._options.max_block_ms)
             arguments = preparation.serialize(arguments)
             taken = core.accumulator.append(*arguments)
-            if not isinstance(taken, RecordFuture):
-                taken = await self._append_later(core, taken, arguments)
+            if isinstance(taken, Refusal):
+                taken = await self._wait_and_append(core, taken, arguments)
         except Exception as failure:
             preparation.refused(failure)
             raise
         preparation.follow(taken)
         return taken
 
-    async def _append_later(
-        self, core: ProducerCore, refusal: int, arguments: Arguments
+    async def _wait_and_append(
+        self, core: ProducerCore, refusal: Refusal, arguments: Arguments
     ) -> RecordFuture:
-        assert self._loop is not None
-        deadline_s = self._loop.time() + self._options.max_block_ms / 1000
         bell = asyncio.Event()
-        with MemoryTurn(core.memory_queue, bell.set, plain_size(arguments)) as turn:
-            while True:
-                await self._make_way(core, refusal, arguments, deadline_s, turn, bell)
-                taken = core.accumulator.append(*arguments, turn.held)
-                if isinstance(taken, RecordFuture):
-                    return taken
-                refusal = taken
+        append = partial(core.accumulator.append, *arguments)
+        steps = self._appending.one(append, refusal, arguments, bell.set, plain_size(arguments))
+        return await self._drive(core, steps, bell)
 
     async def _append_rows(self, topic: str, append: Append, segments: list[Segment]) -> None:
-        core = self._running()
-        assert self._loop is not None
-        row = 0
-        deadline_s: float | None = None
-        arguments: Arguments = (topic, None, None, None, None, None)
         bell = asyncio.Event()
-        with MemoryTurn(core.memory_queue, bell.set) as turn:
-            while True:
-                taken, refusal = append(row, segments, turn.held)
-                if not refusal:
-                    return
-                moved = taken > row
-                if moved or deadline_s is None:  # what moves on has its time anew
-                    deadline_s = self._loop.time() + self._options.max_block_ms / 1000
-                row = taken
-                if moved and turn.held:
-                    turn.leave()
-                    continue
-                try:
-                    await self._make_way(core, refusal, arguments, deadline_s, turn, bell)
-                except Exception as failure:
-                    failure.add_note(f"row {row}; the rows before it are queued")
-                    raise
+        steps = self._appending.rows(topic, append, segments, bell.set)
+        await self._drive(self._running(), steps, bell)
 
-    async def _make_way(
-        self,
-        core: ProducerCore,
-        refusal: int,
-        arguments: Arguments,
-        deadline_s: float,
-        turn: MemoryTurn,
-        bell: asyncio.Event,
-    ) -> None:
-        """Wait for what a record lacks, or raise what stands against it."""
-        assert self._loop is not None
-        left_s = max(deadline_s - self._loop.time(), 0.0)
-        if refusal != Refusal.MEMORY:
-            turn.leave()
-        if refusal == Refusal.TOPIC:
-            await core.topics.know(arguments[0], left_s * 1000)
-        elif refusal == Refusal.MEMORY:
-            late = memory_error(self._options, arguments[0], self._options.max_block_ms)
-            if not left_s:  # a timeout of 0 would not be noticed where there is room at once
-                raise late
-            turn.ask()
-            try:
-                async with asyncio.timeout(left_s):
-                    await bell.wait()
-            except TimeoutError:
-                raise late from None
-            bell.clear()
-        else:
-            raise refusal_error(core, refusal, arguments)
+    async def _drive(self, core: ProducerCore, steps: Steps[T], bell: asyncio.Event) -> T:
+        """Wait for what is lacking, step by step; return what was appended."""
+        try:
+            lacking = next(steps)
+            while True:
+                try:
+                    found = await _await(core, lacking, bell)
+                except BaseException as failure:  # noqa: BLE001  the steps raise it
+                    lacking = steps.throw(failure)
+                else:
+                    lacking = steps.send(found)
+        except StopIteration as done:
+            appended: T = done.value
+            return appended
 
     @property
     def _fatal(self) -> bool:
@@ -449,6 +407,22 @@ class TransactionContext:
             await self._producer.commit_transaction()
         elif not self._producer._fatal:  # nothing can be aborted any more: let it out
             await self._producer.abort_transaction()
+
+
+async def _await(core: ProducerCore, lacking: PartitionsOf | Room, bell: asyncio.Event) -> bool:
+    if isinstance(lacking, PartitionsOf):
+        await core.topics.know(lacking.topic, lacking.timeout_ms)
+        return True
+    if not lacking.timeout_s:  # a timeout of 0 would not be noticed where there is room at once
+        return False
+    lacking.turn.ask()
+    try:
+        async with asyncio.timeout(lacking.timeout_s):
+            await bell.wait()
+    except TimeoutError:
+        return False
+    bell.clear()
+    return True
 
 
 def _never_wait(*_: object) -> Any:

@@ -1,8 +1,8 @@
 """`KafkaProducer`: kafka-python's names and behaviour, on a loop in a thread of its own.
 
 `send` encodes the record in the caller's thread and returns; the loop's thread sends, and runs
-callbacks. Where a producer has no serializer, interceptor or partitioner of its own, `send` is the
-accumulator's method itself: one call, no Python code in between.
+callbacks. `send` is inherited from a class that is compiled together with the accumulator: where a
+producer has no serializer, interceptor or partitioner of its own, no Python code is in between.
 
 Thread-safe. In a forked child every call raises `ClientForkedError`. Waits end with Ctrl-C at once.
 """
@@ -17,7 +17,7 @@ import weakref
 from collections.abc import Mapping, Sequence
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from barnabas.blocking.loop_thread import LoopThread
 from barnabas.client.client_id import producer_client_id
@@ -25,18 +25,16 @@ from barnabas.client.connection_stats import refuse_raw
 from barnabas.client.errors import IllegalStateError, KafkaTimeoutError, ProducerClosed
 from barnabas.config.clients.options import parse_client_options
 from barnabas.config.clients.producer import ProducerOptions
-from barnabas.kernels import PendingBatch, RecordFuture, Segment
-from barnabas.kernels.accumulator_contract import Refusal
-from barnabas.model.errors import InvalidValueError, RequestError
+from barnabas.model.errors import InvalidValueError
 from barnabas.model.group_metadata import ConsumerGroupMetadata
 from barnabas.model.ids import TopicPartition
 from barnabas.model.serializer import close_serializers
+from barnabas.producer.accumulator import PendingBatch, RecordFuture, RecordSender, Refusal, Segment
+from barnabas.producer.appending import Appending, PartitionsOf, Room, Steps
 from barnabas.producer.core import ProducerCore
 from barnabas.producer.handle import TransactionHandle
 from barnabas.producer.many import Append, ManyFuture, rows_appender, table_appenders
-from barnabas.producer.memory_queue import MemoryTurn
 from barnabas.producer.preparation import Arguments, plain_size
-from barnabas.producer.refusals import memory_error, refusal_error
 from barnabas.producer.transacting import Transacting, needs_transactions
 from barnabas.structs import OffsetAndMetadata
 
@@ -45,11 +43,13 @@ if TYPE_CHECKING:
 
 FutureRecordMetadata = RecordFuture
 
+T = TypeVar("T")
+
 _EXIT_S = 1.0
 """How long the end of the program waits for records of a producer that was not closed."""
 
 
-class KafkaProducer:
+class KafkaProducer(RecordSender):
     """A producer for plain programs; options are keywords in Kafka's or kafka-python's spelling.
 
         with KafkaProducer(bootstrap_servers="broker:9092", linger_ms=5) as producer:
@@ -78,8 +78,11 @@ class KafkaProducer:
             raise
         self._thread.hold(self._core)
         self._closed = False
-        if self._core.preparation.trivial and type(self).send is KafkaProducer.send:
-            self.__dict__["send"] = self._core.accumulator.send
+        if self._core.preparation.trivial:
+            self._direct = self._core.accumulator
+        self._appending = Appending(
+            self._core, time.monotonic, partial(_check_running, self._thread)
+        )
         os.register_at_fork(after_in_child=partial(_forked, weakref.ref(self)))
         self._at_exit = partial(_exit, weakref.ref(self))
         atexit.register(self._at_exit)
@@ -88,8 +91,7 @@ class KafkaProducer:
         core = ProducerCore(
             self._options,
             post=self._thread.post,
-            wait=partial(_wait, weakref.ref(self)),
-            detour=partial(_detour, weakref.ref(self)),
+            wait=partial(_wait, self._thread),
             client_id=client_id,
         )
         try:
@@ -100,38 +102,6 @@ class KafkaProducer:
         return core
 
     # Records.
-
-    def send(
-        self,
-        topic: str,
-        value: Any = None,
-        key: Any = None,
-        headers: Sequence[tuple[str, bytes | None]] | None = None,
-        partition: int | None = None,
-        timestamp_ms: int | None = None,
-    ) -> RecordFuture:
-        """Queue a record and return a future of its `RecordMetadata`.
-
-        Blocks for at most max_block_ms while the topic's partitions are unknown or all memory is
-        taken, then raises KafkaTimeoutError.
-
-            producer.send("orders", b"two teapots", key=b"customer-7", headers=[("v", b"1")])
-            producer.send("orders", b"a cup").add_callback(lambda place: print(place.offset))
-        """
-        preparation = self._core.preparation
-        arguments: Arguments = (topic, value, key, headers, partition, timestamp_ms)
-        if preparation.trivial:
-            return self._core.accumulator.send(*arguments)  # type: ignore[no-any-return]
-        arguments = preparation.intercept(arguments)
-        try:
-            if preparation.asks_partitioner:
-                self._await_topic(arguments[0])
-            future: RecordFuture = self._core.accumulator.send(*preparation.serialize(arguments))
-        except Exception as failure:
-            preparation.refused(failure)
-            raise
-        preparation.follow(future)
-        return future
 
     def send_many(
         self, topic: str, rows: Sequence[Any], *, partition: int | None = None
@@ -151,7 +121,7 @@ class KafkaProducer:
         append = rows_appender(self._core.accumulator, topic, rows, partition)
         segments: list[Segment] = []
         try:
-            self._append(topic, append, segments)
+            self._append_rows(topic, append, segments)
         finally:  # what was queued before a row was refused is on its way
             preparation.follow_many(segments)
         return ManyFuture(segments, self._core.accumulator.wait)
@@ -171,7 +141,7 @@ class KafkaProducer:
         accumulator = self._core.accumulator
         segments: list[Segment] = []
         for append in table_appenders(accumulator, topic, table, partition):
-            self._append(topic, append, segments)
+            self._append_rows(topic, append, segments)
         return ManyFuture(segments, accumulator.wait)
 
     def flush(self, timeout: float | None = None) -> None:
@@ -193,7 +163,7 @@ class KafkaProducer:
         return set(self._core.cluster_client.cluster.partitions_for(topic) or ())
 
     def bootstrap_connected(self) -> bool:
-        """Tell whether a broker was found.
+        """Return whether a broker was found.
 
         assert producer.bootstrap_connected()
         """
@@ -289,7 +259,7 @@ class KafkaProducer:
     def complete_transaction(self, handle: TransactionHandle, *, commit: bool) -> None:
         """End a transaction that another producer has handed over; any producer can.
 
-        The same again is nothing. Raises ProducerFencedError, InvalidProducerEpochError or
+        Repeating the same call is a no-op. Raises ProducerFencedError, InvalidProducerEpochError or
         InvalidTxnStateError if the transaction is no longer open, or was ended the other way.
 
             other_producer.complete_transaction(handle, commit=True)
@@ -349,32 +319,71 @@ class KafkaProducer:
         self._check_open()
         return needs_transactions(self._core.transacting, wish)
 
-    def _append(self, topic: str, append: Append, segments: list[Segment]) -> None:
-        row = 0
-        deadline_s: float | None = None
+    def _prepare_and_send(self, arguments: Arguments) -> RecordFuture:
+        preparation = self._core.preparation
+        arguments = preparation.intercept(arguments)
+        try:
+            if preparation.asks_partitioner:
+                self._await_topic(arguments[0])
+            arguments = preparation.serialize(arguments)
+            taken = self._core.accumulator.append(*arguments)
+            if isinstance(taken, Refusal):
+                taken = self._wait_and_send(taken, arguments)
+        except Exception as failure:
+            preparation.refused(failure)
+            raise
+        preparation.follow(taken)
+        return taken
+
+    def _wait_and_send(self, refusal: Refusal, arguments: Arguments) -> RecordFuture:
+        if self._closed:
+            raise ProducerClosed("the producer is closed: it takes no more records")
         bell = threading.Event()
-        with MemoryTurn(self._core.memory_queue, bell.set) as turn:
+        append = partial(self._core.accumulator.append, *arguments)
+        failed = partial(self._failed_future, arguments)
+        size = plain_size(arguments)
+        steps = self._appending.one(append, refusal, arguments, bell.set, size, failed)
+        return self._drive(steps, bell)
+
+    def _failed_future(self, arguments: Arguments, failure: BaseException) -> RecordFuture:
+        """Return a future that has failed: that is how callers learn of a topic's errors."""
+        partition = TopicPartition(arguments[0], -1 if arguments[4] is None else arguments[4])
+        accumulator = self._core.accumulator
+        batch = PendingBatch(accumulator.pool, accumulator.wait, partition)
+        batch.fail(failure)
+        return batch.future()
+
+    def _append_rows(self, topic: str, append: Append, segments: list[Segment]) -> None:
+        bell = threading.Event()
+        self._drive(self._appending.rows(topic, append, segments, bell.set), bell)
+
+    def _drive(self, steps: Steps[T], bell: threading.Event) -> T:
+        """Wait for what is lacking, step by step; return what was appended."""
+        try:
+            lacking = next(steps)
             while True:
-                taken, refusal = append(row, segments, turn.held)
-                if not refusal:
-                    return
-                moved = taken > row
-                if moved or deadline_s is None:  # what moves on has its time anew
-                    deadline_s = time.monotonic() + self._options.max_block_ms / 1000
-                row = taken
-                if moved and turn.held:
-                    turn.leave()
-                    continue
                 try:
-                    if refusal == Refusal.MEMORY:
-                        self._await_memory(turn, bell, topic, deadline_s)
-                    else:
-                        turn.leave()
-                        arguments: Arguments = (topic, None, None, None, None, None)
-                        self._make_way(refusal, arguments, deadline_s)
-                except (TypeError, InvalidValueError, RequestError, KafkaTimeoutError) as failure:
-                    failure.add_note(f"row {row}; the rows before it are queued")
-                    raise
+                    found = self._await(lacking, bell)
+                except BaseException as failure:  # noqa: BLE001  the steps raise it
+                    lacking = steps.throw(failure)
+                else:
+                    lacking = steps.send(found)
+        except StopIteration as done:
+            appended: T = done.value
+            return appended
+
+    def _await(self, lacking: PartitionsOf | Room, bell: threading.Event) -> bool:
+        if isinstance(lacking, PartitionsOf):
+            self._await_topic(lacking.topic, lacking.timeout_ms)
+            return True
+        if self._thread.current:
+            raise IllegalStateError(
+                "all memory is taken, and a callback of the producer cannot wait for some"
+            )
+        lacking.turn.ask()
+        rung = lacking.timeout_s > 0 and bell.wait(lacking.timeout_s)
+        bell.clear()
+        return rung
 
     def _await_topic(self, topic: str, timeout_ms: float | None = None) -> None:
         if self._core.accumulator.partition_count(topic):
@@ -383,92 +392,32 @@ class KafkaProducer:
             timeout_ms = self._options.max_block_ms
         self._thread.call(self._core.topics.know(topic, timeout_ms))
 
-    def _make_way(self, refusal: int, arguments: Arguments, deadline_s: float) -> None:
-        """Wait for what a record lacks, or raise what stands against it."""
-        if not self._thread.running:
-            self._thread.post(_nothing)  # raises, and says why
-        left_s = max(deadline_s - time.monotonic(), 0.0)
-        if refusal == Refusal.TOPIC:
-            self._await_topic(arguments[0], left_s * 1000)
-        else:
-            raise refusal_error(self._core, refusal, arguments)
-
-    def _await_memory(
-        self, turn: MemoryTurn, bell: threading.Event, topic: str, deadline_s: float
-    ) -> None:
-        """Wait until it is this caller's turn to take memory, and there may be enough."""
-        if not self._thread.running:
-            self._thread.post(_nothing)  # raises, and says why
-        if self._thread.current:
-            raise IllegalStateError(
-                "all memory is taken, and a callback of the producer cannot wait for some"
-            )
-        turn.ask()
-        left_s = deadline_s - time.monotonic()
-        if left_s <= 0 or not bell.wait(left_s):
-            raise memory_error(self._options, topic, self._options.max_block_ms)
-        bell.clear()
-
-    def _sent_after_all(self, refusal: int, arguments: Arguments) -> RecordFuture:
-        deadline_s = time.monotonic() + self._options.max_block_ms / 1000
-        if self._closed:
-            raise ProducerClosed("the producer is closed: it takes no more records")
-        bell = threading.Event()
-        with MemoryTurn(self._core.memory_queue, bell.set, plain_size(arguments)) as turn:
-            while True:
-                if refusal == Refusal.MEMORY:
-                    self._await_memory(turn, bell, arguments[0], deadline_s)
-                else:
-                    turn.leave()
-                    try:
-                        self._make_way(refusal, arguments, deadline_s)
-                    except RequestError as failure:
-                        if refusal != Refusal.TOPIC:
-                            raise
-                        return self._failed_future(arguments, failure)
-                taken = self._core.accumulator.append(*arguments, turn.held)
-                if isinstance(taken, RecordFuture):
-                    return taken
-                refusal = taken
-
-    def _failed_future(self, arguments: Arguments, failure: BaseException) -> RecordFuture:
-        """Return a future that has failed: what brokers say of a topic is told that way."""
-        place = TopicPartition(arguments[0], -1 if arguments[4] is None else arguments[4])
-        batch = PendingBatch(self._core.accumulator, place)
-        batch.fail(failure)
-        return batch.future()
-
-
-def _detour(reference: weakref.ref[KafkaProducer], refusal: int, *arguments: Any) -> RecordFuture:
-    """Continue a `send` of the accumulator that could not be done at once."""
-    producer = reference()
-    if producer is None:
-        raise ProducerClosed("the producer is gone: nobody holds it any more")
-    return producer._sent_after_all(refusal, arguments)
-
 
 def _wait(
-    reference: weakref.ref[KafkaProducer], batch: PendingBatch, timeout: float | None
+    thread: LoopThread, core: ProducerCore, batch: PendingBatch, timeout: float | None
 ) -> None:
     """Block until a batch is done."""
-    producer = reference()
-    if producer is not None and not batch.done:
-        thread = producer._thread
+    if not batch.done:
         if thread.current:
             raise IllegalStateError("a callback of the producer cannot wait for a record")
-        if not thread.running:
-            thread.post(_nothing)  # raises, and says why nobody would ever end the wait
+        _check_running(thread)
     done = _latch()
     batch.watch(done.release)
     if not done.acquire(timeout=-1 if timeout is None else max(timeout, 0)):
-        plight = "" if producer is None else producer._core.plight(batch)
         raise KafkaTimeoutError(
-            f"no outcome of a record for {batch.partition} in {timeout:g} s{plight}"
+            f"no outcome of a record for {batch.partition} in {timeout:g} s"
+            f"{core.describe_progress(batch)}"
         )
 
 
+def _check_running(thread: LoopThread) -> None:
+    """Raise if nobody would ever end a wait."""
+    if not thread.running:
+        thread.post(_nothing)  # raises, and says why
+
+
 def _latch() -> threading.Lock:
-    """Return a lock that somebody else is going to release."""
+    """Return a lock that another thread is going to release."""
     latch = threading.Lock()
     latch.acquire()
     return latch

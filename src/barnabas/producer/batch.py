@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from barnabas.kernels import PendingBatch
 from barnabas.model.ids import TopicPartition
+from barnabas.producer.accumulator import PendingBatch
 from barnabas.producer.identity import NOBODY, Identity
 
 

@@ -25,11 +25,11 @@ from barnabas.client.errors import (
 )
 from barnabas.client.retry import Backoff
 from barnabas.config.clients.producer import ProducerOptions
-from barnabas.kernels import Accumulator, PendingBatch
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError
 from barnabas.model.ids import TopicPartition
 from barnabas.model.request_errors import request_error
+from barnabas.producer.accumulator import Accumulator, BufferPool, PendingBatch
 from barnabas.producer.batch import SendingBatch, plight
 from barnabas.producer.coordinator import Coordinator
 from barnabas.producer.delivery import Delivery
@@ -41,7 +41,6 @@ from barnabas.producer.preparation import Preparation
 from barnabas.producer.sender import NEVER_MS, Rules, Sender
 from barnabas.producer.topics import Topics
 from barnabas.producer.transacting import Transacting
-from barnabas.structs import RecordMetadata
 
 log = logging.getLogger(__name__)
 
@@ -54,14 +53,16 @@ class ProducerCore:
         options: ProducerOptions,
         *,
         post: Callable[[Callable[[], object]], object],
-        wait: Callable[[PendingBatch, float | None], object],
-        detour: Callable[..., Any],
+        wait: Callable[[ProducerCore, PendingBatch, float | None], object],
         cluster_client: ClusterClient | None = None,
         random: Random | None = None,
         clock: Callable[[], int] | None = None,
         client_id: str | None = None,
     ) -> None:
-        """Prepare a producer on the running loop; nothing is opened yet."""
+        """Prepare a producer on the running loop; nothing is opened yet.
+
+        `post` calls a function on the loop, from any thread; `wait` blocks until a batch is done.
+        """
         random = random or Random()
         self.options = options
         self.cluster_client = cluster_client or ClusterClient.from_options(
@@ -88,15 +89,10 @@ class ProducerCore:
             adaptive=options.partitioner_adaptive_partitioning_enable,
         )
         self.accumulator = Accumulator(
-            options.batch_size,
-            options.buffer_memory,
+            BufferPool(options.buffer_memory, options.batch_size, options.batch_size_max),
             wake=partial(post, self._step),
-            detour=detour,
             choose=choice.choose,
-            wait=wait,
-            report=_report,
-            metadata=RecordMetadata,
-            batch_size_max=options.batch_size_max,
+            wait=partial(wait, self),
             record_size_max=min(options.max_request_size, options.buffer_memory),
             ignore_keys=options.partitioner_ignore_keys,
             clock=clock,
@@ -140,7 +136,7 @@ class ProducerCore:
         self._identifying = False
         self._unwatch: Callable[[], None] = lambda: None
         self.memory_queue = MemoryQueue(self.accumulator)
-        self.accumulator.on_room = self.memory_queue.freed
+        self.accumulator.pool.on_room = self.memory_queue.freed
         if self.transacting is not None:
             self.accumulator.closed = True
 
@@ -357,8 +353,8 @@ class ProducerCore:
             await self.cluster_client.close()
             self.preparation.close()
 
-    def plight(self, records: PendingBatch) -> str:
-        """Say how far a batch has come and what hinders it; from any thread."""
+    def describe_progress(self, records: PendingBatch) -> str:
+        """Say how far a batch has come and what blocks it; from any thread."""
         queue = self.sender.queues.get(records.partition)
         waiting = [] if queue is None else [*queue.flying, *queue.batches]
         known = next((batch for batch in waiting if batch.records is records), None)
@@ -378,8 +374,8 @@ class ProducerCore:
         groups = self.cluster_client.metrics("producer")
         own: Mapping[str, Mapping[str, float]] = self.sender.counts.metrics(
             self._loop.time() - self._started_s,
-            self.accumulator.memory,
-            self.accumulator.in_use,
+            self.accumulator.pool.memory,
+            self.accumulator.pool.in_use,
         )
         for name, values in own.items():
             groups.setdefault(name, {}).update(values)
@@ -405,7 +401,3 @@ class ProducerCore:
         return [
             node for node, since_ms in self._slow_since_ms.items() if now_ms - since_ms > limit_ms
         ]
-
-
-def _report(failure: BaseException) -> None:
-    log.error("a callback of a record failed", exc_info=failure)

@@ -11,11 +11,11 @@ from barnabas.client.connection import Connection
 from barnabas.client.errors import NetworkError
 from barnabas.client.metadata import BrokerAddress
 from barnabas.config.clients.producer import ProducerOptions
-from barnabas.kernels import PendingBatch
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError
 from barnabas.model.ids import TopicPartition
 from barnabas.model.request_errors import UnsupportedCompressionTypeError
+from barnabas.producer.accumulator import PendingBatch
 from barnabas.producer.batch import SendingBatch
 from barnabas.producer.packing import Packing
 from barnabas.producer.sender import Sender

@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from barnabas.kernels import Accumulator, PendingBatch, Segment
 from barnabas.model.errors import InvalidValueError
+from barnabas.producer.accumulator import Accumulator, PendingBatch, Refusal, Segment
 from barnabas.records.arrow import binary_column, time_values
 
 if TYPE_CHECKING:
     import pyarrow
 
-Append = Callable[[int, list[Segment], bool], tuple[int, int]]
+Append = Callable[[int, list[Segment], bool], tuple[int, Refusal | None]]
 """Takes rows from a given one on, in turn for memory or not: returns the first that was not taken,
-and the refusal (0: all were)."""
+and the refusal (None: all were)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +55,11 @@ class ManyFuture:
         return next((part.exception for part in parts if part.exception is not None), None)
 
     def succeeded(self) -> bool:
-        """Tell whether all records were written."""
+        """Return whether all records were written."""
         return self.is_done and self.exception is None
 
     def failed(self) -> bool:
-        """Tell whether all is known and some records were given up."""
+        """Return whether all is known and some records were given up."""
         return self.is_done and self.exception is not None
 
     def batches(self) -> list[PendingBatch]:

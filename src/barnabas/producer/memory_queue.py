@@ -1,6 +1,6 @@
 """Who waits for a producer's memory: first come, first served.
 
-While somebody waits, the accumulator gives memory to nobody else (`Accumulator.waiting`), so what
+While somebody waits, the accumulator gives memory to nobody else (`BufferPool.waiting`), so what
 brokers acknowledge adds up until the first in the queue has enough, however large its record is.
 It alone tries, with `in_turn`; when it leaves, the next one tries at once.
 
@@ -18,7 +18,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 
-from barnabas.kernels import Accumulator
+from barnabas.producer.accumulator import Accumulator
 
 _PART = 8
 """Of all memory, the share that is waited for at least: it spares a thread switch per batch."""
@@ -37,7 +37,7 @@ class MemoryQueue:
         """Add a turn at the end; the first one is rung at once."""
         with self._lock:
             self._turns.append(turn)
-            self._accumulator.waiting = True
+            self._accumulator.pool.waiting = True
             if self._turns[0] is turn:
                 turn.ring()
         self._accumulator.wake()  # batches that linger are sent now
@@ -47,26 +47,26 @@ class MemoryQueue:
         with self._lock:
             was_first = self._turns[0] is turn
             self._turns.remove(turn)
-            self._accumulator.waiting = bool(self._turns)
+            self._accumulator.pool.waiting = bool(self._turns)
             if was_first and self._turns:
                 self._turns[0].ring()
 
     def missed(self, size: int) -> int:
         """Return how much must be free before the first turn tries again, which needs `size`."""
-        accumulator = self._accumulator
-        free = accumulator.memory - accumulator.in_use
-        enough = max(size, accumulator.memory // _PART, accumulator.batch_size)
+        pool = self._accumulator.pool
+        free = pool.memory - pool.in_use
+        enough = max(size, pool.memory // _PART, pool.batch_size)
         return enough if enough > free else 2 * free
 
     def freed(self) -> None:
         """Note that memory was given back, or that no more records are taken."""
         if not self._turns:
             return
-        accumulator = self._accumulator
+        pool = self._accumulator.pool
         with self._lock:
-            free = accumulator.memory - accumulator.in_use
+            free = pool.memory - pool.in_use
             if self._turns and (
-                accumulator.closed or free == accumulator.memory or free >= self._turns[0].enough
+                self._accumulator.closed or free == pool.memory or free >= self._turns[0].enough
             ):
                 self._turns[0].ring()
 

@@ -7,7 +7,6 @@ from barnabas.kernels import (
     HEADER_SIZE,
     TRANSACTIONAL_BIT,
     BatchBuilder,
-    PendingBatch,
     read_records,
     stamp_producer,
 )
@@ -76,11 +75,12 @@ def split(batch: SendingBatch) -> list[SendingBatch]:
         )
     ]
     middle = (len(rows) + 1) // 2
-    parts = []
-    for number, part in enumerate((rows[:middle], rows[middle:])):
+    halves = []
+    for half in (rows[:middle], rows[middle:]):
         builder = BatchBuilder()
-        builder.append_many(part)
-        pending = PendingBatch(records.owner, batch.partition, builder.finish())
-        parts.append(SendingBatch(pending, batch.created_ms, (*batch.order, number)))
-    records.become([part.records for part in parts])
-    return parts
+        builder.append_many(half)
+        halves.append(builder.finish())
+    return [
+        SendingBatch(part, batch.created_ms, (*batch.order, number))
+        for number, part in enumerate(records.split(halves))
+    ]

@@ -12,8 +12,8 @@ from typing import Any
 
 from barnabas.client.metadata import ClientMetadata
 from barnabas.config.clients.producer import ProducerOptions
-from barnabas.kernels import RecordFuture, Segment
 from barnabas.model.errors import InvalidValueError
+from barnabas.producer.accumulator import RecordFuture, Segment
 from barnabas.producer.partitioner import partitioner_of
 from barnabas.structs import RecordMetadata
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-from barnabas.kernels import PendingBatch, PendingPartition
 from barnabas.model.ids import TopicPartition
+from barnabas.producer.accumulator import PendingBatch, PendingPartition
 from barnabas.producer.batch import SendingBatch
 from barnabas.producer.identity import Sequences
 

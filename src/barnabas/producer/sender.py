@@ -22,11 +22,11 @@ from typing import Protocol
 
 from barnabas.client.errors import KafkaTimeoutError
 from barnabas.client.retry import Backoff
-from barnabas.kernels import Accumulator
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError, RemoteProtocolError
 from barnabas.model.ids import TopicPartition
 from barnabas.model.request_errors import request_error
+from barnabas.producer.accumulator import Accumulator
 from barnabas.producer.batch import SendingBatch, plight
 from barnabas.producer.counts import Counts
 from barnabas.producer.identity import NOBODY, Identity
@@ -190,7 +190,7 @@ class Sender:
         if queue.slot.open is None:
             return NEVER_MS
         accumulator = self.accumulator
-        if self.hurried or accumulator.closed or accumulator.waiting or queue.slot.open.full:
+        if self.hurried or accumulator.closed or accumulator.pool.waiting or queue.slot.open.full:
             return now_ms
         if queue.open_batch is not queue.slot.open:
             return now_ms + rules.linger_ms  # it is noticed with the next look

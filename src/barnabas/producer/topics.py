@@ -8,11 +8,11 @@ from collections.abc import Callable
 from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.errors import KafkaTimeoutError, NetworkError
 from barnabas.client.retry import Backoff
-from barnabas.kernels import Accumulator
 from barnabas.metadata.topic_names import illegal_name
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError, InvalidValueError
 from barnabas.model.request_errors import request_error
+from barnabas.producer.accumulator import Accumulator
 
 
 class Topics:

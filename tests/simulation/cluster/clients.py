@@ -145,7 +145,6 @@ class Writer:
             options,
             post=asyncio.get_running_loop().call_soon,
             wait=_unexpected,
-            detour=_unexpected,
             cluster_client=cluster_client(brokers, "writer", self._random),
             random=self._random,
             clock=brokers.world.now_ms,

@@ -24,7 +24,7 @@ from barnabas.errors import (
     ProducerClosed,
     TransactionAbortedError,
 )
-from barnabas.kernels.accumulator_contract import Refusal
+from barnabas.producer.accumulator import Refusal
 from barnabas.structs import RecordMetadata, TopicPartition
 from barnabas.testing import Cluster
 
@@ -333,7 +333,7 @@ def test_a_large_record_gets_its_memory_among_many_small_senders(
                 await asyncio.gather(*senders, return_exceptions=True)
                 core.sender.collect(core.now_ms())
                 core.sender.abandon(ProducerClosed("the test is over"), flying=True)
-            assert not core.accumulator.waiting
+            assert not core.accumulator.pool.waiting
 
     run(cluster, topic, scenario)
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import importlib
+from types import ModuleType as Kernels
 
 import pytest
-
-from barnabas.kernels.contract import Kernels
 
 
 def load(name: str) -> Kernels:

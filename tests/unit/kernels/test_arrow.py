@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import struct
+from types import ModuleType as Kernels
 
 import pytest
 
 from barnabas.kernels.batch_header import HEADER_SIZE
-from barnabas.kernels.contract import Columns, Kernels
+from barnabas.kernels.contract import Columns
 from barnabas.model.errors import CorruptRecordError
 
 T0 = 1_700_000_000_000

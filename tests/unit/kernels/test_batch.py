@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import astuple
+from types import ModuleType as Kernels
 
 import pytest
 
 from barnabas.kernels.batch_header import HEADER_SIZE, BatchHeader
-from barnabas.kernels.contract import Fault, Kernels
+from barnabas.kernels.contract import Fault
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import CorruptRecordError
 

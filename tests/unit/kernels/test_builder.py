@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from array import array
+from types import ModuleType as Kernels
 
 import pytest
 
 from barnabas.kernels.batch_header import HEADER_SIZE, BatchHeader
-from barnabas.kernels.contract import Kernels
 from barnabas.model.errors import InvalidValueError
 
 T0 = 1_700_000_000_000

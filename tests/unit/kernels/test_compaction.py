@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from array import array
+from types import ModuleType as Kernels
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from barnabas.kernels.batch_header import DELETE_HORIZON_BIT
-from barnabas.kernels.contract import SLOT_SIZE, Kernels
+from barnabas.kernels.contract import SLOT_SIZE
 from barnabas.model.errors import CorruptRecordError
 from barnabas.records.batch import Record, iterate, read_headers
 from barnabas.records.builder import build_batch

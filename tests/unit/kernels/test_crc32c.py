@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
+from types import ModuleType as Kernels
 
-from barnabas.kernels.contract import Kernels
+import pytest
 
 
 @pytest.mark.parametrize(

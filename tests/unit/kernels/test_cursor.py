@@ -7,6 +7,7 @@ import json
 import pickle
 import weakref
 import zlib
+from types import ModuleType as Kernels
 from typing import Any
 
 import pytest
@@ -14,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from barnabas.kernels.batch_header import CONTROL_BIT, TRANSACTIONAL_BIT
-from barnabas.kernels.contract import CursorContract, Kernels
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import CorruptRecordError
 
@@ -54,7 +54,7 @@ def marker(kernels: Kernels, offset: int, producer_id: int, commit: bool) -> byt
     )
 
 
-def cursor(kernels: Kernels, data: bytes, position: int = 0, **options: Any) -> CursorContract:
+def cursor(kernels: Kernels, data: bytes, position: int = 0, **options: Any) -> Any:
     return kernels.RecordCursor(data, "t", 3, position, unpack=unpack, **options)
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from types import ModuleType as Kernels
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from barnabas.kernels.contract import Kernels
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from types import ModuleType as Kernels
 from typing import Any
 
 import pytest
 from tests.old_segments import new_segment, old_segment
 
-from barnabas.kernels.contract import Kernels
 from barnabas.model.errors import CorruptRecordError
 
 NEW, ROWS = new_segment(0, "none", 2)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import ModuleType as Kernels
 from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from barnabas.kernels.batch_header import HEADER_SIZE
-from barnabas.kernels.contract import Columns, Kernels
+from barnabas.kernels.contract import Columns
 from barnabas.model.errors import CorruptRecordError
 
 Twins = tuple[Kernels, Kernels]

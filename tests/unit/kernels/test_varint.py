@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from types import ModuleType as Kernels
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.kernels.contract import Kernels
 from barnabas.model.errors import CorruptRecordError
 
 INT32 = st.integers(-(2**31), 2**31 - 1)

@@ -208,7 +208,6 @@ class Stage:
                     parsed,
                     post=asyncio.get_running_loop().call_soon,
                     wait=_unexpected,
-                    detour=_unexpected,
                     cluster_client=client,
                     random=random,
                 )

@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 from tests.unit.producer.world import World
 
-from barnabas.kernels import PendingBatch, Segment
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.request_errors import InvalidRecordError
 from barnabas.producer import many
+from barnabas.producer.accumulator import PendingBatch, Segment
 from barnabas.producer.many import ManyFuture, RecordRange, rows_appender
 
 
 def send_many(world: World, rows: list[bytes], wait: Any = None) -> ManyFuture:
     segments: list[Segment] = []
     append = rows_appender(world.accumulator, "t", rows, 0)
-    assert append(0, segments, False) == (len(rows), 0)
+    assert append(0, segments, False) == (len(rows), None)
     return ManyFuture(segments, wait)
 
 

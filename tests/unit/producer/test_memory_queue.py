@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from barnabas.kernels.accumulator_contract import Refusal
+from barnabas.producer.accumulator import Refusal
 from barnabas.producer.memory_queue import MemoryQueue, MemoryTurn
 from barnabas.producer.preparation import plain_size
-from barnabas.structs import RecordMetadata
 
 BATCH = 1000
 MEMORY = 16 * BATCH
@@ -37,10 +36,10 @@ class Caller:
         taken = self.world.accumulator.append(
             "t", self.value, partition=self.world.next_partition(), in_turn=self.turn.held
         )
-        if taken == Refusal.MEMORY:
+        if taken is Refusal.MEMORY:
             self.turn.ask()
             return False
-        assert not isinstance(taken, int), taken
+        assert not isinstance(taken, Refusal), taken
         self.future = taken
         self.world.done.append(self.name)
         self.turn.leave()
@@ -50,30 +49,23 @@ class Caller:
 class World:
     """An accumulator whose records each need a batch of their own."""
 
-    def __init__(self, kernels: Any) -> None:
+    def __init__(self, twin: Any) -> None:
         self.rung: list[Caller] = []
         self.done: list[str] = []
         self.woken = 0
         self._partition = 0
-        self.accumulator = kernels.Accumulator(
-            BATCH,
-            MEMORY,
-            wake=self.wake,
-            detour=None,
-            choose=lambda topic: 0,
-            wait=None,
-            report=None,
-            metadata=RecordMetadata,
-            clock=lambda: 0,
+        self.pool = twin.BufferPool(MEMORY, BATCH)
+        self.accumulator = twin.Accumulator(
+            self.pool, wake=self.wake, choose=lambda topic: 0, wait=None, clock=lambda: 0
         )
         self.accumulator.add_topic("t", 1000)
         self.queue = MemoryQueue(self.accumulator)
-        self.accumulator.on_room = self.queue.freed
+        self.pool.on_room = self.queue.freed
         self.filling: list[Any] = []
         for _ in range(MEMORY // BATCH):
             future = self.accumulator.append("t", b"x", partition=self.next_partition())
             self.filling.append(future.batch)
-        assert self.accumulator.in_use == MEMORY
+        assert self.pool.in_use == MEMORY
 
     def wake(self) -> None:
         self.woken += 1
@@ -101,7 +93,7 @@ class World:
 @pytest.fixture(params=["python", "cython"])
 def world(request: pytest.FixtureRequest) -> World:
     try:
-        return World(importlib.import_module(f"barnabas.kernels.{request.param}"))
+        return World(importlib.import_module(f"barnabas.producer.accumulator.{request.param}"))
     except ModuleNotFoundError as missing:
         pytest.skip(f"{missing.name} is not compiled")
 
@@ -150,7 +142,7 @@ def test_whoever_gives_up_lets_the_next_one_try(world: World) -> None:
     large.turn.leave()
     world.settle()
     assert world.done == ["small", "last"]
-    assert not world.accumulator.waiting
+    assert not world.pool.waiting
     assert world.caller("anybody").send()
 
 
@@ -198,5 +190,5 @@ def test_batches_that_linger_are_asked_for(world: World) -> None:
     """The sender is woken when somebody begins to wait."""
     before = world.woken
     world.caller("small").send()
-    assert world.accumulator.waiting
+    assert world.pool.waiting
     assert world.woken == before + 1

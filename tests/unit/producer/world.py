@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from barnabas.client.retry import Backoff
-from barnabas.kernels import Accumulator, RecordFuture
 from barnabas.model.ids import TopicPartition
+from barnabas.producer.accumulator import Accumulator, BufferPool, RecordFuture
 from barnabas.producer.batch import SendingBatch
 from barnabas.producer.identity import Identity
 from barnabas.producer.sender import Rules, Sender
-from barnabas.structs import RecordMetadata
 
 NOW = 1_000_000.0
 NODE = 1
@@ -28,14 +27,10 @@ class World:
         self.now_ms = NOW
         self.leaders: dict[int, int] = dict.fromkeys(range(partitions), NODE)
         self.accumulator = Accumulator(
-            batch_size,
-            1_000_000,
+            BufferPool(1_000_000, batch_size),
             wake=lambda: None,
-            detour=_unexpected,
             choose=lambda topic: 0,
             wait=_unexpected,
-            report=_unexpected,
-            metadata=RecordMetadata,
             clock=lambda: int(self.now_ms),
         )
         self.accumulator.add_topic("t", partitions)
@@ -49,7 +44,8 @@ class World:
             self.sender.become(ME)
 
     def send(self, value: bytes = b"v", partition: int = 0) -> RecordFuture:
-        future: RecordFuture = self.accumulator.send("t", value, partition=partition)
+        future = self.accumulator.append("t", value, partition=partition)
+        assert isinstance(future, RecordFuture), future
         return future
 
     def send_batch(self, partition: int = 0) -> RecordFuture:

@@ -1,12 +1,7 @@
 """The compiled kernels: the names and answers of the reference, many times faster."""
 
-from barnabas.kernels.cython.accumulator import (
-    Accumulator,
-    PendingBatch,
-    PendingPartition,
-    RecordFuture,
-    Segment,
-)
+# ruff: noqa: F401  the names are those of the Python twin, and typed there
+
 from barnabas.kernels.cython.arrow import records_to_columns
 from barnabas.kernels.cython.batch import (
     assign_offsets,
@@ -42,42 +37,3 @@ from barnabas.kernels.cython.varint import (
     encode_varint,
     encode_varlong,
 )
-
-__all__ = [
-    "Accumulator",
-    "BatchBuilder",
-    "ColumnStore",
-    "ConsumerRecord",
-    "PendingBatch",
-    "PendingPartition",
-    "Record",
-    "RecordCursor",
-    "RecordFuture",
-    "RecordReader",
-    "Segment",
-    "assign_offsets",
-    "check_batch",
-    "crc32c",
-    "decode_unsigned_varint",
-    "decode_varint",
-    "decode_varlong",
-    "encode_unsigned_varint",
-    "encode_varint",
-    "encode_varlong",
-    "filter_batches",
-    "filter_records",
-    "find_offset",
-    "inspect_batch",
-    "map_batches",
-    "map_records",
-    "murmur2",
-    "read_records",
-    "rebuild_batch",
-    "records_to_columns",
-    "scan_batch",
-    "scan_batches",
-    "split_records",
-    "stamp_producer",
-    "stamp_timestamp",
-    "validate_records",
-]

@@ -1,12 +1,5 @@
 """The reference kernels: short, obvious, always importable."""
 
-from barnabas.kernels.python.accumulator import (
-    Accumulator,
-    PendingBatch,
-    PendingPartition,
-    RecordFuture,
-    Segment,
-)
 from barnabas.kernels.python.arrow import records_to_columns
 from barnabas.kernels.python.batch import (
     assign_offsets,
@@ -44,17 +37,12 @@ from barnabas.kernels.python.varint import (
 )
 
 __all__ = [
-    "Accumulator",
     "BatchBuilder",
     "ColumnStore",
     "ConsumerRecord",
-    "PendingBatch",
-    "PendingPartition",
     "Record",
     "RecordCursor",
-    "RecordFuture",
     "RecordReader",
-    "Segment",
     "assign_offsets",
     "check_batch",
     "crc32c",

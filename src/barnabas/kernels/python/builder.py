@@ -75,24 +75,13 @@ class BatchBuilder:
         if not self._last_offset_delta < offset_delta <= _DELTA_MAX:
             raise wrong_offset_delta(offset_delta, self._last_offset_delta)
         base_timestamp = self.base_timestamp if self.count else timestamp
-        body = bytearray(b"\0")
-        body += _timestamp_delta(timestamp, base_timestamp)
-        body += encode_varint(offset_delta)
-        _put_field(body, key)
-        _put_field(body, value)
-        headers = tuple(headers)
-        body += encode_varint(len(headers))
-        for name, content in headers:
-            _put_field(body, name.encode("utf-8"))
-            _put_field(body, content)
-        prefix = encode_varint(len(body))
-        size = len(buffer) + len(prefix) + len(body)
+        record = encode_record(timestamp, base_timestamp, offset_delta, key, value, tuple(headers))
+        size = len(buffer) + len(record)
         if size > (self._limit if self.count else SIZE_MAX):
             if self.count == 0:
                 raise record_too_large(size)
             return -1
-        buffer += prefix
-        buffer += body
+        buffer += record
         self.base_timestamp = base_timestamp
         self.max_timestamp = max(self.max_timestamp, timestamp)
         self._last_offset_delta = offset_delta
@@ -128,8 +117,8 @@ class BatchBuilder:
         for index in range(start, stop):
             taken = self.append(
                 timestamp if times is None else times[index],
-                None if keys is None else _cell(keys, index),
-                None if values is None else _cell(values, index),
+                None if keys is None else read_cell(keys, index),
+                None if values is None else read_cell(values, index),
             )
             if taken < 0:
                 return index - start
@@ -185,6 +174,27 @@ class BatchBuilder:
         return buffer
 
 
+def encode_record(
+    timestamp: int,
+    base_timestamp: int,
+    offset_delta: int,
+    key: Buffer | None,
+    value: Buffer | None,
+    headers: Sequence[tuple[str, Buffer | None]],
+) -> bytes:
+    """Return a record as it stands in a batch."""
+    body = bytearray(b"\0")
+    body += _timestamp_delta(timestamp, base_timestamp)
+    body += encode_varint(offset_delta)
+    _put_field(body, key)
+    _put_field(body, value)
+    body += encode_varint(len(headers))
+    for name, content in headers:
+        _put_field(body, name.encode("utf-8"))
+        _put_field(body, content)
+    return encode_varint(len(body)) + bytes(body)
+
+
 def _timestamp_delta(timestamp: int, base_timestamp: int) -> bytes:
     if not -(1 << 63) <= timestamp < 1 << 63:
         raise OverflowError(f"timestamp {timestamp} is not a 64-bit number")
@@ -201,7 +211,8 @@ def _put_field(out: bytearray, field: Buffer | None) -> None:
         out += field
 
 
-def _cell(column: Column, index: int) -> memoryview | None:
+def read_cell(column: Column, index: int) -> memoryview | None:
+    """Return the cell of a row of Arrow's buffers; None if it is null."""
     validity, offsets, data = column
     if validity is not None:
         if index >= 8 * len(validity):

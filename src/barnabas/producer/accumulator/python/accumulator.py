@@ -1,27 +1,27 @@
-"""Where a producer's records wait, encoded, until they are sent; see `accumulator_contract`."""
+"""The open batches of all partitions, where a producer's records wait until they are sent."""
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from barnabas.kernels.accumulator_contract import Detour, Refusal, wrong_memory
-from barnabas.kernels.batch_header import HEADER_SIZE, SIZE_MAX
-from barnabas.kernels.contract import Buffer, Column, Row, column_range
-from barnabas.kernels.python.builder import _cell
-from barnabas.kernels.python.murmur2 import murmur2
-from barnabas.kernels.python.pending_batch import (
+from barnabas.kernels import HEADER_SIZE, Buffer, Column, Row, murmur2
+from barnabas.kernels.batch_header import SIZE_MAX
+from barnabas.kernels.contract import column_range
+from barnabas.kernels.python.builder import encode_record, read_cell
+from barnabas.model.ids import TopicPartition
+from barnabas.producer.accumulator.python.batch import (
     PendingBatch,
     RecordFuture,
     Segment,
-    encode_record,
+    Wait,
 )
-from barnabas.model.ids import TopicPartition
+from barnabas.producer.accumulator.python.buffer_pool import BufferPool
+from barnabas.producer.accumulator.refusal import Refusal
 
 _BYTES = (bytes, bytearray, memoryview)
-_DELTAS_MAX = 16  # what the place in a batch may add to the size of a record
+_DELTAS_MAX = 16  # what the index in a batch may add to the size of a record
 
 
 class PendingPartition:
@@ -50,20 +50,15 @@ class _Topic:
 
 
 class Accumulator:
-    """The open batches of all partitions, within a bounded memory."""
+    """The open batches of all partitions."""
 
     def __init__(
         self,
-        batch_size: int,
-        memory: int,
+        pool: BufferPool,
         *,
         wake: Callable[[], object],
-        detour: Detour,
         choose: Callable[[str], int],
-        wait: Callable[[Any, float | None], object],
-        report: Callable[[BaseException], object],
-        metadata: type[tuple[Any, ...]],
-        batch_size_max: int = 0,
+        wait: Wait,
         record_size_max: int = SIZE_MAX,
         ignore_keys: bool = False,
         clock: Callable[[], int] | None = None,
@@ -71,32 +66,18 @@ class Accumulator:
         """Prepare to take records.
 
         `wake` is called when there is something new for the sender, `choose` names the partition
-        for the next records without a key, `wait` blocks until a batch is done, `report` hears of
-        callbacks that fail, `metadata` is the class of the value of a record's future, `clock`
-        tells the time in milliseconds (default: the system's). A batch of `batch_size` bytes is
-        full; as long as nobody takes it, it may grow up to `batch_size_max`.
+        for the next records without a key, `wait` blocks until a batch is done, `clock` returns
+        the time in milliseconds (default: the system's).
         """
-        if memory < batch_size:
-            raise wrong_memory(memory, batch_size)
-        self.batch_size = max(batch_size, HEADER_SIZE)
-        self.batch_size_max = max(self.batch_size, batch_size_max)
-        self.memory = memory
-        self.in_use = 0
+        self.pool = pool
         self.closed = False
-        self.waiting = False
         self.wake = wake
-        self.detour = detour
-        self.choose = choose
         self.wait = wait
-        self.report = report
-        self.metadata = metadata
         self.record_size_max = record_size_max
-        self.ignore_keys = ignore_keys
-        self.lock = threading.RLock()
-        self.on_room: Callable[[], object] | None = None
+        self._choose = choose
+        self._ignore_keys = ignore_keys
         self._clock = clock or _system_clock
         self._topics: dict[str, _Topic] = {}
-        self._pool: list[bytearray] = []
         self._changed: list[PendingPartition] = []
         self._signalled = False
 
@@ -117,7 +98,7 @@ class Accumulator:
             topic.count = 0
 
     def unstick(self, name: str) -> None:
-        """Choose anew where records without a key go."""
+        """Choose again where records without a key go."""
         topic = self._topics.get(name)
         if topic is not None:
             topic.sticky = -1
@@ -126,25 +107,6 @@ class Accumulator:
         """Return how many partitions of a topic are known; 0 for none."""
         topic = self._topics.get(name)
         return 0 if topic is None else topic.count
-
-    def slot(self, partition: TopicPartition) -> PendingPartition:
-        """Return what waits for a partition that was added."""
-        return self._topics[partition.topic].slots[partition.partition]
-
-    def send(
-        self,
-        topic: str,
-        value: Any = None,
-        key: Any = None,
-        headers: Any = None,
-        partition: int | None = None,
-        timestamp_ms: int | None = None,
-    ) -> Any:
-        """Take a record and return its future; where that is refused, leave it to the detour."""
-        taken = self.append(topic, value, key, headers, partition, timestamp_ms)
-        if isinstance(taken, RecordFuture):
-            return taken
-        return self.detour(taken, topic, value, key, headers, partition, timestamp_ms)
 
     def append(
         self,
@@ -155,8 +117,8 @@ class Accumulator:
         partition: int | None = None,
         timestamp_ms: int | None = None,
         in_turn: bool = False,
-    ) -> RecordFuture | int:
-        """Take a record and return its future, or say why not."""
+    ) -> RecordFuture | Refusal:
+        """Take a record and return its future, or return why it is refused."""
         if not isinstance(topic, str) or not _is_plain(key) or not _is_plain(value):
             return Refusal.TYPE
         pairs = _pairs(headers)
@@ -164,16 +126,14 @@ class Accumulator:
             return Refusal.TYPE
         if not isinstance(timestamp_ms, int | None):
             return Refusal.TYPE
-        with self.lock:
-            placed = self._place(topic, value, key, pairs, partition, timestamp_ms, in_turn)
-            if isinstance(placed, int):
-                return self._woken(placed)
-            batch, index, timestamp = placed
-            future = RecordFuture(
-                batch, index, timestamp, _size(key), _size(value), _header_size(pairs)
-            )
-        self._woken(0)
-        return future
+        timestamp = self._clock() if timestamp_ms is None else timestamp_ms
+        with self.pool.lock:
+            taken = self._place(topic, value, key, pairs, partition, timestamp, in_turn)
+            index = taken.count - 1 if isinstance(taken, PendingBatch) else -1
+        self._wake_sender()
+        if isinstance(taken, Refusal):
+            return taken
+        return RecordFuture(taken, index, timestamp, _size(key), _size(value), _header_size(pairs))
 
     def append_many(
         self,
@@ -183,13 +143,14 @@ class Accumulator:
         segments: list[Segment],
         partition: int | None = None,
         in_turn: bool = False,
-    ) -> tuple[int, int]:
+    ) -> tuple[int, Refusal | None]:
         """Take rows from `start` on: values, or (key, value[, headers[, timestamp[, partition]]]).
 
-        Return the first row that was not taken, and why (0 if all were). Where the rows ended up
-        is added to `segments`. Only the first row is in turn: a long call must not keep others out.
+        Return the first row that was not taken, and why (None if all were). Where the rows ended
+        up is added to `segments`. Only the first row is in turn: a long call must not keep others
+        out.
         """
-        refusal = 0
+        refusal: Refusal | None = None
         index = start
         while index < len(rows):
             row = rows[index]
@@ -208,15 +169,16 @@ class Accumulator:
             if not isinstance(target, int | None) or not isinstance(time_ms, int | None):
                 refusal = Refusal.TYPE
                 break
-            with self.lock:
-                placed = self._place(topic, value, key, pairs, target, time_ms, in_turn)
-                if isinstance(placed, int):
-                    refusal = placed
+            timestamp = self._clock() if time_ms is None else time_ms
+            with self.pool.lock:
+                taken = self._place(topic, value, key, pairs, target, timestamp, in_turn)
+                if isinstance(taken, Refusal):
+                    refusal = taken
                     break
-                _note_segment(segments, placed[0], placed[1])
+                taken.note_last(segments)
             in_turn = False
             index += 1
-        self._woken(refusal)
+        self._wake_sender()
         return index, refusal
 
     def append_columns(
@@ -231,7 +193,7 @@ class Accumulator:
         segments: list[Segment],
         partition: int | None = None,
         in_turn: bool = False,
-    ) -> tuple[int, int]:
+    ) -> tuple[int, Refusal | None]:
         """Take the rows start..stop of Arrow's buffers, as `append_many` does.
 
         `timestamps` holds int64 values and `partitions` int32 ones; a negative one is for the
@@ -244,29 +206,30 @@ class Accumulator:
         for column in (times, targets):
             if column is not None and stop > len(column):
                 raise column_range()
-        refusal = 0
+        refusal: Refusal | None = None
+        now_ms = self._clock()
         index = start
         while index < stop:
-            key = None if keys is None else _cell(keys, index)
-            value = None if values is None else _cell(values, index)
+            key = None if keys is None else read_cell(keys, index)
+            value = None if values is None else read_cell(values, index)
             target = partition if targets is None or targets[index] < 0 else targets[index]
-            time_ms = None if times is None or times[index] < 0 else times[index]
-            with self.lock:
-                placed = self._place(topic, value, key, (), target, time_ms, in_turn)
-                if isinstance(placed, int):
-                    refusal = placed
+            timestamp = now_ms if times is None or times[index] < 0 else times[index]
+            with self.pool.lock:
+                taken = self._place(topic, value, key, (), target, timestamp, in_turn)
+                if isinstance(taken, Refusal):
+                    refusal = taken
                     break
-                _note_segment(segments, placed[0], placed[1])
+                taken.note_last(segments)
             in_turn = False
             index += 1
-        self._woken(refusal)
+        self._wake_sender()
         return index, refusal
 
     def adopt(
         self, partition: TopicPartition, records: Buffer, in_turn: bool = False
-    ) -> PendingBatch | int:
-        """Take a whole batch that was built elsewhere, or say why not."""
-        with self.lock:
+    ) -> PendingBatch | Refusal:
+        """Take a whole batch that was built elsewhere and return it, or why it is refused."""
+        with self.pool.lock:
             if self.closed:
                 return Refusal.CLOSED
             topic = self._topics.get(partition.topic)
@@ -276,20 +239,20 @@ class Accumulator:
                 return Refusal.PARTITION
             if len(records) > self.record_size_max:
                 return Refusal.SIZE
-            if not self._reserve(len(records), in_turn):
-                return self._woken(Refusal.MEMORY)
-            batch = PendingBatch(self, partition, records)
+            if not self.pool.reserve(len(records), in_turn):
+                return Refusal.MEMORY
+            batch = PendingBatch(self.pool, self.wait, partition, records)
             batch._charge = len(records)
             slot = topic.slots[partition.partition]
             self._close(slot)
             slot.closed.append(batch)
             self._note(slot)
-        self._woken(0)
+        self._wake_sender()
         return batch
 
     def collect(self) -> list[PendingPartition]:
         """Return the partitions with a new batch, open or closed, since this was last asked."""
-        with self.lock:
+        with self.pool.lock:
             changed, self._changed = self._changed, []
             for slot in changed:
                 slot.noted = False
@@ -298,26 +261,17 @@ class Accumulator:
 
     def take(self, slot: PendingPartition, with_open: bool = False) -> list[PendingBatch]:
         """Return the full batches of a partition, and the open one if asked, and keep none."""
-        with self.lock:
+        with self.pool.lock:
             if with_open:
                 self._close(slot)
             taken, slot.closed = slot.closed, []
         return taken
 
-    def has_room(self, size: int) -> bool:
-        """Tell whether a batch of this size could be begun."""
-        return self.in_use + max(size, self.batch_size) <= self.memory
-
-    def free(self, batch: PendingBatch) -> None:
-        """Take back the memory of a batch that is done."""
-        with self.lock:
-            buffer, batch._buffer = batch._buffer, None
-            self.in_use -= batch._charge
-            if batch._charge == self.batch_size and buffer is not None:
-                self._pool.append(buffer)
-            batch._charge = 0
-        if self.on_room is not None:
-            self.on_room()
+    def _wake_sender(self) -> None:
+        """Wake the sender once for all that it has not yet collected."""
+        if self._changed and not self._signalled:
+            self._signalled = True
+            self.wake()
 
     # All that follows is called with the lock held.
 
@@ -328,9 +282,10 @@ class Accumulator:
         key: Buffer | None,
         headers: tuple[tuple[str, Buffer | None], ...],
         partition: int | None,
-        timestamp_ms: int | None,
+        timestamp: int,
         in_turn: bool,
-    ) -> tuple[PendingBatch, int, int] | int:
+    ) -> PendingBatch | Refusal:
+        """Encode a record as the last one of a batch and return that, or return the refusal."""
         if self.closed:
             return Refusal.CLOSED
         if value is None and key is None:
@@ -338,11 +293,10 @@ class Accumulator:
         topic = self._topics.get(name)
         if topic is None or topic.count == 0:
             return Refusal.TOPIC
-        timestamp = self._clock() if timestamp_ms is None else timestamp_ms
         size = len(encode_record(timestamp, timestamp, 0, key, value, headers))
         if HEADER_SIZE + size > self.record_size_max:
             return Refusal.SIZE
-        by_stickiness = partition is None and (key is None or self.ignore_keys)
+        by_stickiness = partition is None and (key is None or self._ignore_keys)
         if by_stickiness:
             slot = self._sticky_slot(topic, size)
         elif partition is None:
@@ -361,63 +315,39 @@ class Accumulator:
                 return Refusal.MEMORY
             index = batch.put(timestamp, key, value, headers)
         assert batch is not None
-        if batch.size >= self.batch_size and not batch.full:
+        if batch.size >= self.pool.batch_size and not batch.full:
             batch.full = True
             self._note(slot)
         if by_stickiness:
             topic.sticky_bytes += size
-        return batch, index, timestamp
+        return batch
 
     def _sticky_slot(self, topic: _Topic, size: int) -> PendingPartition:
         """Stay with a partition for a batch's bytes, and at most for two (KIP-794)."""
         size += _DELTAS_MAX
-        if topic.sticky >= 0 and HEADER_SIZE + topic.sticky_bytes + size > self.batch_size:
+        if topic.sticky >= 0 and HEADER_SIZE + topic.sticky_bytes + size > self.pool.batch_size:
             batch = topic.slots[topic.sticky].open
             if (
                 batch is None
-                or topic.sticky_bytes >= 2 * self.batch_size
-                or batch.size + size > self.batch_size
+                or topic.sticky_bytes >= 2 * self.pool.batch_size
+                or batch.size + size > self.pool.batch_size
             ):
                 topic.sticky = -1
         if topic.sticky < 0:
-            topic.sticky = self.choose(topic.name) % topic.count
+            topic.sticky = self._choose(topic.name) % topic.count
             topic.sticky_bytes = 0
         return topic.slots[topic.sticky]
 
     def _begin(self, slot: PendingPartition, size: int, in_turn: bool) -> PendingBatch | None:
-        charge = max(size, self.batch_size)
-        if not self._reserve(charge, in_turn):
+        charge = max(size, self.pool.batch_size)
+        if not self.pool.reserve(charge, in_turn):
             return None
-        batch = PendingBatch(self, slot.partition)
+        batch = PendingBatch(self.pool, self.wait, slot.partition)
         batch._charge = charge
-        pooled = charge == self.batch_size and self._pool
-        batch._buffer = self._pool.pop() if pooled else bytearray(charge)
+        batch._buffer = self.pool.take(charge)
         slot.open = batch
         self._note(slot)
         return batch
-
-    def _grow(self, batch: PendingBatch, size: int) -> bool:
-        """Give a batch that could not be sent yet more room, if it may grow so far."""
-        buffer = batch._buffer
-        assert buffer is not None
-        capacity = min(max(2 * len(buffer), size), self.batch_size_max)
-        more = capacity - len(buffer)
-        if self.waiting or size > capacity or self.in_use + more > self.memory:
-            return False
-        buffer.extend(bytes(more))
-        self.in_use += more
-        batch._charge += more
-        return True
-
-    def _reserve(self, size: int, in_turn: bool) -> bool:
-        if self.waiting and not in_turn:
-            return False
-        if self.in_use + size > self.memory and self.in_use > 0:
-            return False  # a single batch may be larger than all memory: it would never fit
-        self.in_use += size
-        while self._pool and self.in_use + len(self._pool) * self.batch_size > self.memory:
-            self._pool.pop()
-        return True
 
     def _close(self, slot: PendingPartition) -> None:
         if slot.open is not None:
@@ -430,30 +360,13 @@ class Accumulator:
             slot.noted = True
             self._changed.append(slot)
 
-    def _woken(self, refusal: int) -> int:
-        """Wake the sender once for all that it has not yet collected."""
-        if self._changed and not self._signalled:
-            self._signalled = True
-            self.wake()
-        return refusal
-
-
-def _note_segment(segments: list[Segment], batch: PendingBatch, index: int) -> None:
-    segment = batch._segment
-    if batch._call is segments and segment is not None and segment.first + segment.count == index:
-        segment.count += 1
-        return
-    batch._call = segments
-    batch._segment = Segment(batch, index)
-    segments.append(batch._segment)
-
 
 def _is_plain(field: object) -> bool:
     return field is None or isinstance(field, _BYTES)
 
 
 def _pairs(headers: Any) -> tuple[tuple[str, Buffer | None], ...] | None:
-    """Return headers as a tuple, or None if they are not pairs of a text and bytes."""
+    """Return headers as a tuple, or None if they are not pairs of a string and bytes."""
     if headers is None:
         return ()
     if not isinstance(headers, list | tuple):
@@ -478,6 +391,3 @@ def _header_size(headers: tuple[tuple[str, Buffer | None], ...]) -> int:
 
 def _system_clock() -> int:
     return time.time_ns() // 1_000_000
-
-
-__all__ = ["Accumulator", "PendingBatch", "PendingPartition", "RecordFuture", "Segment"]

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from array import array
 from itertools import pairwise
+from types import ModuleType
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.kernels.accumulator_contract import Refusal
-from barnabas.kernels.batch_header import HEADER_SIZE
-from barnabas.kernels.contract import Kernels
+from barnabas import kernels
+from barnabas.kernels import HEADER_SIZE
 from barnabas.model.errors import BarnabasError, InvalidValueError, RetriableError
 from barnabas.model.ids import TopicPartition
+from barnabas.producer.accumulator import Refusal
 from barnabas.structs import RecordMetadata
 
 NOW = 1_700_000_000_000
@@ -24,23 +25,23 @@ class World:
     """An accumulator and what it calls."""
 
     def __init__(
-        self, kernels: Kernels, batch_size: int = 1000, memory: int = 100_000, **more: Any
+        self,
+        twin: ModuleType,
+        batch_size: int = 1000,
+        memory: int = 100_000,
+        batch_size_max: int = 0,
+        **more: Any,
     ):
-        self.kernels = kernels
+        self.twin = twin
         self.woken = 0
         self.waited: list[Any] = []
-        self.reported: list[BaseException] = []
-        self.detours: list[tuple[Any, ...]] = []
         self.chosen: list[str] = []
-        self.accumulator = kernels.Accumulator(
-            batch_size,
-            memory,
+        self.pool = twin.BufferPool(memory, batch_size, batch_size_max)
+        self.accumulator = twin.Accumulator(
+            self.pool,
             wake=self.wake,
-            detour=self.detour,
             choose=self.choose,
             wait=lambda batch, timeout: self.waited.append((batch, timeout)),
-            report=self.reported.append,
-            metadata=RecordMetadata,
             clock=lambda: NOW,
             **more,
         )
@@ -53,10 +54,6 @@ class World:
         self.chosen.append(topic)
         return len(self.chosen)
 
-    def detour(self, *arguments: Any) -> str:
-        self.detours.append(arguments)
-        return "detoured"
-
     def take(self) -> list[Any]:
         """Take all batches away, as the sender does."""
         return [
@@ -67,22 +64,22 @@ class World:
 
     def read(self, batch: Any) -> list[tuple[Any, ...]]:
         payload = batch.finish()
-        header = self.kernels.check_batch(payload)
+        header = kernels.check_batch(payload)
         return [
             (r.timestamp, r.key, r.value, r.headers)
-            for r in self.kernels.read_records(
+            for r in kernels.read_records(
                 payload, HEADER_SIZE, len(payload), header.count, 0, header.base_timestamp
             )
         ]
 
 
 @pytest.fixture
-def world(kernels: Kernels) -> World:
-    return World(kernels)
+def world(twin: ModuleType) -> World:
+    return World(twin)
 
 
 def test_records_of_a_partition_share_a_batch(world: World) -> None:
-    send = world.accumulator.send
+    send = world.accumulator.append
     send("t", b"one", partition=2)
     send("t", b"two", b"key", [("h", b"1"), ("n", None)], 2, NOW - 5)
     send("t", bytearray(b"three"), memoryview(b"k"), partition=2)
@@ -97,40 +94,42 @@ def test_records_of_a_partition_share_a_batch(world: World) -> None:
 
 
 def test_keys_go_where_every_client_sends_them(world: World) -> None:
-    future = world.accumulator.send("t", b"v", b"foobar")
-    expected = (world.kernels.murmur2(b"foobar") & 0x7FFFFFFF) % 4
+    future = world.accumulator.append("t", b"v", b"foobar")
+    expected = (kernels.murmur2(b"foobar") & 0x7FFFFFFF) % 4
     assert future.batch.partition.partition == expected
 
 
 def test_records_without_a_key_stay_with_a_partition_for_a_batch(world: World) -> None:
     """And the next one is chosen only when a batch's bytes are together (KIP-794)."""
-    places = [world.accumulator.send("t", b"x" * 100).batch.partition.partition for _ in range(40)]
+    places = [
+        world.accumulator.append("t", b"x" * 100).batch.partition.partition for _ in range(40)
+    ]
     changes = sum(1 for one, other in pairwise(places) if one != other)
     assert places[:8] == [1] * 8
     assert changes == 4
     assert world.chosen == ["t"] * (changes + 1)
 
 
-def test_keys_can_be_ignored(kernels: Kernels) -> None:
-    world = World(kernels, ignore_keys=True)
-    places = {world.accumulator.send("t", b"v", bytes([n])).batch.partition for n in range(9)}
+def test_keys_can_be_ignored(twin: ModuleType) -> None:
+    world = World(twin, ignore_keys=True)
+    places = {world.accumulator.append("t", b"v", bytes([n])).batch.partition for n in range(9)}
     assert len(places) == 1
 
 
 def test_a_full_batch_is_closed_and_the_sender_is_woken_once_until_it_looks(world: World) -> None:
     for _ in range(20):
-        world.accumulator.send("t", b"x" * 100, partition=0)
+        world.accumulator.append("t", b"x" * 100, partition=0)
     assert world.woken == 1
     batches = world.take()
     assert [batch.count for batch in batches] == [8, 8, 4]
     assert all(batch.size <= 1000 for batch in batches)
-    world.accumulator.send("t", b"x", partition=0)
+    world.accumulator.append("t", b"x", partition=0)
     assert world.woken == 2
 
 
-def test_a_full_batch_that_nobody_takes_grows_up_to_a_bound(kernels: Kernels) -> None:
-    world = World(kernels, batch_size_max=3000)
-    batches = {world.accumulator.send("t", b"x" * 100, partition=0).batch for _ in range(60)}
+def test_a_full_batch_that_nobody_takes_grows_up_to_a_bound(twin: ModuleType) -> None:
+    world = World(twin, batch_size_max=3000)
+    batches = {world.accumulator.append("t", b"x" * 100, partition=0).batch for _ in range(60)}
     sizes = sorted(batch.size for batch in batches)
     assert len(batches) == 3
     assert 2800 < sizes[-1] <= 3000
@@ -138,9 +137,9 @@ def test_a_full_batch_that_nobody_takes_grows_up_to_a_bound(kernels: Kernels) ->
 
 
 def test_a_record_larger_than_a_batch_goes_alone(world: World) -> None:
-    small = world.accumulator.send("t", b"s", partition=0)
-    large = world.accumulator.send("t", b"x" * 5000, partition=0)
-    after = world.accumulator.send("t", b"s", partition=0)
+    small = world.accumulator.append("t", b"s", partition=0)
+    large = world.accumulator.append("t", b"x" * 5000, partition=0)
+    after = world.accumulator.append("t", b"s", partition=0)
     assert small.batch is not large.batch
     assert large.batch is not after.batch
     assert [batch.count for batch in world.take()] == [1, 1, 1]
@@ -166,43 +165,37 @@ def test_a_record_larger_than_a_batch_goes_alone(world: World) -> None:
     ],
 )
 def test_what_cannot_be_taken_is_refused_and_changes_nothing(
-    kernels: Kernels, arguments: tuple[Any, ...], refusal: Refusal
+    twin: ModuleType, arguments: tuple[Any, ...], refusal: Refusal
 ) -> None:
-    world = World(kernels, record_size_max=10_000)
-    assert world.accumulator.append(*arguments) == refusal
+    world = World(twin, record_size_max=10_000)
+    assert world.accumulator.append(*arguments) is refusal
     assert world.take() == []
-    full = (*arguments, None, None, None, None)[:6]
-    assert world.accumulator.send(*arguments) == "detoured"
-    assert world.detours == [(refusal, *full)]
 
 
 def test_memory_is_bounded_and_comes_back(world: World) -> None:
     accumulator = world.accumulator
     rooms: list[int] = []
-    accumulator.on_room = lambda: rooms.append(accumulator.in_use)
+    world.pool.on_room = lambda: rooms.append(world.pool.in_use)
     taken = []
-    while isinstance(future := accumulator.append("t", b"x" * 900, partition=0), object):
-        if isinstance(future, int):
-            break
+    while not isinstance(future := accumulator.append("t", b"x" * 900, partition=0), Refusal):
         taken.append(future)
-    assert future == Refusal.MEMORY
+    assert future is Refusal.MEMORY
     assert len(taken) == 100
-    assert accumulator.in_use == 100_000
-    assert not accumulator.has_room(1)
+    assert world.pool.in_use == 100_000
     for batch in world.take():
         batch.complete(7)
-    assert accumulator.in_use == 0
+    assert world.pool.in_use == 0
     assert rooms[-1] == 0
-    assert not isinstance(accumulator.append("t", b"x", partition=0), int)
+    assert not isinstance(accumulator.append("t", b"x", partition=0), Refusal)
 
 
-def test_memory_is_given_in_turn_while_somebody_waits(kernels: Kernels) -> None:
+def test_memory_is_given_in_turn_while_somebody_waits(twin: ModuleType) -> None:
     """Records that fit in an open batch need none; no batch is begun or grows for anybody else."""
-    world = World(kernels, batch_size_max=3000)
+    world = World(twin, batch_size_max=3000)
     accumulator = world.accumulator
-    assert not isinstance(accumulator.append("t", b"x" * 100, partition=0), int)
-    accumulator.waiting = True
-    assert not isinstance(accumulator.append("t", b"x" * 100, partition=0), int)
+    assert not isinstance(accumulator.append("t", b"x" * 100, partition=0), Refusal)
+    world.pool.waiting = True
+    assert not isinstance(accumulator.append("t", b"x" * 100, partition=0), Refusal)
     assert accumulator.append("t", b"x", partition=1) == Refusal.MEMORY
     assert accumulator.append("t", b"x" * 900, partition=0) == Refusal.MEMORY
     assert accumulator.append_many("t", [b"x" * 900] * 2, 0, [], 1) == (0, Refusal.MEMORY)
@@ -210,19 +203,19 @@ def test_memory_is_given_in_turn_while_somebody_waits(kernels: Kernels) -> None:
     assert accumulator.append_columns(*columns, [], 1) == (0, Refusal.MEMORY)
     whole = bytes(200)
     assert accumulator.adopt(TopicPartition("t", 1), whole) == Refusal.MEMORY
-    assert accumulator.in_use == 1000
+    assert world.pool.in_use == 1000
     # In turn, each of them is taken; of many rows the first one alone.
-    assert not isinstance(accumulator.append("t", b"x" * 900, partition=0, in_turn=True), int)
+    assert not isinstance(accumulator.append("t", b"x" * 900, partition=0, in_turn=True), Refusal)
     assert accumulator.append_many("t", [b"x" * 900] * 2, 0, [], 1, True) == (1, Refusal.MEMORY)
     assert accumulator.append_columns(*columns, [], 2, True) == (1, Refusal.MEMORY)
-    assert not isinstance(accumulator.adopt(TopicPartition("t", 1), whole, True), int)
-    accumulator.waiting = False
-    assert not isinstance(accumulator.append("t", b"x" * 900, partition=1), int)
+    assert not isinstance(accumulator.adopt(TopicPartition("t", 1), whole, True), Refusal)
+    world.pool.waiting = False
+    assert not isinstance(accumulator.append("t", b"x" * 900, partition=1), Refusal)
 
 
-def test_a_batch_must_fit_in_the_memory(kernels: Kernels) -> None:
+def test_a_batch_must_fit_in_the_memory(twin: ModuleType) -> None:
     with pytest.raises(InvalidValueError, match=r"buffer.memory=10 .*batch.size=1000"):
-        World(kernels, memory=10)
+        World(twin, memory=10)
 
 
 def test_a_closed_accumulator_takes_nothing(world: World) -> None:
@@ -241,8 +234,8 @@ def test_forgotten_topics_are_unknown_until_they_come_back_larger(world: World) 
 
 
 def test_a_future_knows_nothing_then_everything(world: World) -> None:
-    world.accumulator.send("t", b"first", partition=1)
-    future = world.accumulator.send("t", b"value", b"ke", [("h", b"xyz")], 1, NOW - 9)
+    world.accumulator.append("t", b"first", partition=1)
+    future = world.accumulator.append("t", b"value", b"ke", [("h", b"xyz")], 1, NOW - 9)
     assert (future.is_done, future.value, future.exception) == (False, None, None)
     assert not future.succeeded()
     assert not future.failed()
@@ -257,25 +250,25 @@ def test_a_future_knows_nothing_then_everything(world: World) -> None:
 
 
 def test_a_future_waits_by_what_it_was_given(world: World) -> None:
-    future = world.accumulator.send("t", b"v")
+    future = world.accumulator.append("t", b"v")
     assert future.get(1.5) is None
     assert world.waited == [(future.batch, 1.5)]
 
 
 def test_the_brokers_time_wins(world: World) -> None:
-    future = world.accumulator.send("t", b"v", timestamp_ms=5)
+    future = world.accumulator.append("t", b"v", timestamp_ms=5)
     world.take()[0].complete(0, 999)
     assert (future.value.timestamp, future.value.timestamp_type) == (999, 1)
 
 
 def test_without_acknowledgement_there_is_no_offset(world: World) -> None:
-    future = world.accumulator.send("t", b"v")
+    future = world.accumulator.append("t", b"v")
     world.take()[0].complete(-1)
     assert future.value.offset == -1
 
 
 def test_failures_reach_futures_and_single_records_have_their_own(world: World) -> None:
-    futures = [world.accumulator.send("t", b"v", partition=0) for _ in range(3)]
+    futures = [world.accumulator.append("t", b"v", partition=0) for _ in range(3)]
     whole, single = RetriableError("all"), BarnabasError("one")
     [batch] = world.take()
     batch.fail(whole, {1: single})
@@ -291,8 +284,8 @@ def test_failures_reach_futures_and_single_records_have_their_own(world: World) 
 
 def test_callbacks_are_called_once_in_order_also_when_they_come_late(world: World) -> None:
     said: list[Any] = []
-    one = world.accumulator.send("t", b"v", partition=0)
-    two = world.accumulator.send("t", b"v", partition=0)
+    one = world.accumulator.append("t", b"v", partition=0)
+    two = world.accumulator.append("t", b"v", partition=0)
     assert one.add_callback(lambda metadata: said.append(metadata.offset)) is one
     two.add_callback(
         lambda tag, metadata, more: said.append((tag, metadata.offset, more)), "x", more=1
@@ -307,7 +300,7 @@ def test_callbacks_are_called_once_in_order_also_when_they_come_late(world: Worl
 
 def test_errbacks_get_the_failure(world: World) -> None:
     said: list[Any] = []
-    future = world.accumulator.send("t", b"v")
+    future = world.accumulator.append("t", b"v")
     failure = BarnabasError("no")
     future.add_callback(said.append)
     future.add_errback(lambda tag, error: said.append((tag, error)), "tag")
@@ -316,13 +309,19 @@ def test_errbacks_get_the_failure(world: World) -> None:
     assert said == [("tag", failure), failure]
 
 
-def test_a_callback_that_fails_stops_nobody(world: World) -> None:
+def test_a_callback_that_fails_stops_nobody(world: World, caplog: pytest.LogCaptureFixture) -> None:
     said: list[Any] = []
-    future = world.accumulator.send("t", b"v")
+    future = world.accumulator.append("t", b"v")
     future.add_callback(lambda metadata: 1 / 0)
     future.add_callback(said.append)
     future.batch.complete(0)
-    assert [type(failure) for failure in world.reported] == [ZeroDivisionError]
+    [logged] = caplog.records
+    assert (logged.name, logged.getMessage()) == (
+        "barnabas.producer",
+        "a callback of a record failed",
+    )
+    assert logged.exc_info is not None
+    assert logged.exc_info[0] is ZeroDivisionError
     assert len(said) == 1
 
 
@@ -342,11 +341,11 @@ def test_asyncio_futures_are_set_unless_they_were_cancelled(world: World) -> Non
             self.said.append(failure)
 
     good, gone, bad = Promise(), Promise(done=True), Promise()
-    future = world.accumulator.send("t", b"v")
+    future = world.accumulator.append("t", b"v")
     assert future.resolve(good) is good
     future.resolve(gone)
     world.take()[0].complete(3)
-    other = world.accumulator.send("t", b"v")
+    other = world.accumulator.append("t", b"v")
     other.resolve(bad)
     failure = BarnabasError("x")
     world.take()[0].fail(failure)
@@ -354,19 +353,17 @@ def test_asyncio_futures_are_set_unless_they_were_cancelled(world: World) -> Non
 
 
 def test_a_batch_that_was_split_answers_through_its_parts(world: World) -> None:
-    futures = [world.accumulator.send("t", bytes([n]), partition=0) for n in range(5)]
+    futures = [world.accumulator.append("t", bytes([n]), partition=0) for n in range(5)]
     said: list[int] = []
     futures[4].add_callback(lambda metadata: said.append(metadata.offset))
     [batch] = world.take()
-    parts = []
+    halves = []
     rows = world.read(batch)
     for part in (rows[:2], rows[2:]):
-        builder = world.kernels.BatchBuilder()
+        builder = kernels.BatchBuilder()
         builder.append_many(part)
-        parts.append(
-            world.kernels.PendingBatch(world.accumulator, batch.partition, builder.finish())
-        )
-    batch.become(parts)
+        halves.append(builder.finish())
+    parts = batch.split(halves)
     parts[1].complete(100)
     assert not futures[4].is_done
     parts[0].complete(50)
@@ -377,11 +374,11 @@ def test_a_batch_that_was_split_answers_through_its_parts(world: World) -> None:
 
 
 def test_adopted_batches_keep_their_place(world: World) -> None:
-    builder = world.kernels.BatchBuilder()
+    builder = kernels.BatchBuilder()
     builder.append_many([(NOW, None, b"a"), (NOW + 2, b"k", b"b")])
-    world.accumulator.send("t", b"before", partition=3)
+    world.accumulator.append("t", b"before", partition=3)
     batch = world.accumulator.adopt(TopicPartition("t", 3), builder.finish())
-    world.accumulator.send("t", b"after", partition=3)
+    world.accumulator.append("t", b"after", partition=3)
     assert (batch.count, batch.base_timestamp, batch.max_timestamp) == (2, NOW, NOW + 2)
     assert [b.count for b in world.take()] == [1, 2, 1]
     batch.complete(9)
@@ -397,7 +394,7 @@ def test_many_rows_in_one_call(world: World) -> None:
         (None, b"v", (), None, 3),
     ]
     segments: list[Any] = []
-    assert world.accumulator.append_many("t", rows, 0, segments, 0) == (5, 0)
+    assert world.accumulator.append_many("t", rows, 0, segments, 0) == (5, None)
     assert [(s.batch.partition.partition, s.first, s.count) for s in segments] == [
         (0, 0, 4),
         (3, 0, 1),
@@ -428,7 +425,7 @@ def test_rows_that_find_no_memory_can_go_on_later(world: World) -> None:
     assert (taken, refusal) == (100, Refusal.MEMORY)
     for batch in world.take():
         batch.complete(0)
-    assert world.accumulator.append_many("t", rows, taken, segments, 0) == (150, 0)
+    assert world.accumulator.append_many("t", rows, taken, segments, 0) == (150, None)
     assert sum(segment.count for segment in segments) == 150
 
 
@@ -450,7 +447,7 @@ def test_rows_of_arrow_columns(world: World) -> None:
     targets = array("i", [1, 1, -1]).tobytes()
     segments: list[Any] = []
     answer = world.accumulator.append_columns("t", times, keys, values, targets, 0, 3, segments, 2)
-    assert answer == (3, 0)
+    assert answer == (3, None)
     batches = {batch.partition.partition: world.read(batch) for batch in world.take()}
     assert batches == {
         1: [(5, None, b"a", ()), (NOW, b"k", b"b", ())],
@@ -463,21 +460,21 @@ def test_rows_of_arrow_columns(world: World) -> None:
 
 
 def test_compressed_and_numbered_batches(world: World) -> None:
-    world.accumulator.send("t", b"v", partition=0)
+    world.accumulator.append("t", b"v", partition=0)
     [batch] = world.take()
     plain = bytes(batch.finish(0, None, 4000, 3, 17, 0x10))
-    header = world.kernels.check_batch(plain)
+    header = kernels.check_batch(plain)
     assert header.attributes == 0x10
     assert (header.producer_id, header.producer_epoch, header.base_sequence) == (4000, 3, 17)
     packed = batch.finish(4, b"packed", 1, 2, 3)
-    header = world.kernels.check_batch(packed)
+    header = kernels.check_batch(packed)
     assert bytes(packed[HEADER_SIZE:]) == b"packed"
     assert header.attributes == 4
     assert header.count == 1
 
 
 def test_memory_that_was_given_back_cannot_be_read(world: World) -> None:
-    world.accumulator.send("t", b"v")
+    world.accumulator.append("t", b"v")
     [batch] = world.take()
     batch.complete(0)
     with pytest.raises(AssertionError, match="given back"):
@@ -496,12 +493,12 @@ def test_memory_that_was_given_back_cannot_be_read(world: World) -> None:
     )
 )
 def test_both_twins_make_the_same_batches(
-    twins: tuple[Kernels, Kernels], records: list[tuple[Any, ...]]
+    twins: tuple[ModuleType, ModuleType], records: list[tuple[Any, ...]]
 ) -> None:
     made = []
-    for kernels in twins:
-        world = World(kernels, memory=1_000_000, batch_size_max=2000)
+    for twin in twins:
+        world = World(twin, memory=1_000_000, batch_size_max=2000)
         for key, value, partition, time_ms in records:
-            world.accumulator.send("t", value, key, None, partition, time_ms)
+            world.accumulator.append("t", value, key, None, partition, time_ms)
         made.append([(b.partition, b.count, bytes(b.finish())) for b in world.take()])
     assert made[0] == made[1]

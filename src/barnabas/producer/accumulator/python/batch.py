@@ -1,25 +1,43 @@
-"""A batch that is being filled, what became of it, and the futures that ask it."""
+"""A batch that is being filled, its outcome, and the futures that ask it."""
 
 from __future__ import annotations
 
+import logging
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
+from enum import IntEnum
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
-from barnabas.kernels.accumulator_contract import Outcome
-from barnabas.kernels.batch_header import CODEC_MASK, HEADER_SIZE, PREFIX_SIZE
-from barnabas.kernels.contract import NO_TIMESTAMP, Buffer
-from barnabas.kernels.python.builder import _put_field, _timestamp_delta
-from barnabas.kernels.python.crc32c import crc32c
-from barnabas.kernels.python.varint import encode_varint
+from barnabas.kernels import (
+    CODEC_MASK,
+    HEADER_SIZE,
+    NO_TIMESTAMP,
+    Buffer,
+    crc32c,
+)
+from barnabas.kernels.batch_header import PREFIX_SIZE
+from barnabas.kernels.python.builder import encode_record
 from barnabas.model.ids import TopicPartition
+from barnabas.producer.accumulator.python.buffer_pool import BufferPool
+from barnabas.structs import RecordMetadata
 
-if TYPE_CHECKING:
-    from barnabas.kernels.python.accumulator import Accumulator
+log = logging.getLogger("barnabas.producer")
+
+Wait: TypeAlias = Callable[["PendingBatch", float | None], object]
+"""Blocks until a batch is done, at most for so many seconds."""
 
 _SEALED = struct.Struct(">hiqqqhii")  # what the CRC covers of the header
 _OPEN = struct.Struct(">qiibI")  # what comes before
+
+
+class Outcome(IntEnum):
+    """Which calls a watcher of a batch wants."""
+
+    EITHER = 0  # called without arguments when the batch is done
+    SUCCESS = 1  # called with the record's metadata
+    FAILURE = 2  # called with the exception
+    FUTURE = 3  # an asyncio future, to be set
 
 
 class Segment:
@@ -81,21 +99,21 @@ class RecordFuture:
         )
 
     def succeeded(self) -> bool:
-        """Tell whether the record was written."""
+        """Return whether the record was written."""
         return self._batch.done and self.exception is None
 
     def failed(self) -> bool:
-        """Tell whether the record was given up."""
+        """Return whether the record was given up."""
         return self._batch.done and self.exception is not None
 
     def retriable(self) -> bool:
-        """Tell whether sending the record again may succeed."""
+        """Return whether sending the record again may succeed."""
         return bool(getattr(self.exception, "retriable", False))
 
     def get(self, timeout: float | None = None) -> Any:
         """Wait for the outcome, at most `timeout` seconds; return it or raise."""
         if not self._batch.done:
-            self._batch.owner.wait(self._batch, timeout)
+            self._batch._wait(self._batch, timeout)
         failure = self.exception
         if failure is not None:
             raise failure
@@ -143,9 +161,11 @@ class PendingBatch:
         "_failures",
         "_parent",
         "_parts",
+        "_pool",
         "_segment",
         "_unfinished_parts",
         "_used",
+        "_wait",
         "_watchers",
         "append_time_ms",
         "base_offset",
@@ -155,15 +175,19 @@ class PendingBatch:
         "full",
         "log_start_offset",
         "max_timestamp",
-        "owner",
         "partition",
     )
 
     def __init__(
-        self, owner: Accumulator, partition: TopicPartition, records: Buffer | None = None
+        self,
+        pool: BufferPool,
+        wait: Wait,
+        partition: TopicPartition,
+        records: Buffer | None = None,
     ) -> None:
         """Begin an empty batch, or take over a whole one that was built elsewhere."""
-        self.owner = owner
+        self._pool = pool
+        self._wait = wait
         self.partition = partition
         self.count = 0
         self.base_timestamp = NO_TIMESTAMP
@@ -214,7 +238,7 @@ class PendingBatch:
         base_sequence: int = -1,
         attributes: int = 0,
     ) -> memoryview:
-        """Write the header, and return the batch: with `packed` in the place of its records."""
+        """Write the header, and return the batch: with `packed` in place of its records."""
         if packed is None:
             batch = self.view()
         else:
@@ -249,18 +273,20 @@ class PendingBatch:
     def fail(
         self, failure: BaseException, by_record: dict[int, BaseException] | None = None
     ) -> None:
-        """Note that the records were given up; `by_record` has what is said of single ones."""
+        """Note that the records were given up; `by_record` has what went wrong with single ones."""
         if not self.done:
             self._failure = failure
             self._failures = by_record
             self._end()
 
-    def become(self, parts: Sequence[PendingBatch]) -> None:
-        """Let smaller batches, which have the same records in order, stand for this one."""
-        self._parts = list(parts)
-        self._unfinished_parts = len(self._parts)
-        for part in self._parts:
-            part._parent = self
+    def split(self, parts: Iterable[Buffer]) -> list[PendingBatch]:
+        """Return batches of the same records in order, which stand for this one from now on."""
+        batches = [PendingBatch(self._pool, self._wait, self.partition, part) for part in parts]
+        for batch in batches:
+            batch._parent = self
+        self._unfinished_parts = len(batches)
+        self._parts = batches
+        return list(batches)
 
     def future(self, index: int = 0) -> RecordFuture:
         """Return a future of one record that was not appended by itself."""
@@ -271,15 +297,15 @@ class PendingBatch:
         self.add(Outcome.EITHER, callback, None)
 
     def add(self, outcome: int, callback: Any, future: RecordFuture | None) -> None:
-        """Note whom to tell of the outcome, or tell now."""
-        with self.owner.lock:
+        """Note whom to notify of the outcome, or notify at once."""
+        with self._pool.lock:
             if self._watchers is not None:
                 self._watchers.append((outcome, callback, future))
                 return
-        self._tell(outcome, callback, future)
+        self._notify(outcome, callback, future)
 
     def find(self, index: int) -> tuple[PendingBatch, int]:
-        """Return the batch that the record ended up in, and its place there."""
+        """Return the batch that the record ended up in, and its index there."""
         batch = self
         while batch._parts:
             for part in batch._parts:
@@ -313,22 +339,26 @@ class PendingBatch:
             value_size,
             header_size,
         )
-        return tuple.__new__(self.owner.metadata, fields)
+        return tuple.__new__(RecordMetadata, fields)
 
     def _end(self) -> None:
-        with self.owner.lock:
+        with self._pool.lock:
             watchers, self._watchers = self._watchers, None
             self.done = True
-        self.owner.free(self)
+            self._pool.give_back(self._buffer, self._charge)
+            self._buffer = None
+            self._charge = 0
+        if self._pool.on_room is not None:
+            self._pool.on_room()
         for outcome, callback, future in watchers or ():
-            self._tell(outcome, callback, future)
+            self._notify(outcome, callback, future)
         parent = self._parent
         if parent is not None:
             parent._unfinished_parts -= 1
             if parent._unfinished_parts == 0:
                 parent._end()
 
-    def _tell(self, outcome: int, callback: Any, future: RecordFuture | None) -> None:
+    def _notify(self, outcome: int, callback: Any, future: RecordFuture | None) -> None:
         try:
             if outcome == Outcome.EITHER:
                 callback()
@@ -347,8 +377,8 @@ class PendingBatch:
                     callback(future.value)
             elif failure is not None:
                 callback(failure)
-        except Exception as failure:  # noqa: BLE001  of the user's callback, which is told of it
-            self.owner.report(failure)
+        except Exception:  # of the user's callback: the others must be called, too
+            log.exception("a callback of a record failed")
 
     def put(
         self,
@@ -357,13 +387,16 @@ class PendingBatch:
         value: Buffer | None,
         headers: tuple[tuple[str, Buffer | None], ...],
     ) -> int:
-        """Encode a record and return its place, or -1 if it does not fit."""
+        """Encode a record and return its index, or -1 if it does not fit."""
         assert self._buffer is not None
         base_timestamp = self.base_timestamp if self.count else timestamp
         record = encode_record(timestamp, base_timestamp, self.count, key, value, headers)
         size = self._used + len(record)
-        if size > len(self._buffer) and not self.owner._grow(self, size):
-            return -1
+        if size > len(self._buffer):
+            grown = self._pool.grow(self._buffer, size)
+            if not grown:
+                return -1
+            self._charge += grown
         self._buffer[self._used : self._used + len(record)] = record
         self._used += len(record)
         self.base_timestamp = base_timestamp
@@ -371,23 +404,13 @@ class PendingBatch:
         self.count += 1
         return self.count - 1
 
-
-def encode_record(
-    timestamp: int,
-    base_timestamp: int,
-    offset_delta: int,
-    key: Buffer | None,
-    value: Buffer | None,
-    headers: Sequence[tuple[str, Buffer | None]],
-) -> bytes:
-    """Return a record as it stands in a batch."""
-    body = bytearray(b"\0")
-    body += _timestamp_delta(timestamp, base_timestamp)
-    body += encode_varint(offset_delta)
-    _put_field(body, key)
-    _put_field(body, value)
-    body += encode_varint(len(headers))
-    for name, content in headers:
-        _put_field(body, name.encode("utf-8"))
-        _put_field(body, content)
-    return encode_varint(len(body)) + bytes(body)
+    def note_last(self, segments: list[Segment]) -> None:
+        """Note that the last record came with others of one call, which has these segments."""
+        index = self.count - 1
+        last = self._segment
+        if self._call is segments and last is not None and last.first + last.count == index:
+            last.count += 1
+            return
+        self._call = segments
+        self._segment = Segment(self, index)
+        segments.append(self._segment)

@@ -1,3 +1,0 @@
-from barnabas.kernels.contract import Buffer
-
-def murmur2(data: Buffer, /) -> int: ...
