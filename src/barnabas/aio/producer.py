@@ -31,8 +31,8 @@ from barnabas.producer.core import ProducerCore
 from barnabas.producer.handle import TransactionHandle
 from barnabas.producer.many import Append, ManyFuture, rows_appender, table_appenders
 from barnabas.producer.preparation import Arguments, plain_size
-from barnabas.producer.transacting import Transacting
 from barnabas.producer.transaction import State
+from barnabas.producer.transaction_manager import TransactionManager
 from barnabas.structs import OffsetAndMetadata, RecordMetadata
 
 if TYPE_CHECKING:
@@ -76,8 +76,8 @@ class AIOKafkaProducer:
         )
         try:
             await core.start(self._options.bootstrap_timeout_ms)
-            if core.transacting is not None:
-                await core.transacting.initialize(self._options.max_block_ms)
+            if core.transaction_manager is not None:
+                await core.transaction_manager.initialize(self._options.max_block_ms)
         except BaseException:
             await core.cluster_client.close()
             raise
@@ -331,11 +331,11 @@ class AIOKafkaProducer:
             raise ProducerClosed("the producer was not started: await start() first")
         return self._core
 
-    def _transactions(self) -> Transacting:
-        transacting = self._running().transacting
-        if transacting is None:
+    def _transactions(self) -> TransactionManager:
+        manager = self._running().transaction_manager
+        if manager is None:
             raise IllegalOperation("transactions need the option transactional_id")
-        return transacting
+        return manager
 
     async def _prepare_and_append(self, core: ProducerCore, arguments: Arguments) -> RecordFuture:
         """Queue a record that is intercepted, serialized or partitioned by code of the user's."""

@@ -35,7 +35,7 @@ from barnabas.producer.core import ProducerCore
 from barnabas.producer.handle import TransactionHandle
 from barnabas.producer.many import Append, ManyFuture, rows_appender, table_appenders
 from barnabas.producer.preparation import Arguments, plain_size
-from barnabas.producer.transacting import Transacting, needs_transactions
+from barnabas.producer.transaction_manager import TransactionManager, needs_transactions
 from barnabas.structs import OffsetAndMetadata
 
 if TYPE_CHECKING:
@@ -204,10 +204,10 @@ class KafkaProducer(RecordSender):
         producer.send("orders", b"two teapots")
         producer.commit_transaction()
         """
-        transacting = self._transactions("begin_transaction")
+        manager = self._transactions("begin_transaction")
 
         async def begin() -> None:
-            transacting.begin()
+            manager.begin()
 
         self._thread.call(begin())
 
@@ -221,9 +221,9 @@ class KafkaProducer(RecordSender):
         offsets = {TopicPartition("orders", 0): OffsetAndMetadata(17, "", -1)}
         producer.send_offsets_to_transaction(offsets, consumer.group_metadata())
         """
-        transacting = self._transactions("send_offsets_to_transaction")
+        manager = self._transactions("send_offsets_to_transaction")
         self._thread.call(
-            transacting.commit_offsets(offsets, group_metadata, self._options.max_block_ms)
+            manager.commit_offsets(offsets, group_metadata, self._options.max_block_ms)
         )
 
     def commit_transaction(self) -> None:
@@ -231,8 +231,8 @@ class KafkaProducer(RecordSender):
 
         producer.commit_transaction()
         """
-        transacting = self._transactions("commit_transaction")
-        self._thread.call(transacting.commit(self._options.max_block_ms))
+        manager = self._transactions("commit_transaction")
+        self._thread.call(manager.commit(self._options.max_block_ms))
 
     def abort_transaction(self) -> None:
         """Give up what was not yet delivered, then abort.
@@ -240,8 +240,8 @@ class KafkaProducer(RecordSender):
         except KafkaError:
             producer.abort_transaction()
         """
-        transacting = self._transactions("abort_transaction")
-        self._thread.call(transacting.abort(self._options.max_block_ms))
+        manager = self._transactions("abort_transaction")
+        self._thread.call(manager.abort(self._options.max_block_ms))
 
     def hand_over(self) -> TransactionHandle | None:
         """Deliver what was sent, and leave the transaction open: the handle's owner ends it.
@@ -253,8 +253,8 @@ class KafkaProducer(RecordSender):
             handle = producer.hand_over()                             # in one process
             other_producer.complete_transaction(handle, commit=True)   # in another
         """
-        transacting = self._transactions("hand_over")
-        return self._thread.call(transacting.hand_over(self._options.max_block_ms))
+        manager = self._transactions("hand_over")
+        return self._thread.call(manager.hand_over(self._options.max_block_ms))
 
     def complete_transaction(self, handle: TransactionHandle, *, commit: bool) -> None:
         """End a transaction that another producer has handed over; any producer can.
@@ -315,9 +315,9 @@ class KafkaProducer(RecordSender):
         if self._closed:
             raise ProducerClosed("the producer is closed")
 
-    def _transactions(self, wish: str) -> Transacting:
+    def _transactions(self, wish: str) -> TransactionManager:
         self._check_open()
-        return needs_transactions(self._core.transacting, wish)
+        return needs_transactions(self._core.transaction_manager, wish)
 
     def _prepare_and_send(self, arguments: Arguments) -> RecordFuture:
         preparation = self._core.preparation

@@ -1,11 +1,13 @@
-"""The producer's machines: what to send where and when, and what became of it.
+"""The producer: what is sent where and when, and what came of it.
 
-    send ──▶ interceptors, serializers, partitioner ──▶ kernels.Accumulator
-                                                              │ collect
-    core (asyncio) ──▶ Sender: ready, drain, expire ◀─────────┘
-         │                 └──▶ PartitionQueue, Sequences
-         └──▶ TransactionState, coordinator
+    send ──▶ Preparation: interceptors, serializers, partitioner ──▶ Accumulator ──▶ RecordFuture
+              └──▶ Appending: waits where the accumulator refuses        │ collect
+                                                                         ▼
+    ProducerCore, on its loop ───────▶ Sender: ready, drain, settle, expire
+     │  │                                └──▶ PartitionQueue: ProducerBatch, Sequences
+     │  └──▶ ProduceRequests: batches to leaders, and their answers
+     └─────▶ TransactionManager ──▶ Transaction decides, Coordinator talks
 
-Only `core.py` and `coordinator.py` touch asyncio, and nothing here has a thread: the plain clients
-bring theirs, a simulation brings a loop of its own.
+`Accumulator`, `Sender` and `Transaction` decide, and are told the time. Nothing here has a thread:
+the plain clients bring theirs, a simulation brings a loop of its own.
 """

@@ -145,9 +145,9 @@ def _refusal_error(core: ProducerCore, refusal: Refusal, arguments: Arguments) -
     if refusal is Refusal.SIZE:
         return _size_error(core.options, topic, value, key)
     assert refusal is Refusal.CLOSED, refusal
-    if core.closing or core.transacting is None:
+    if core.closing or core.transaction_manager is None:
         return ProducerClosed("the producer is closed: it takes no more records")
-    transaction = core.transacting.transaction
+    transaction = core.transaction_manager.transaction
     return transaction.error or transaction.illegal("send a record")
 
 

@@ -1,13 +1,22 @@
-"""One batch on its way: the encoded records and what the sender notes about them."""
+"""One batch on its way: the encoded records, what the sender notes about them, and its bytes."""
 
 from __future__ import annotations
 
+from barnabas.config.clients.producer import ProducerOptions
+from barnabas.kernels import (
+    HEADER_SIZE,
+    TRANSACTIONAL_BIT,
+    BatchBuilder,
+    read_records,
+    stamp_producer,
+)
 from barnabas.model.ids import TopicPartition
 from barnabas.producer.accumulator import PendingBatch
 from barnabas.producer.identity import NOBODY, Identity
+from barnabas.records.compression import Codec, compress
 
 
-class SendingBatch:
+class ProducerBatch:
     """A closed batch with its attempts, its sequence number and its payload."""
 
     __slots__ = (
@@ -48,8 +57,82 @@ class SendingBatch:
         return self.records.size if self.payload is None else len(self.payload)
 
 
-def plight(attempts: int, failure: BaseException | None, elapsed_ms: float | None = None) -> str:
+def describe_progress(
+    attempts: int, failure: BaseException | None, elapsed_ms: float | None = None
+) -> str:
     """Say how long a batch has waited, how often it was sent, and what went wrong."""
     tries = f"{attempts} attempt{'s' if attempts != 1 else ''}"
     story = tries if elapsed_ms is None else f"{elapsed_ms:.0f} ms, {tries}"
     return f" ({story})" + (f": {failure}" if failure is not None else "")
+
+
+class Packing:
+    """How the batches of one producer are packed."""
+
+    __slots__ = ("codec", "level", "transactional")
+
+    def __init__(
+        self, codec: Codec = Codec.NONE, level: int | None = None, *, transactional: bool = False
+    ) -> None:
+        self.codec = codec
+        self.level = level
+        self.transactional = transactional
+
+    @classmethod
+    def of(cls, options: ProducerOptions) -> Packing:
+        """Return what the options say."""
+        codec = Codec.of(options.compression_type or "none")
+        levels = {
+            Codec.GZIP: options.compression_gzip_level,
+            Codec.LZ4: options.compression_lz4_level,
+            Codec.ZSTD: options.compression_zstd_level,
+        }
+        return cls(codec, levels.get(codec), transactional=options.transactional_id is not None)
+
+    def pack(self, batch: ProducerBatch) -> memoryview:
+        """Return the bytes of a batch with its present identity and sequence.
+
+        Records are compressed once (codecs let other threads run meanwhile); when the batch is sent
+        again under another number, only the header changes.
+        """
+        payload = batch.payload
+        producer_id, epoch = batch.identity
+        if payload is None:
+            records = batch.records
+            packed = None
+            if self.codec is not Codec.NONE:
+                packed = compress(self.codec, records.view()[HEADER_SIZE:], self.level)
+            payload = batch.payload = records.finish(
+                self.codec,
+                packed,
+                producer_id,
+                epoch,
+                batch.sequence,
+                TRANSACTIONAL_BIT if self.transactional else 0,
+            )
+        elif not batch.stamped:
+            stamp_producer(payload, 0, producer_id, epoch, batch.sequence, self.transactional)
+        batch.stamped = True
+        return payload
+
+
+def split(batch: ProducerBatch) -> list[ProducerBatch]:
+    """Cut a batch into two or more smaller ones, which stand for it from now on."""
+    records = batch.records
+    view = records.view()
+    rows = [
+        (record.timestamp, record.key, record.value, record.headers)
+        for record in read_records(
+            view, HEADER_SIZE, len(view), records.count, 0, records.base_timestamp
+        )
+    ]
+    middle = (len(rows) + 1) // 2
+    halves = []
+    for half in (rows[:middle], rows[middle:]):
+        builder = BatchBuilder()
+        builder.append_many(half)
+        halves.append(builder.finish())
+    return [
+        ProducerBatch(part, batch.created_ms, (*batch.order, number))
+        for number, part in enumerate(records.split(halves))
+    ]

@@ -58,7 +58,7 @@ class BatchBuilder:
         self._closed = True
 
     def closed(self) -> bool:
-        """Tell whether it takes no more records."""
+        """Return whether it takes no more records."""
         return self._closed
 
     def size(self) -> int:

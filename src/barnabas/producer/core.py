@@ -30,17 +30,17 @@ from barnabas.model.errors import BarnabasError
 from barnabas.model.ids import TopicPartition
 from barnabas.model.request_errors import request_error
 from barnabas.producer.accumulator import Accumulator, BufferPool, PendingBatch
-from barnabas.producer.batch import SendingBatch, plight
+from barnabas.producer.batch import ProducerBatch, describe_progress
 from barnabas.producer.coordinator import Coordinator
-from barnabas.producer.delivery import Delivery
 from barnabas.producer.handle import TransactionHandle
 from barnabas.producer.identity import NOBODY, Identity
 from barnabas.producer.memory_queue import MemoryQueue
 from barnabas.producer.partitioner import StickyChoice
 from barnabas.producer.preparation import Preparation
+from barnabas.producer.produce_requests import ProduceRequests
 from barnabas.producer.sender import NEVER_MS, Rules, Sender
 from barnabas.producer.topics import Topics
-from barnabas.producer.transacting import Transacting
+from barnabas.producer.transaction_manager import TransactionManager
 
 log = logging.getLogger(__name__)
 
@@ -97,10 +97,10 @@ class ProducerCore:
             ignore_keys=options.partitioner_ignore_keys,
             clock=clock,
         )
-        self.transacting = (
+        self.transaction_manager = (
             None
             if options.transactional_id is None
-            else Transacting(self, options.transactional_id)
+            else TransactionManager(self, options.transactional_id)
         )
         self.sender = Sender(
             self.accumulator,
@@ -114,8 +114,8 @@ class ProducerCore:
             ),
             cluster.leader,
             backoff,
-            None if self.transacting is None else self.transacting.transaction,
-            hindrance=self._hindrance,
+            None if self.transaction_manager is None else self.transaction_manager.transaction,
+            blocked_by=self._blocked_by,
         )
         self.topics = Topics(
             self.cluster_client,
@@ -125,7 +125,7 @@ class ProducerCore:
             auto_create=options.allow_auto_create_topics,
             idle_ms_max=options.metadata_max_idle_ms,
         )
-        self._delivery = Delivery(
+        self._produce_requests = ProduceRequests(
             options, self.cluster_client, self.sender, self.now_ms, self._go_on
         )
         self._timer: asyncio.TimerHandle | None = None
@@ -137,7 +137,7 @@ class ProducerCore:
         self._unwatch: Callable[[], None] = lambda: None
         self.memory_queue = MemoryQueue(self.accumulator)
         self.accumulator.pool.on_room = self.memory_queue.freed
-        if self.transacting is not None:
+        if self.transaction_manager is not None:
             self.accumulator.closed = True
 
     async def start(self, timeout_ms: float) -> None:
@@ -173,7 +173,11 @@ class ProducerCore:
         sender.collect(now_ms)
         if now_ms >= self._expiry_ms:
             self._expiry_ms = sender.expire(now_ms)
-        if sender.rules.idempotent and sender.identity is NOBODY and self.transacting is None:
+        if (
+            sender.rules.idempotent
+            and sender.identity is NOBODY
+            and self.transaction_manager is None
+        ):
             self._identify()
         found = sender.ready(now_ms)
         if found.leaderless:
@@ -187,12 +191,12 @@ class ProducerCore:
             while batches := sender.drain(node_id, queues, now_ms):
                 for batch in batches:
                     self.topics.use(batch.partition.topic, now_ms)
-                self._delivery.submit(node_id, connection, batches, now_ms)
+                self._produce_requests.submit(node_id, connection, batches, now_ms)
                 queues = sender.due(queues, now_ms)
                 if not queues or not connection.can_submit:
                     break
-        if self.transacting is not None:
-            self.transacting.enlist()
+        if self.transaction_manager is not None:
+            self.transaction_manager.enlist()
         if sender.active:
             self._expiry_ms = min(self._expiry_ms, now_ms + sender.rules.delivery_timeout_ms)
             self._set_timer(min(found.next_ms, self._expiry_ms), now_ms)
@@ -203,7 +207,7 @@ class ProducerCore:
         What was appended meanwhile has asked for a step of its own. Doing nothing here lets a
         thread that waits for this answer alone go on sooner: it needs the interpreter.
         """
-        if self.transacting is not None or self.sender.waits:
+        if self.transaction_manager is not None or self.sender.waits:
             self._step()
 
     def _set_timer(self, at_ms: float, now_ms: float) -> None:
@@ -223,9 +227,9 @@ class ProducerCore:
     def _identify(self) -> None:
         if not self._identifying and (self.sender.active or self.sender.identity_wanted):
             self._identifying = True
-            self.background(self._become_somebody())
+            self.background(self._init_producer_id())
 
-    async def _become_somebody(self) -> None:
+    async def _init_producer_id(self) -> None:
         """Get a producer id; without one, batches wait until they expire."""
         try:
             while True:
@@ -239,11 +243,11 @@ class ProducerCore:
                 return
         except UnsupportedApiError as failure:
             if "enable.idempotence" in self.options.given:
-                self.sender.abandon(failure, flying=False)
+                self.sender.abandon(failure, in_flight=False)
             else:  # nobody asked for it, and brokers before 0.11 do not have it
                 self.sender.rules = replace(self.sender.rules, idempotent=False)
         except BarnabasError as failure:
-            self.sender.abandon(failure, flying=False)
+            self.sender.abandon(failure, in_flight=False)
         finally:
             self._identifying = False
             self._loop.call_soon(self._step)
@@ -260,14 +264,14 @@ class ProducerCore:
     async def flush(self, timeout_ms: float | None = None) -> None:
         """Send everything that was appended so far, without lingering, and wait for the outcome."""
         sender = self.sender
-        sender.hurried += 1
+        sender.flushing += 1
         try:
             sender.collect(self.now_ms())
             unfinished = sender.unfinished()
             self._step()
             await self._outcome(unfinished, timeout_ms)
         finally:
-            sender.hurried -= 1
+            sender.flushing -= 1
 
     async def settled(self, task: asyncio.Task[None], timeout_ms: float) -> None:
         """Wait for a task of the background."""
@@ -275,10 +279,10 @@ class ProducerCore:
 
     async def landed(self, timeout_ms: float) -> None:
         """Wait for the outcome of all that is on its way."""
-        flying = [batch for queue in self.sender.queues.values() for batch in queue.flying]
-        await self._outcome(flying, timeout_ms)
+        in_flight = [batch for queue in self.sender.queues.values() for batch in queue.in_flight]
+        await self._outcome(in_flight, timeout_ms)
 
-    async def _outcome(self, batches: list[SendingBatch], timeout_ms: float | None) -> None:
+    async def _outcome(self, batches: list[ProducerBatch], timeout_ms: float | None) -> None:
         batches = [batch for batch in batches if not batch.records.done]
         if not batches:
             return
@@ -299,14 +303,14 @@ class ProducerCore:
         except TimeoutError:
             late = [batch for batch in batches if not batch.records.done]
             first = late[0]
-            why = first.failure or self._hindrance(first.partition)
+            why = first.failure or self._blocked_by(first.partition)
             raise KafkaTimeoutError(
                 f"{len(late)} of {len(batches)} batches have no outcome after {timeout_ms:g} ms, "
-                f"the first one for {first.partition}{plight(first.attempts, why)}"
+                f"the first one for {first.partition}{describe_progress(first.attempts, why)}"
             ) from why
 
     async def complete(self, handle: TransactionHandle, commit: bool) -> None:
-        """End a transaction that another producer has handed over; the same again is nothing."""
+        """End a transaction that another producer has handed over; repeating it is a no-op."""
         await self._coordinator(handle.transactional_id).end(
             Identity(handle.producer_id, handle.epoch),
             commit,
@@ -330,8 +334,8 @@ class ProducerCore:
         began_s = self._loop.time()
         left = None if timeout_ms is None else self.patience(timeout_ms)
         try:
-            if self.transacting is not None:
-                await self.transacting.close(timeout_ms)
+            if self.transaction_manager is not None:
+                await self.transaction_manager.close(timeout_ms)
             await self.flush(None if left is None else left())
         except BarnabasError as failure:
             elapsed_ms = (self._loop.time() - began_s) * 1000
@@ -345,7 +349,7 @@ class ProducerCore:
             self.sender.collect(self.now_ms())
             self.sender.abandon(
                 ProducerClosed("the producer was closed before the record was delivered"),
-                flying=True,
+                in_flight=True,
             )
             if self._timer is not None:
                 self._timer.cancel()
@@ -356,11 +360,13 @@ class ProducerCore:
     def describe_progress(self, records: PendingBatch) -> str:
         """Say how far a batch has come and what blocks it; from any thread."""
         queue = self.sender.queues.get(records.partition)
-        waiting = [] if queue is None else [*queue.flying, *queue.batches]
+        waiting = [] if queue is None else [*queue.in_flight, *queue.batches]
         known = next((batch for batch in waiting if batch.records is records), None)
-        return plight(0 if known is None else known.attempts, self._hindrance(records.partition))
+        return describe_progress(
+            0 if known is None else known.attempts, self._blocked_by(records.partition)
+        )
 
-    def _hindrance(self, partition: TopicPartition) -> BarnabasError | None:
+    def _blocked_by(self, partition: TopicPartition) -> BarnabasError | None:
         """Return why nothing can be sent to the leader of a partition, if that is so."""
         leader = self.cluster_client.cluster.leader(partition)
         if leader is not None:

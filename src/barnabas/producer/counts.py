@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from barnabas.producer.batch import SendingBatch
+    from barnabas.producer.batch import ProducerBatch
 
 
 class TopicCounts:
@@ -39,7 +39,7 @@ class Counts:
             found = self.topics[name] = TopicCounts()
         return found
 
-    def packed(self, batch: SendingBatch, size: int, now_ms: float) -> None:
+    def packed(self, batch: ProducerBatch, size: int, now_ms: float) -> None:
         """Count a batch that leaves for the first time."""
         waited_ms = now_ms - batch.created_ms
         self.batches += 1
@@ -51,17 +51,17 @@ class Counts:
         if size > self.batch_bytes_max:
             self.batch_bytes_max = size
 
-    def acknowledged(self, batch: SendingBatch, now_ms: float) -> None:
+    def acknowledged(self, batch: ProducerBatch) -> None:
         """Count a batch that was written."""
         topic = self.topic(batch.partition.topic)
         topic.records += batch.records.count
         topic.bytes += batch.records.size
 
-    def failed(self, batch: SendingBatch) -> None:
+    def failed(self, batch: ProducerBatch) -> None:
         """Count a batch that was given up."""
         self.topic(batch.partition.topic).errors += batch.records.count
 
-    def retried(self, batch: SendingBatch) -> None:
+    def retried(self, batch: ProducerBatch) -> None:
         """Count a batch that is sent again."""
         self.topic(batch.partition.topic).retries += batch.records.count
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from barnabas.producer.batch import SendingBatch
+    from barnabas.producer.batch import ProducerBatch
 
 EPOCH_MAX = 32_766
 SEQUENCES = 1 << 31
@@ -40,7 +40,7 @@ class Sequences:
     def __init__(self) -> None:
         self.identity = NOBODY
         self.next = 0
-        self.unresolved: list[SendingBatch] = []
+        self.unresolved: list[ProducerBatch] = []
         """Batches that have a number and no outcome, in order."""
         self.doubtful = False
         """Whether a batch before these was given up without knowing if it was written."""
@@ -50,10 +50,10 @@ class Sequences:
         """Whether a broker has taken a batch of this identity: before that it takes any number."""
 
     def may_start(self, identity: Identity) -> bool:
-        """Tell whether a batch without a number can be given one under this identity."""
+        """Return whether a batch without a number can be given one under this identity."""
         return not self.stuck and (self.identity == identity or not self.unresolved)
 
-    def assign(self, batch: SendingBatch, identity: Identity) -> None:
+    def assign(self, batch: ProducerBatch, identity: Identity) -> None:
         """Give a batch the next numbers."""
         if self.identity != identity:
             self.restart(identity)
@@ -72,17 +72,17 @@ class Sequences:
             self.assign(batch, identity)
             batch.stamped = False
 
-    def is_first(self, batch: SendingBatch) -> bool:
-        """Tell whether no earlier batch waits for its outcome."""
+    def is_first(self, batch: ProducerBatch) -> bool:
+        """Return whether no earlier batch waits for its outcome."""
         return bool(self.unresolved) and self.unresolved[0] is batch
 
-    def settle(self, batch: SendingBatch) -> None:
+    def settle(self, batch: ProducerBatch) -> None:
         """Note that a batch was written."""
         self.remove(batch)
         self.doubtful = False
         self.known = True
 
-    def refuse(self, batch: SendingBatch) -> None:
+    def refuse(self, batch: ProducerBatch) -> None:
         """Note that a batch was not written and will not be."""
         last = bool(self.unresolved) and self.unresolved[-1] is batch
         self.remove(batch)
@@ -91,7 +91,7 @@ class Sequences:
         else:
             self.stuck = True
 
-    def doubt(self, batch: SendingBatch) -> None:
+    def doubt(self, batch: ProducerBatch) -> None:
         """Note that a batch was given up, and may or may not have been written.
 
         What follows tells: a later batch is accepted if it was, and out of order if it was not.
@@ -99,7 +99,7 @@ class Sequences:
         self.remove(batch)
         self.doubtful = True
 
-    def replace(self, batch: SendingBatch, parts: list[SendingBatch]) -> None:
+    def replace(self, batch: ProducerBatch, parts: list[ProducerBatch]) -> None:
         """Let the parts of a batch share its numbers."""
         place = self.unresolved.index(batch)
         sequence = batch.sequence
@@ -109,7 +109,7 @@ class Sequences:
             sequence = (sequence + part.records.count) % SEQUENCES
         self.unresolved[place : place + 1] = parts
 
-    def remove(self, batch: SendingBatch) -> None:
+    def remove(self, batch: ProducerBatch) -> None:
         """Forget a batch."""
         if batch in self.unresolved:
             self.unresolved.remove(batch)

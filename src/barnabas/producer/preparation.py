@@ -62,12 +62,12 @@ class Preparation:
 
     @property
     def asks_partitioner(self) -> bool:
-        """Tell whether partitions must be known before a record is prepared."""
+        """Return whether partitions must be known before a record is prepared."""
         return self._ask is not None
 
     @property
     def trivial(self) -> bool:
-        """Tell whether records are left as they are."""
+        """Return whether records are left as they are."""
         return (
             self._serialize_key is None
             and self._serialize_value is None

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from barnabas.model.ids import TopicPartition
 from barnabas.producer.accumulator import PendingBatch, PendingPartition
-from barnabas.producer.batch import SendingBatch
+from barnabas.producer.batch import ProducerBatch
 from barnabas.producer.identity import Sequences
 
 
@@ -17,7 +17,7 @@ class PartitionQueue:
     __slots__ = (
         "batches",
         "count",
-        "flying",
+        "in_flight",
         "open_batch",
         "open_since_ms",
         "sequences",
@@ -26,9 +26,9 @@ class PartitionQueue:
 
     def __init__(self, slot: PendingPartition) -> None:
         self.slot = slot
-        self.batches: deque[SendingBatch] = deque()
+        self.batches: deque[ProducerBatch] = deque()
         self.count = 0
-        self.flying: list[SendingBatch] = []
+        self.in_flight: list[ProducerBatch] = []
         self.sequences = Sequences()
         self.open_batch: PendingBatch | None = None
         self.open_since_ms = 0.0
@@ -40,25 +40,25 @@ class PartitionQueue:
 
     @property
     def idle(self) -> bool:
-        """Tell whether nothing waits and nothing is on its way."""
-        return not self.batches and not self.flying and self.slot.open is None
+        """Return whether nothing waits and nothing is on its way."""
+        return not self.batches and not self.in_flight and self.slot.open is None
 
     @property
     def waits(self) -> bool:
-        """Tell whether something has not left yet."""
+        """Return whether something has not left yet."""
         return bool(self.batches) or self.slot.open is not None
 
     def notice(self, closed: Iterable[PendingBatch], now_ms: float) -> None:
         """Take over batches that were closed, and note when an open one was first seen."""
         for records in closed:
             since_ms = self.open_since_ms if records is self.open_batch else now_ms
-            self.batches.append(SendingBatch(records, since_ms, (self.count,)))
+            self.batches.append(ProducerBatch(records, since_ms, (self.count,)))
             self.count += 1
         if self.slot.open is not self.open_batch:
             self.open_batch = self.slot.open
             self.open_since_ms = now_ms
 
-    def put_back(self, batch: SendingBatch) -> None:
+    def put_back(self, batch: ProducerBatch) -> None:
         """Queue a batch again, before all that came after it."""
         place = 0
         for waiting in self.batches:

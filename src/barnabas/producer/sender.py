@@ -16,7 +16,7 @@ in flight a later batch may still overtake one that is sent again, as in every K
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -27,11 +27,11 @@ from barnabas.model.errors import BarnabasError, RemoteProtocolError
 from barnabas.model.ids import TopicPartition
 from barnabas.model.request_errors import request_error
 from barnabas.producer.accumulator import Accumulator
-from barnabas.producer.batch import SendingBatch, plight
+from barnabas.producer.batch import ProducerBatch, describe_progress, split
 from barnabas.producer.counts import Counts
 from barnabas.producer.identity import NOBODY, Identity
-from barnabas.producer.packing import split
 from barnabas.producer.queue import PartitionQueue
+from barnabas.wire.messages.produce import PartitionProduceResponse
 
 NEVER_MS = float("inf")
 
@@ -40,10 +40,10 @@ class TransactionView(Protocol):
     """What the sender must know of a transaction."""
 
     def may_send(self, partition: TopicPartition) -> bool:
-        """Tell whether a partition is part of the transaction; if not, it is going to be."""
+        """Return whether a partition is part of the transaction; if not, it is going to be."""
 
-    def failed(self, batch: SendingBatch, failure: BarnabasError, gap: bool) -> None:
-        """Hear that a batch of the transaction was given up; a gap needs a new epoch."""
+    def failed(self, batch: ProducerBatch, failure: BarnabasError, gap: bool) -> None:
+        """Note that a batch of the transaction was given up; a gap needs a new epoch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +78,9 @@ class Sender:
         leader: Callable[[TopicPartition], int | None],
         backoff: Backoff,
         transaction: TransactionView | None = None,
-        hindrance: Callable[[TopicPartition], BarnabasError | None] = lambda _: None,
+        blocked_by: Callable[[TopicPartition], BarnabasError | None] = lambda _: None,
     ) -> None:
-        """`hindrance` says why nothing can be sent to a partition, if it knows."""
+        """`blocked_by` says why nothing can be sent to a partition, if it knows."""
         self.accumulator = accumulator
         self.rules = rules
         self.identity = NOBODY
@@ -88,24 +88,24 @@ class Sender:
         self.identity_wanted = False
         """Whether a (new) producer id must be asked for."""
         self.queues: dict[TopicPartition, PartitionQueue] = {}
-        self.hurried = 0
+        self.flushing = 0
         """Callers that wait for everything to be sent: batches do not linger then."""
         self.counts = Counts()
         self._active: dict[TopicPartition, PartitionQueue] = {}
         self._leader = leader
         self.backoff = backoff
         self._transaction = transaction
-        self._hindrance = hindrance
+        self._blocked_by = blocked_by
         self._turns: dict[int, int] = {}
 
     @property
     def active(self) -> bool:
-        """Tell whether something waits or is on its way."""
+        """Return whether something waits or is on its way."""
         return bool(self._active)
 
     @property
     def waits(self) -> bool:
-        """Tell whether something could be sent if brokers and time allow it."""
+        """Return whether something could be sent if brokers and time allow it."""
         return self.identity_wanted or any(queue.waits for queue in self._active.values())
 
     # Before a request.
@@ -143,19 +143,19 @@ class Sender:
 
     def drain(
         self, node_id: int, queues: list[PartitionQueue], now_ms: float
-    ) -> list[SendingBatch]:
+    ) -> list[ProducerBatch]:
         """Return the batches of one request to a leader; they count as in flight from now on.
 
         The queues are those that `ready` found, or the ones of them that are still `due`.
         """
         rules = self.rules
-        taken: list[SendingBatch] = []
+        taken: list[ProducerBatch] = []
         size = 0
         # Begin with another partition each time, so that a full request starves none of them.
         turn = self._turns.get(node_id, 0) % len(queues)
         self._turns[node_id] = turn + 1
-        for place in range(len(queues)):
-            queue = queues[(turn + place) % len(queues)]
+        for index in range(len(queues)):
+            queue = queues[(turn + index) % len(queues)]
             if not queue.batches:
                 queue.notice(self.accumulator.take(queue.slot, True), now_ms)
             batch = queue.batches[0]
@@ -167,7 +167,7 @@ class Sender:
                 queue.sequences.assign(batch, self.identity)
                 batch.stamped = False
             queue.batches.popleft()
-            queue.flying.append(batch)
+            queue.in_flight.append(batch)
             batch.attempts += 1
             size += batch.size
             taken.append(batch)
@@ -181,7 +181,7 @@ class Sender:
         """Return from when on the first batch of a queue can be sent."""
         rules = self.rules
         # Where the first batch is refused for a while, a later one must not be taken before it.
-        if queue.flying and (rules.in_order or (rules.idempotent and not queue.sequences.known)):
+        if queue.in_flight and (rules.in_order or (rules.idempotent and not queue.sequences.known)):
             return NEVER_MS
         if rules.idempotent and (self.identity is NOBODY or queue.sequences.stuck):
             return NEVER_MS
@@ -190,7 +190,7 @@ class Sender:
         if queue.slot.open is None:
             return NEVER_MS
         accumulator = self.accumulator
-        if self.hurried or accumulator.closed or accumulator.pool.waiting or queue.slot.open.full:
+        if self.flushing or accumulator.closed or accumulator.pool.waiting or queue.slot.open.full:
             return now_ms
         if queue.open_batch is not queue.slot.open:
             return now_ms + rules.linger_ms  # it is noticed with the next look
@@ -200,24 +200,22 @@ class Sender:
 
     def settle(
         self,
-        batch: SendingBatch,
+        batch: ProducerBatch,
+        answer: PartitionProduceResponse,
         now_ms: float,
-        code: int,
-        base_offset: int = -1,
-        append_time_ms: int = -1,
-        log_start_offset: int = -1,
-        reason: str | None = None,
-        by_record: Iterable[tuple[int, str | None]] = (),
-        place: str = "",
+        broker: str = "",
     ) -> ErrorCode:
         """Act on a broker's answer to a batch; return its code."""
+        code = answer.error_code
         if code in (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER):
-            self.written(batch, now_ms)
-            batch.records.complete(base_offset, append_time_ms, log_start_offset)
+            self.written(batch)
+            batch.records.complete(
+                answer.base_offset, answer.log_append_time_ms, answer.log_start_offset
+            )
             return ErrorCode.NONE
         queue = self._landed(batch)
         known = ErrorCode.of(code)
-        text = f"{batch.partition}{place}: {reason or known.meaning}"
+        text = f"{batch.partition}{broker}: {answer.error_message or known.meaning}"
         failure = request_error(code, f"{text} ({now_ms - batch.created_ms:.0f} ms after send)")
         batch.failure = failure
         if batch.records.done:  # it expired while it was on its way
@@ -228,21 +226,25 @@ class Sender:
             self._retry(queue, batch, now_ms)
         else:
             errors: dict[int, BaseException] = {
-                index: request_error(code, f"{text}: record {index}: {why or known.meaning}")
-                for index, why in by_record
+                error.batch_index: request_error(
+                    code,
+                    f"{text}: record {error.batch_index}: "
+                    f"{error.batch_index_error_message or known.meaning}",
+                )
+                for error in answer.record_errors
             }
             self._give_up(queue, batch, failure, errors or None, refused=True)
         return known
 
-    def written(self, batch: SendingBatch, now_ms: float) -> None:
-        """Note that a broker has a batch; telling those who wait for it is left to the caller."""
+    def written(self, batch: ProducerBatch) -> None:
+        """Note that a broker has a batch; completing its records is left to the caller."""
         queue = self._landed(batch)
         if self.rules.idempotent:
             queue.sequences.settle(batch)
-        self.counts.acknowledged(batch, now_ms)
+        self.counts.acknowledged(batch)
         self._maybe_restart(queue)
 
-    def lost(self, batch: SendingBatch, failure: BarnabasError, now_ms: float) -> None:
+    def lost(self, batch: ProducerBatch, failure: BarnabasError, now_ms: float) -> None:
         """Act on a request that was not answered."""
         queue = self._landed(batch)
         batch.failure = failure
@@ -261,7 +263,7 @@ class Sender:
         limit_ms = self.rules.delivery_timeout_ms
         next_ms = NEVER_MS
         for queue in list(self._active.values()):
-            for batch in [*queue.flying, *queue.batches]:
+            for batch in [*queue.in_flight, *queue.batches]:
                 if batch.records.done:
                     continue
                 expires_ms = batch.created_ms + limit_ms
@@ -278,24 +280,24 @@ class Sender:
                 self._expire(queue, queue.batches[-1], now_ms)
         return next_ms
 
-    def unfinished(self) -> list[SendingBatch]:
+    def unfinished(self) -> list[ProducerBatch]:
         """Return all batches without an outcome; open ones are closed for that."""
-        found: list[SendingBatch] = []
+        found: list[ProducerBatch] = []
         for queue in self._active.values():
             queue.notice(self.accumulator.take(queue.slot, True), queue.open_since_ms)
-            found += queue.flying
+            found += queue.in_flight
             found += queue.batches
         return [batch for batch in found if not batch.records.done]
 
-    def abandon(self, failure: BarnabasError, *, flying: bool) -> bool:
+    def abandon(self, failure: BarnabasError, *, in_flight: bool) -> bool:
         """Give up the batches that wait, and those on their way if asked.
 
-        Tell whether one of them may have been written all the same.
+        Return whether one of them may have been written all the same.
         """
         doubt = False
         for queue in list(self._active.values()):
             queue.notice(self.accumulator.take(queue.slot, True), queue.open_since_ms)
-            batches = [*queue.batches, *queue.flying] if flying else list(queue.batches)
+            batches = [*queue.batches, *queue.in_flight] if in_flight else list(queue.batches)
             queue.batches.clear()
             for batch in batches:
                 if batch.sequence >= 0:
@@ -310,24 +312,24 @@ class Sender:
         self.identity = identity
         self.identity_wanted = False
         for queue in self.queues.values():
-            if not queue.flying and (queue.sequences.stuck or not queue.sequences.unresolved):
+            if not queue.in_flight and (queue.sequences.stuck or not queue.sequences.unresolved):
                 queue.sequences.restart(identity)
 
     # Inside.
 
-    def _landed(self, batch: SendingBatch) -> PartitionQueue:
+    def _landed(self, batch: ProducerBatch) -> PartitionQueue:
         queue = self.queues[batch.partition]
-        queue.flying.remove(batch)
+        queue.in_flight.remove(batch)
         return queue
 
-    def _retry(self, queue: PartitionQueue, batch: SendingBatch, now_ms: float) -> None:
+    def _retry(self, queue: PartitionQueue, batch: ProducerBatch, now_ms: float) -> None:
         self.counts.retried(batch)
         batch.not_before_ms = now_ms + self.backoff.delay_ms(batch.attempts)
         queue.put_back(batch)
         self._active[batch.partition] = queue
         self._maybe_restart(queue)
 
-    def _split(self, queue: PartitionQueue, batch: SendingBatch) -> None:
+    def _split(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
         self.counts.splits += 1
         parts = split(batch)
         if self.rules.idempotent:
@@ -336,13 +338,13 @@ class Sender:
             queue.put_back(part)
         self._active[batch.partition] = queue
 
-    def _worth_retrying(self, queue: PartitionQueue, batch: SendingBatch, code: ErrorCode) -> bool:
+    def _worth_retrying(self, queue: PartitionQueue, batch: ProducerBatch, code: ErrorCode) -> bool:
         if self.rules.idempotent and self._repaired(queue, batch, code):
             return True
         return code.retriable and batch.attempts <= self.rules.retries_max
 
-    def _repaired(self, queue: PartitionQueue, batch: SendingBatch, code: ErrorCode) -> bool:
-        """Tell whether a number that the broker refuses can be put right by a new epoch."""
+    def _repaired(self, queue: PartitionQueue, batch: ProducerBatch, code: ErrorCode) -> bool:
+        """Return whether a number that the broker refuses can be put right by a new epoch."""
         if code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
             if not queue.sequences.is_first(batch):
                 return True  # an earlier batch is sent again first
@@ -361,7 +363,7 @@ class Sender:
     def _give_up(
         self,
         queue: PartitionQueue,
-        batch: SendingBatch,
+        batch: ProducerBatch,
         failure: BarnabasError,
         by_record: dict[int, BaseException] | None = None,
         *,
@@ -380,21 +382,21 @@ class Sender:
         batch.records.fail(failure, by_record)
         self._maybe_restart(queue)
 
-    def _expire(self, queue: PartitionQueue, batch: SendingBatch, now_ms: float) -> None:
+    def _expire(self, queue: PartitionQueue, batch: ProducerBatch, now_ms: float) -> None:
         if batch in queue.batches:
             queue.batches.remove(batch)
-        why = batch.failure or self._hindrance(batch.partition)
+        why = batch.failure or self._blocked_by(batch.partition)
         failure = KafkaTimeoutError(
             f"{batch.records.count} records for {batch.partition} were not delivered within "
             f"delivery.timeout.ms={self.rules.delivery_timeout_ms:g}"
-            f"{plight(batch.attempts, why, now_ms - batch.created_ms)}"
+            f"{describe_progress(batch.attempts, why, now_ms - batch.created_ms)}"
         )
         failure.__cause__ = why
         self._give_up(queue, batch, failure, refused=False)
 
     def _maybe_restart(self, queue: PartitionQueue) -> None:
         """Begin a new epoch for a partition that needs one, once nothing of it is on its way."""
-        if not queue.sequences.stuck or queue.flying or self._transaction is not None:
+        if not queue.sequences.stuck or queue.in_flight or self._transaction is not None:
             return
         identity = self.identity
         if queue.sequences.identity == identity:

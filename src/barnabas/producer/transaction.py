@@ -22,7 +22,7 @@ from barnabas.client.errors import IllegalStateError
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError, RequestError
 from barnabas.model.ids import TopicPartition
-from barnabas.producer.batch import SendingBatch
+from barnabas.producer.batch import ProducerBatch
 
 
 class State(Enum):
@@ -86,12 +86,12 @@ class Transaction:
 
     @property
     def accepts(self) -> bool:
-        """Tell whether records may be sent."""
+        """Return whether records may be sent."""
         return self.state is State.IN_TRANSACTION
 
     @property
     def writes(self) -> bool:
-        """Tell whether records that were accepted are to be written."""
+        """Return whether records that were accepted are to be written."""
         return self.state in (State.IN_TRANSACTION, State.COMMITTING)
 
     def become(self, state: State) -> None:
@@ -136,7 +136,7 @@ class Transaction:
         self.become(State.READY)
 
     def may_send(self, partition: TopicPartition) -> bool:
-        """Tell whether a partition takes part; if not, note that it is going to."""
+        """Return whether a partition takes part; if not, note that it is going to."""
         if partition in self.enlisted:
             return self.writes
         if self.writes:
@@ -150,7 +150,7 @@ class Transaction:
             self.wanted.pop(partition, None)
             self.enlisted.add(partition)
 
-    def failed(self, batch: SendingBatch, failure: BarnabasError, gap: bool) -> None:
+    def failed(self, batch: ProducerBatch, failure: BarnabasError, gap: bool) -> None:
         """Note that a batch was given up: the transaction cannot be committed any more."""
         self.epoch_spent = self.epoch_spent or gap
         self.fail(failure)

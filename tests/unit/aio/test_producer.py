@@ -332,7 +332,7 @@ def test_a_large_record_gets_its_memory_among_many_small_senders(
                     sender.cancel()
                 await asyncio.gather(*senders, return_exceptions=True)
                 core.sender.collect(core.now_ms())
-                core.sender.abandon(ProducerClosed("the test is over"), flying=True)
+                core.sender.abandon(ProducerClosed("the test is over"), in_flight=True)
             assert not core.accumulator.pool.waiting
 
     run(cluster, topic, scenario)

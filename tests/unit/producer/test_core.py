@@ -358,12 +358,12 @@ def test_transactions_wait_for_busy_coordinators(stage: Stage) -> None:
     stage.init_errors = [ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NOT_COORDINATOR]
 
     async def scenario(core: ProducerCore) -> None:
-        assert core.transacting is not None
-        await core.transacting.initialize(5000)
-        core.transacting.begin()
+        assert core.transaction_manager is not None
+        await core.transaction_manager.initialize(5000)
+        core.transaction_manager.begin()
         stage.txn_errors = [ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.NONE]
         future = send(core)
-        await core.transacting.commit(5000)
+        await core.transaction_manager.commit(5000)
         assert future.succeeded()
 
     stage.run(scenario, transactional_id="tx")
@@ -376,10 +376,10 @@ def test_transactions_wait_for_busy_coordinators(stage: Stage) -> None:
 
 def test_an_empty_transaction_needs_no_coordinator(stage: Stage) -> None:
     async def scenario(core: ProducerCore) -> None:
-        assert core.transacting is not None
-        await core.transacting.initialize(5000)
-        core.transacting.begin()
-        await core.transacting.commit(5000)
+        assert core.transaction_manager is not None
+        await core.transaction_manager.initialize(5000)
+        core.transaction_manager.begin()
+        await core.transaction_manager.commit(5000)
 
     stage.run(scenario, transactional_id="tx")
     assert stage.broker.asked(EndTxnRequest) == []
@@ -387,18 +387,18 @@ def test_an_empty_transaction_needs_no_coordinator(stage: Stage) -> None:
 
 def test_a_commit_that_takes_too_long_can_be_repeated(stage: Stage) -> None:
     async def scenario(core: ProducerCore) -> None:
-        assert core.transacting is not None
-        await core.transacting.initialize(5000)
-        core.transacting.begin()
+        assert core.transaction_manager is not None
+        await core.transaction_manager.initialize(5000)
+        core.transaction_manager.begin()
         send(core)
         await core.flush(5000)
         stage.txn_errors = [ErrorCode.CONCURRENT_TRANSACTIONS] * 100
         with pytest.raises(KafkaTimeoutError, match="not done within 30 ms") as caught:
-            await core.transacting.commit(30)
+            await core.transaction_manager.commit(30)
         assert isinstance(caught.value.__cause__, ConcurrentTransactionsError)
         stage.txn_errors = []
-        await core.transacting.commit(5000)
-        core.transacting.begin()
+        await core.transaction_manager.commit(5000)
+        core.transaction_manager.begin()
 
     stage.run(scenario, transactional_id="tx")
 
@@ -407,9 +407,9 @@ def test_the_steps_of_a_transaction_share_its_time(stage: Stage) -> None:
     """No call takes longer than it may because it has several things to wait for."""
 
     async def scenario(core: ProducerCore) -> None:
-        transacting = core.transacting
-        assert transacting is not None
-        await transacting.initialize(5000)
+        manager = core.transaction_manager
+        assert manager is not None
+        await manager.initialize(5000)
         now_ms, waits = 1000.0, []
 
         async def step(*_: Any, **limit: Any) -> Any:
@@ -423,17 +423,17 @@ def test_the_steps_of_a_transaction_share_its_time(stage: Stage) -> None:
         core.landed = lambda timeout_ms: step(timeout_ms=timeout_ms)  # type: ignore
         core.coordinator.end = step  # type: ignore[method-assign]
         core.coordinator.init_producer_id = step  # type: ignore[method-assign]
-        transacting.begin()
-        transacting.transaction.begun = True
-        await transacting.commit(100)
+        manager.begin()
+        manager.transaction.begun = True
+        await manager.commit(100)
         assert waits == [100, 40]
         waits.clear()
-        transacting.begin()
-        transacting.transaction.begun = transacting.transaction.epoch_spent = True
-        await transacting.abort(100)
+        manager.begin()
+        manager.transaction.begun = manager.transaction.epoch_spent = True
+        await manager.abort(100)
         assert waits == [100, 40, 0]
         waits.clear()
-        transacting.begin()
+        manager.begin()
         await core.close(150)
         assert waits == [150, 90], "an abort and a flush"
 
@@ -442,19 +442,19 @@ def test_the_steps_of_a_transaction_share_its_time(stage: Stage) -> None:
 
 def test_a_failed_transaction_is_aborted_under_a_new_epoch(stage: Stage) -> None:
     async def scenario(core: ProducerCore) -> None:
-        assert core.transacting is not None
-        await core.transacting.initialize(5000)
-        core.transacting.begin()
+        assert core.transaction_manager is not None
+        await core.transaction_manager.initialize(5000)
+        core.transaction_manager.begin()
         stage.errors = [ErrorCode.INVALID_PRODUCER_EPOCH]
         bad = send(core)
         await core.flush(5000)
         assert bad.failed()
         with pytest.raises(type(bad.exception)):
-            await core.transacting.commit(5000)
-        await core.transacting.abort(5000)
-        core.transacting.begin()
+            await core.transaction_manager.commit(5000)
+        await core.transaction_manager.abort(5000)
+        core.transaction_manager.begin()
         assert not isinstance(send(core), int)
-        await core.transacting.commit(5000)
+        await core.transaction_manager.commit(5000)
 
     stage.run(scenario, transactional_id="tx")
     assert [asked.message.committed for asked in stage.broker.asked(EndTxnRequest)] == [  # type: ignore[attr-defined]
@@ -466,15 +466,15 @@ def test_a_failed_transaction_is_aborted_under_a_new_epoch(stage: Stage) -> None
 @pytest.mark.parametrize("code", [ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_TXN_STATE])
 def test_a_fenced_producer_is_of_no_use_any_more(stage: Stage, code: ErrorCode) -> None:
     async def scenario(core: ProducerCore) -> None:
-        assert core.transacting is not None
-        await core.transacting.initialize(5000)
-        core.transacting.begin()
+        assert core.transaction_manager is not None
+        await core.transaction_manager.initialize(5000)
+        core.transaction_manager.begin()
         stage.txn_errors = [code]
         future = send(core)
         await core.flush(5000)
         expected = (ProducerFencedError, InvalidTxnStateError)
         assert isinstance(future.exception, expected)
-        for wish in (core.transacting.commit, core.transacting.abort):
+        for wish in (core.transaction_manager.commit, core.transaction_manager.abort):
             with pytest.raises(expected):
                 await wish(5000)
 
@@ -497,13 +497,13 @@ def test_offsets_that_the_group_refused_are_aborted_at_the_coordinator(stage: St
     stage.offset_errors = [ErrorCode.UNKNOWN_MEMBER_ID]
 
     async def scenario(core: ProducerCore) -> None:
-        assert core.transacting is not None
-        await core.transacting.initialize(5000)
-        core.transacting.begin()
+        assert core.transaction_manager is not None
+        await core.transaction_manager.initialize(5000)
+        core.transaction_manager.begin()
         with pytest.raises(UnknownMemberIdError):
-            await core.transacting.commit_offsets(OFFSETS, "g", 5000)
-        await core.transacting.abort(5000)
-        core.transacting.begin()
+            await core.transaction_manager.commit_offsets(OFFSETS, "g", 5000)
+        await core.transaction_manager.abort(5000)
+        core.transaction_manager.begin()
 
     stage.run(scenario, transactional_id="tx")
     assert ends(stage) == [False]
@@ -515,14 +515,14 @@ def test_offsets_of_which_nobody_knows_are_left_to_an_old_epoch(stage: Stage, wi
     """The coordinator may have begun a transaction: a new epoch ends it, and harms nothing else."""
 
     async def scenario(core: ProducerCore) -> None:
-        assert core.transacting is not None
-        await core.transacting.initialize(5000)
-        core.transacting.begin()
+        assert core.transaction_manager is not None
+        await core.transaction_manager.initialize(5000)
+        core.transaction_manager.begin()
         stage.hangs_up = True
         with pytest.raises(KafkaTimeoutError, match="adding offsets to the transaction"):
-            await core.transacting.commit_offsets(OFFSETS, "g", 100)
-        await getattr(core.transacting, wish)(5000)
-        core.transacting.begin()
+            await core.transaction_manager.commit_offsets(OFFSETS, "g", 100)
+        await getattr(core.transaction_manager, wish)(5000)
+        core.transaction_manager.begin()
 
     stage.run(scenario, transactional_id="tx")
     assert ends(stage) == []
@@ -531,21 +531,22 @@ def test_offsets_of_which_nobody_knows_are_left_to_an_old_epoch(stage: Stage, wi
 
 def test_partitions_of_which_nobody_knows_are_left_to_an_old_epoch(stage: Stage) -> None:
     async def scenario(core: ProducerCore) -> None:
-        assert core.transacting is not None
-        await core.transacting.initialize(5000)
-        core.transacting.begin()
+        assert core.transaction_manager is not None
+        await core.transaction_manager.initialize(5000)
+        core.transaction_manager.begin()
         stage.hangs_up = True
         future = send(core)
         with pytest.raises(KafkaTimeoutError):
             await core.flush(100)
         with pytest.raises(KafkaTimeoutError, match="the producer id of 'tx'"):
-            await core.transacting.abort(100)  # all of it goes to waiting for the coordinator
+            # All of it goes to waiting for the coordinator.
+            await core.transaction_manager.abort(100)
         assert isinstance(future.exception, TransactionAbortedError)
         stage.hangs_up = False
-        await core.transacting.abort(5000)
-        core.transacting.begin()
+        await core.transaction_manager.abort(5000)
+        core.transaction_manager.begin()
         kept = send(core)
-        await core.transacting.commit(5000)
+        await core.transaction_manager.commit(5000)
         assert kept.succeeded()
 
     stage.run(scenario, transactional_id="tx")
@@ -555,9 +556,9 @@ def test_partitions_of_which_nobody_knows_are_left_to_an_old_epoch(stage: Stage)
 
 def test_a_partition_that_is_refused_is_asked_for_once(stage: Stage) -> None:
     async def scenario(core: ProducerCore) -> None:
-        assert core.transacting is not None
-        await core.transacting.initialize(5000)
-        core.transacting.begin()
+        assert core.transaction_manager is not None
+        await core.transaction_manager.initialize(5000)
+        core.transaction_manager.begin()
         stage.txn_errors = [ErrorCode.TOPIC_AUTHORIZATION_FAILED] * 100
         refused = send(core)
         await core.flush(5000)
@@ -565,22 +566,22 @@ def test_a_partition_that_is_refused_is_asked_for_once(stage: Stage) -> None:
         assert isinstance(refused.exception, TopicAuthorizationFailedError)
         assert len(stage.broker.asked(AddPartitionsToTxnRequest)) == 1
         stage.txn_errors = []
-        await core.transacting.abort(5000)
+        await core.transaction_manager.abort(5000)
 
     stage.run(scenario, transactional_id="tx")
 
 
 def test_offsets_that_came_late_are_committed_with_the_second_call(stage: Stage) -> None:
     async def scenario(core: ProducerCore) -> None:
-        assert core.transacting is not None
-        await core.transacting.initialize(5000)
-        core.transacting.begin()
+        assert core.transaction_manager is not None
+        await core.transaction_manager.initialize(5000)
+        core.transaction_manager.begin()
         stage.hangs_up = True
         with pytest.raises(KafkaTimeoutError):
-            await core.transacting.commit_offsets(OFFSETS, "g", 100)
+            await core.transaction_manager.commit_offsets(OFFSETS, "g", 100)
         stage.hangs_up = False
-        await core.transacting.commit_offsets(OFFSETS, "g", 60_000)
-        await core.transacting.commit(5000)
+        await core.transaction_manager.commit_offsets(OFFSETS, "g", 60_000)
+        await core.transaction_manager.commit(5000)
 
     stage.run(scenario, transactional_id="tx")
     assert ends(stage) == [True]

@@ -12,9 +12,10 @@ from barnabas.errors import (
     OutOfOrderSequenceNumberError,
 )
 from barnabas.model.error_codes import ErrorCode
+from barnabas.producer.batch import Packing
 from barnabas.producer.identity import EPOCH_MAX, NOBODY, Identity
-from barnabas.producer.packing import Packing
 from barnabas.producer.sender import NEVER_MS
+from barnabas.wire.messages.produce import BatchIndexAndErrorMessage
 
 LOST = ConnectionLostError("connection to 127.0.0.1:1 was lost")
 
@@ -49,7 +50,7 @@ def test_a_lingering_batch_waits_for_more_until_its_time_or_its_size() -> None:
 def test_a_flush_does_not_linger() -> None:
     world = World(linger_ms=50)
     world.send()
-    world.sender.hurried += 1
+    world.sender.flushing += 1
     assert len(world.drain()) == 1
 
 
@@ -139,9 +140,11 @@ def test_failures_for_good_name_partition_broker_and_time() -> None:
     world.settle(
         batch,
         ErrorCode.INVALID_RECORD,
-        reason="bad",
-        by_record=[(1, "no key")],
-        place=" on broker 1 (h:9092)",
+        error_message="bad",
+        record_errors=[
+            BatchIndexAndErrorMessage(batch_index=1, batch_index_error_message="no key")
+        ],
+        broker=" on broker 1 (h:9092)",
     )
     assert isinstance(futures[0].exception, InvalidRecordError)
     assert str(futures[0].exception) == "t-0 on broker 1 (h:9092): bad (12 ms after send)"
@@ -358,9 +361,9 @@ def test_all_batches_can_be_given_up() -> None:
     futures = [world.send_batch() for _ in range(3)]
     world.drain()
     failure = ProducerClosed("closed")
-    assert not world.sender.abandon(failure, flying=False)
+    assert not world.sender.abandon(failure, in_flight=False)
     assert [future.is_done for future in futures] == [False, True, True]
-    assert world.sender.abandon(failure, flying=True)
+    assert world.sender.abandon(failure, in_flight=True)
     assert [future.exception for future in futures] == [failure] * 3
 
 

@@ -7,9 +7,10 @@ from typing import Any
 from barnabas.client.retry import Backoff
 from barnabas.model.ids import TopicPartition
 from barnabas.producer.accumulator import Accumulator, BufferPool, RecordFuture
-from barnabas.producer.batch import SendingBatch
+from barnabas.producer.batch import ProducerBatch
 from barnabas.producer.identity import Identity
 from barnabas.producer.sender import Rules, Sender
+from barnabas.wire.messages.produce import PartitionProduceResponse
 
 NOW = 1_000_000.0
 NODE = 1
@@ -52,7 +53,7 @@ class World:
         """Send a record that is a batch of its own."""
         return self.send(b"x" * 600, partition)
 
-    def drain(self) -> list[SendingBatch]:
+    def drain(self) -> list[ProducerBatch]:
         """Take the batches of the next request to broker 1."""
         self.sender.collect(self.now_ms)
         for queue in self.sender.queues.values() if self._known else ():
@@ -60,8 +61,16 @@ class World:
         queues = self.sender.ready(self.now_ms).nodes.get(NODE)
         return self.sender.drain(NODE, queues, self.now_ms) if queues else []
 
-    def settle(self, batch: SendingBatch, code: int = 0, offset: int = 0, **more: Any) -> None:
-        self.sender.settle(batch, self.now_ms, code, offset, **more)
+    def settle(
+        self,
+        batch: ProducerBatch,
+        code: int = 0,
+        offset: int = 0,
+        broker: str = "",
+        **more: Any,
+    ) -> None:
+        answer = PartitionProduceResponse(error_code=code, base_offset=offset, **more)
+        self.sender.settle(batch, answer, self.now_ms, broker)
 
     def queue(self, partition: int = 0) -> Any:
         return self.sender.queues[TopicPartition("t", partition)]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Offsets = Mapping[TopicPartition, OffsetAndMetadata]
 
 
-class Transacting:
+class TransactionManager:
     """The transactions of one producer."""
 
     def __init__(self, core: ProducerCore, transactional_id: str) -> None:
@@ -131,7 +131,7 @@ class Transacting:
             TransactionAbortedError(
                 f"the transaction of {transaction.transactional_id!r} was aborted"
             ),
-            flying=False,
+            in_flight=False,
         ):
             transaction.epoch_spent = True
         if self._enlisting is not None:
@@ -202,12 +202,12 @@ class Transacting:
         if transaction.error is None:
             return
         core.sender.collect(core.now_ms())
-        if core.sender.abandon(transaction.error, flying=False):
+        if core.sender.abandon(transaction.error, in_flight=False):
             transaction.epoch_spent = True
 
 
-def needs_transactions(transacting: Transacting | None, wish: str) -> Transacting:
+def needs_transactions(manager: TransactionManager | None, wish: str) -> TransactionManager:
     """Return the transactions of a producer that has them, else raise."""
-    if transacting is None:
+    if manager is None:
         raise IllegalStateError(f"{wish}: the producer has no transactional.id")
-    return transacting
+    return manager

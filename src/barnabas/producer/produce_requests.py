@@ -16,8 +16,7 @@ from barnabas.model.errors import BarnabasError
 from barnabas.model.ids import TopicPartition
 from barnabas.model.request_errors import UnsupportedCompressionTypeError
 from barnabas.producer.accumulator import PendingBatch
-from barnabas.producer.batch import SendingBatch
-from barnabas.producer.packing import Packing
+from barnabas.producer.batch import Packing, ProducerBatch
 from barnabas.producer.sender import Sender
 from barnabas.records.compression import Codec
 from barnabas.wire.messages.produce import (
@@ -33,7 +32,7 @@ _NAMES_UP_TO = 12  # from 13 on topics go by their ids
 _ENLISTED_UP_TO = 11  # from 12 on Produce enlists partitions itself (KIP-890)
 
 
-class Delivery:
+class ProduceRequests:
     """Turns drained batches into Produce requests."""
 
     def __init__(
@@ -55,7 +54,7 @@ class Delivery:
         self._timeout_ms = options.request_timeout_ms
 
     def submit(
-        self, node_id: int, connection: Connection, batches: list[SendingBatch], now_ms: float
+        self, node_id: int, connection: Connection, batches: list[ProducerBatch], now_ms: float
     ) -> None:
         """Send a request with these batches; nothing is awaited."""
         highest = _NAMES_UP_TO if self._transactional_id is None else _ENLISTED_UP_TO
@@ -100,7 +99,7 @@ class Delivery:
         connection: Connection,
         request: ProduceRequest,
         version: int,
-        batches: list[SendingBatch],
+        batches: list[ProducerBatch],
     ) -> None:
         """Send what nobody answers: written to the socket counts as done."""
         try:
@@ -110,13 +109,14 @@ class Delivery:
                 self._sender.lost(batch, failure, self._now_ms())
             return
         for batch in batches:
-            self._sender.settle(batch, self._now_ms(), ErrorCode.NONE)
+            self._sender.written(batch)
+            batch.records.complete(-1)
 
     def _answered(
         self,
         node_id: int,
         connection: Connection,
-        batches: list[SendingBatch],
+        batches: list[ProducerBatch],
         response: ProduceResponse | None,
         failure: BarnabasError | None,
     ) -> None:
@@ -132,8 +132,8 @@ class Delivery:
                 self._settle(node_id, connection, batches, response, now_ms, written)
             self._settled()
         finally:
-            # Last of all, when the next request has left: whoever waits in another thread wakes up
-            # now and wants the interpreter, which this thread gives up as soon as it is idle.
+            # Last of all, when the next request has left: a caller that waits in another thread
+            # wakes up now and wants the interpreter, which this one gives up as soon as it is idle.
             for records, answer in written:
                 records.complete(
                     answer.base_offset, answer.log_append_time_ms, answer.log_start_offset
@@ -143,13 +143,14 @@ class Delivery:
         self,
         node_id: int,
         connection: Connection,
-        batches: list[SendingBatch],
+        batches: list[ProducerBatch],
         response: ProduceResponse,
         now_ms: float,
         written: list[tuple[PendingBatch, PartitionProduceResponse]],
     ) -> None:
-        """Act on what an answer says of each batch; those to be told of are added to `written`."""
+        """Act on what an answer says of each batch; those to complete are added to `written`."""
         sender = self._sender
+        broker = f" on broker {node_id} ({connection.address})"
         waiting = {batch.partition: batch for batch in batches}
         for topic in response.responses:
             for answer in topic.partition_responses:
@@ -157,35 +158,20 @@ class Delivery:
                 if asked is None:
                     continue
                 if answer.error_code == ErrorCode.NONE:
-                    sender.written(asked, now_ms)
+                    sender.written(asked)
                     written.append((asked.records, answer))
                     continue
-                code = sender.settle(
-                    asked,
-                    now_ms,
-                    answer.error_code,
-                    answer.base_offset,
-                    answer.log_append_time_ms,
-                    answer.log_start_offset,
-                    answer.error_message,
-                    [
-                        (error.batch_index, error.batch_index_error_message)
-                        for error in answer.record_errors
-                    ],
-                    _place(node_id, connection),
-                )
-                if code.stale_metadata and not self._heard_leader(asked, answer, response):
+                code = sender.settle(asked, answer, now_ms, broker)
+                if code.stale_metadata and not self._learned_leader(asked, answer, response):
                     self._client.request_refresh()
+        missing = PartitionProduceResponse(
+            error_code=ErrorCode.UNKNOWN_SERVER_ERROR,
+            error_message="the answer does not mention this partition",
+        )
         for batch in waiting.values():
-            sender.settle(
-                batch,
-                now_ms,
-                ErrorCode.UNKNOWN_SERVER_ERROR,
-                reason="the answer does not mention this partition",
-                place=_place(node_id, connection),
-            )
+            sender.settle(batch, missing, now_ms, broker)
 
-    def _heard_leader(self, batch: SendingBatch, answer: Any, response: ProduceResponse) -> bool:
+    def _learned_leader(self, batch: ProducerBatch, answer: Any, response: ProduceResponse) -> bool:
         """Go by what the broker says of the new leader (KIP-951); then there is no pause."""
         leader = answer.current_leader
         if leader is None:
@@ -198,13 +184,9 @@ class Delivery:
             ),
             None,
         )
-        news = self._client.cluster.update_leader(
+        changed = self._client.cluster.update_leader(
             batch.partition, leader.leader_id, leader.leader_epoch, address
         )
-        if news:
+        if changed:
             batch.not_before_ms = 0.0
-        return news
-
-
-def _place(node_id: int, connection: Connection) -> str:
-    return f" on broker {node_id} ({connection.address})"
+        return changed
