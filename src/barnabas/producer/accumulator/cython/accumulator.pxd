@@ -1,3 +1,4 @@
+cimport cython
 from libc.stdint cimport int64_t
 
 from barnabas.kernels.cython.fields cimport Field
@@ -6,6 +7,7 @@ from barnabas.producer.accumulator.cython.buffer_pool cimport BufferPool
 from barnabas.producer.accumulator.cython.headers cimport Headers
 
 
+@cython.final
 cdef class PendingPartition:
     cdef readonly object partition
     cdef readonly PendingBatch open
@@ -13,6 +15,7 @@ cdef class PendingPartition:
     cdef bint noted
 
 
+@cython.final
 cdef class Topic:
     cdef str name
     cdef int64_t count
@@ -21,6 +24,7 @@ cdef class Topic:
     cdef int64_t sticky_bytes
 
 
+@cython.final
 cdef class Accumulator:
     cdef readonly BufferPool pool
     cdef public bint closed

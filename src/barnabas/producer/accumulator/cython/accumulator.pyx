@@ -29,7 +29,7 @@ from barnabas.kernels.cython.fields cimport (
 from barnabas.kernels.cython.layout cimport unsigned_size
 from barnabas.kernels.cython.murmur2 cimport hash_bytes
 from barnabas.model.ids import TopicPartition
-from barnabas.producer.accumulator.cython.batch cimport PendingBatch, RecordFuture
+from barnabas.producer.accumulator.cython.batch cimport PendingBatch
 from barnabas.producer.accumulator.cython.buffer_pool cimport BufferPool
 from barnabas.producer.accumulator.cython.headers cimport (
     Headers,
@@ -67,6 +67,7 @@ cdef class Topic:
     """The partitions of a topic, and the one where records without a key go for now."""
 
 
+@cython.final
 cdef class Accumulator:
     """The open batches of all partitions."""
 
@@ -150,8 +151,7 @@ cdef class Accumulator:
         cdef Headers head
         cdef bytearray encoded = None
         cdef int64_t target = -1
-        cdef int64_t index, timestamp
-        cdef RecordFuture future
+        cdef int64_t timestamp
         cdef object taken
         if not (isinstance(topic, str) and is_plain(key) and is_plain(value)):
             return TYPE
@@ -178,15 +178,9 @@ cdef class Accumulator:
             borrow(value, &value_field)
             taken = self.place(topic, timestamp, &key_field, &value_field, &head, target, in_turn)
             if isinstance(taken, PendingBatch):
-                index = (<PendingBatch>taken).count - 1
-                future = RecordFuture.__new__(RecordFuture)
-                future.batch = <PendingBatch>taken
-                future.index = index
-                future.timestamp = timestamp
-                future.key_size = key_field.size
-                future.value_size = value_field.size
-                future.header_size = head.shown_size
-                taken = future
+                taken = (<PendingBatch>taken).last_future(
+                    timestamp, key_field.size, value_field.size, head.shown_size
+                )
         finally:
             give_back(&key_field)
             give_back(&value_field)

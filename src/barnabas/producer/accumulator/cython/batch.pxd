@@ -1,3 +1,4 @@
+cimport cython
 from libc.stdint cimport int64_t
 
 from barnabas.kernels.cython.fields cimport Field
@@ -7,12 +8,14 @@ from barnabas.producer.accumulator.cython.buffer_pool cimport BufferPool
 cdef class PendingBatch
 
 
+@cython.final
 cdef class Segment:
     cdef readonly PendingBatch batch
     cdef readonly int64_t first
     cdef readonly int64_t count
 
 
+@cython.final
 cdef class RecordFuture:
     cdef readonly PendingBatch batch
     cdef int64_t index
@@ -24,6 +27,7 @@ cdef class RecordFuture:
     cdef object metadata(self, PendingBatch batch, int64_t index)
 
 
+@cython.final
 cdef class PendingBatch:
     cdef readonly object partition
     cdef readonly int64_t count
@@ -71,5 +75,8 @@ cdef class PendingBatch:
         const char* headers,
         Py_ssize_t headers_size,
     ) noexcept
+    cdef RecordFuture last_future(
+        self, int64_t timestamp, int64_t key_size, int64_t value_size, int64_t header_size
+    )
     cdef bint grow(self, Py_ssize_t size) noexcept
     cdef int note_last(self, list segments) except -1

@@ -123,6 +123,7 @@ cdef class RecordFuture:
         return future
 
 
+@cython.final
 cdef class PendingBatch:
     """Records of one partition that are sent together, and what became of them."""
 
@@ -378,6 +379,20 @@ cdef class PendingBatch:
             self.max_timestamp = timestamp
         self.count += 1
         return self.count - 1
+
+    cdef RecordFuture last_future(
+        self, int64_t timestamp, int64_t key_size, int64_t value_size, int64_t header_size
+    ):
+        """Return a future of the record that was put in last."""
+        cdef int64_t index = self.count - 1
+        cdef RecordFuture future = RecordFuture.__new__(RecordFuture)
+        future.batch = self
+        future.index = index
+        future.timestamp = timestamp
+        future.key_size = key_size
+        future.value_size = value_size
+        future.header_size = header_size
+        return future
 
     cdef bint grow(self, Py_ssize_t size) noexcept:
         """Get more room for a batch that could not be sent yet, if it may grow so far."""

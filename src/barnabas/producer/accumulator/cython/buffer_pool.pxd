@@ -1,6 +1,8 @@
+cimport cython
 from libc.stdint cimport int64_t
 
 
+@cython.final
 cdef class BufferPool:
     cdef readonly int64_t memory
     cdef readonly int64_t in_use

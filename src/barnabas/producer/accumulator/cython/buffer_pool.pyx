@@ -1,5 +1,6 @@
 """The memory that a producer's batches share; see the Python twin."""
 
+cimport cython
 from cpython.bytearray cimport PyByteArray_Resize
 from libc.stdint cimport int64_t
 
@@ -9,6 +10,7 @@ cdef enum:
     HEADER_SIZE = 61
 
 
+@cython.final
 cdef class BufferPool:
     """At most `memory` bytes of buffers; those of the usual size are used again."""
 
