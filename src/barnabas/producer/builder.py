@@ -12,7 +12,7 @@ from barnabas.producer.preparation import Preparation
 
 
 class Appended(NamedTuple):
-    """Where a record is in its batch; records have no checksum of their own any more."""
+    """Where a record is in its batch; records no longer have a checksum of their own."""
 
     offset: int
     size: int

@@ -145,7 +145,7 @@ class Coordinator:
         *,
         timeout_ms: float,
     ) -> None:
-        """Tell the group's coordinator of offsets that count when the transaction is committed."""
+        """Give the group's coordinator offsets that count when the transaction is committed."""
         group_id = group.group_id or ""
 
         async def attempt() -> None:

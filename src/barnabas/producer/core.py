@@ -154,7 +154,7 @@ class ProducerCore:
         return self._loop.time() * 1000
 
     def patience(self, timeout_ms: float) -> Callable[[], float]:
-        """Return what tells how much of a time is left: the steps of one call share it."""
+        """Return a function of the milliseconds left: the steps of one call share a timeout."""
         deadline_ms = self.now_ms() + timeout_ms
         return lambda: max(0.0, ceil(deadline_ms - self.now_ms()))
 

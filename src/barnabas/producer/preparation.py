@@ -124,20 +124,20 @@ class Preparation:
         return key, value, headers, time_ms, target
 
     def follow(self, future: RecordFuture) -> None:
-        """Let interceptors hear of a record's outcome, before anybody else does."""
+        """Notify interceptors of a record's outcome, before any other callback."""
         if self._interceptors:
             future.add_callback(self._acknowledged)
             future.add_errback(self._failed)
 
     def follow_many(self, segments: Iterable[Segment]) -> None:
-        """Let interceptors hear of the outcome of each record that came with others."""
+        """Notify interceptors of the outcome of each record that came with others."""
         if self._interceptors:
             for segment in segments:
                 for index in range(segment.first, segment.first + segment.count):
                     self.follow(segment.batch.future(index))
 
     def refused(self, failure: BaseException) -> None:
-        """Tell interceptors of a record that could not even be queued."""
+        """Notify interceptors of a record that could not even be queued."""
         if self._interceptors:
             self._failed(failure)
 

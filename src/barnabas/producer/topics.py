@@ -28,7 +28,7 @@ class Topics:
         auto_create: bool,
         idle_ms_max: float,
     ) -> None:
-        """`busy` tells whether something waits for a topic."""
+        """`busy` returns whether something waits for a topic."""
         self._client = cluster_client
         self._accumulator = accumulator
         self._backoff = backoff

@@ -69,13 +69,13 @@ class Transaction:
     """The transactions of one producer, one after the other."""
 
     def __init__(self, transactional_id: str, changed: Callable[[], object]) -> None:
-        """`changed` is called when records may be sent from now on, or may not any more."""
+        """`changed` is called when records may be sent from now on, or no longer."""
         self.transactional_id = transactional_id
         self.state = State.UNINITIALIZED
         self.error: BarnabasError | None = None
         self.enlisted: set[TopicPartition] = set()
         self.wanted: dict[TopicPartition, None] = {}
-        """Partitions that the coordinator must be told of before they are written to."""
+        """Partitions that the coordinator must know before they are written to."""
         self.asked = False
         """Whether the coordinator may know of the present transaction, its answer being lost."""
         self.begun = False
@@ -121,7 +121,7 @@ class Transaction:
             raise self.illegal(wish)
 
     def begin(self) -> None:
-        """Begin a transaction; its coordinator hears of it with the first record."""
+        """Begin a transaction; its coordinator learns of it with the first record."""
         self.become(State.IN_TRANSACTION)
         self.asked = self.begun = False
         self.enlisted.clear()
@@ -151,7 +151,7 @@ class Transaction:
             self.enlisted.add(partition)
 
     def failed(self, batch: ProducerBatch, failure: BarnabasError, gap: bool) -> None:
-        """Note that a batch was given up: the transaction cannot be committed any more."""
+        """Note that a batch was given up: the transaction can no longer be committed."""
         self.epoch_spent = self.epoch_spent or gap
         self.fail(failure)
 

@@ -94,7 +94,7 @@ class TransactionManager:
         transaction.ended()
 
     async def hand_over(self, timeout_ms: float) -> TransactionHandle | None:
-        """Deliver everything, then leave the transaction to whoever gets the handle.
+        """Deliver everything, then leave the transaction to the owner of the handle.
 
         None if nothing was sent: then there is nothing to end. May be called again, too.
         """
@@ -163,7 +163,7 @@ class TransactionManager:
         core.sender.become(identity)
 
     def enlist(self) -> None:
-        """Tell the coordinator of partitions that are about to be written to."""
+        """Enlist at the coordinator partitions that are about to be written to."""
         if self.transaction.wanted and self.transaction.writes and self._enlisting is None:
             self._enlisting = self._core.background(self._enlist())
 
