@@ -146,7 +146,7 @@ class AIOKafkaProducer:
         arguments: Arguments = (topic, value, key, headers, partition, timestamp_ms)
         if core.preparation.trivial:
             taken = core.accumulator.append(*arguments)
-            if isinstance(taken, Refusal):
+            if not isinstance(taken, RecordFuture):  # to ask for an enum would take longer
                 taken = await self._wait_and_append(core, taken, arguments)
         else:
             taken = await self._prepare_and_append(core, arguments)
@@ -346,7 +346,7 @@ class AIOKafkaProducer:
                 await core.topics.know(arguments[0], self._options.max_block_ms)
             arguments = preparation.serialize(arguments)
             taken = core.accumulator.append(*arguments)
-            if isinstance(taken, Refusal):
+            if not isinstance(taken, RecordFuture):  # to ask for an enum would take longer
                 taken = await self._wait_and_append(core, taken, arguments)
         except Exception as failure:
             preparation.refused(failure)

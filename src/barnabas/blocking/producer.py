@@ -327,7 +327,7 @@ class KafkaProducer(RecordSender):
                 self._await_topic(arguments[0])
             arguments = preparation.serialize(arguments)
             taken = self._core.accumulator.append(*arguments)
-            if isinstance(taken, Refusal):
+            if not isinstance(taken, RecordFuture):  # to ask for an enum would take longer
                 taken = self._wait_and_send(taken, arguments)
         except Exception as failure:
             preparation.refused(failure)
