@@ -39,7 +39,11 @@ IMPORT = re.compile(r"^ *from (barnabas(?:\.\w+)*) import (\([^)]*\)|.*)", re.MU
 def tests() -> dict[str, Counter[str]]:
     """Return the modules and classes that each test names, and how often."""
     return {
-        str(path.relative_to(ROOT)): Counter(WORD.findall(path.read_text()))
+        str(path.relative_to(ROOT)): Counter(
+            name
+            for word in WORD.findall(path.read_text())
+            for name in (word, word.rpartition(".")[0])
+        )
         for path in sorted(TESTS.rglob("test_*.py"))
     }
 

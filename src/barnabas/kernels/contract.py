@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from enum import IntEnum
 from typing import Any, NamedTuple, TypeAlias
 
-from barnabas.kernels.batch_header import HEADER_SIZE, SIZE_MAX, BatchHeader
+from barnabas.kernels.batch_header import HEADER_SIZE, SIZE_MAX
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import CorruptRecordError, InvalidValueError
 

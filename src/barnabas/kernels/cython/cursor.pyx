@@ -72,7 +72,6 @@ cdef extern from "Python.h":
     void PyObject_GC_UnTrack(void*)
 
 
-
 cdef inline object make_field(const uint8_t* data, int32_t length):
     return None if length < 0 else PyBytes_FromStringAndSize(<const char*>data, length)
 
