@@ -3,7 +3,7 @@
     class StorageOptions(Section):
         log_segment_bytes: int = option(
             "log.segment.bytes", "int", default=1_073_741_824, at_least=14, dynamic="cluster",
-            doc="Size at which a segment is closed and the next one begins.")
+            doc="Size at which a segment is closed and a new one is rolled.")
 
     options = StorageOptions.parse({"log.segment.bytes": "1048576"})
     options.log_segment_bytes        # 1048576, an int, at the cost of a plain attribute
@@ -134,7 +134,7 @@ class Option:
         return "refused" if self.refused else "reserved" if self.reserved else "acts"
 
     def parse(self, value: object) -> Any:
-        """Return the typed value of a text or of a value that is typed already."""
+        """Return the typed value of a string, or of a value that is already typed."""
         if value is None:
             if self.default is None:
                 return None
@@ -151,7 +151,7 @@ class Option:
         return parsed
 
     def text(self, value: Any) -> str | None:
-        """Return the text form of a typed value, as Kafka shows it; secrets are None."""
+        """Return a typed value as a string, as Kafka shows it; secrets are None."""
         if value is None or self.sensitive:
             return None
         if isinstance(value, bool):
@@ -186,7 +186,7 @@ class Option:
         if kind is Kind.PASSWORD:
             return value if isinstance(value, Password) else Password(str(value))
         if not isinstance(value, str):
-            raise self.error(value, "must be a text")
+            raise self.error(value, "must be a string")
         return value
 
     def _whole(self, value: object) -> int:

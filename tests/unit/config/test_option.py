@@ -87,7 +87,7 @@ def test_a_value_is_read_from_text_or_taken_as_it_is(name: str, text: object, va
         ("names", 5, "names=5: must be a comma-separated list"),
         ("policy", "delete,shrink", "policy=delete,shrink: must be delete or compact"),
         ("choice", "z", "choice=z: must be x or y"),
-        ("text", 5, "text=5: must be a text"),
+        ("text", 5, "text=5: must be a string"),
         ("never", "on", "never=on: refused: is not there"),
     ],
 )

@@ -12,7 +12,7 @@ class CleanerOptions(Section):
         "log.cleaner.enable",
         "boolean",
         default=True,
-        doc="Whether compaction runs.",
+        doc="Whether log compaction is enabled.",
     )
     log_cleaner_threads: int = option(
         "log.cleaner.threads",
@@ -20,7 +20,7 @@ class CleanerOptions(Section):
         default=1,
         at_least=0,
         dynamic="cluster",
-        doc="Threads that compact.",
+        doc="Number of compaction threads.",
     )
     log_cleaner_dedupe_buffer_size: int = option(
         "log.cleaner.dedupe.buffer.size",
@@ -28,7 +28,7 @@ class CleanerOptions(Section):
         default=134_217_728,
         at_least=0,
         dynamic="cluster",
-        doc="Memory for the keys of one compaction.",
+        doc="Memory for the deduplication buffer of one compaction.",
     )
     log_cleaner_io_buffer_size: int = option(
         "log.cleaner.io.buffer.size",
@@ -36,7 +36,7 @@ class CleanerOptions(Section):
         default=524_288,
         at_least=0,
         dynamic="cluster",
-        doc="Buffer for reading and writing while compacting.",
+        doc="I/O buffer size for compaction.",
     )
     log_cleaner_io_buffer_load_factor: float = option(
         "log.cleaner.io.buffer.load.factor",
@@ -44,14 +44,14 @@ class CleanerOptions(Section):
         default=0.9,
         at_least=0,
         dynamic="cluster",
-        doc="How full the memory for keys may become.",
+        doc="Maximum load factor of the deduplication buffer.",
     )
     log_cleaner_io_max_bytes_per_second: float = option(
         "log.cleaner.io.max.bytes.per.second",
         "double",
         default=1.7976931348623157e308,
         dynamic="cluster",
-        doc="Bytes that compaction may read and write per second.",
+        doc="Maximum bytes per second that compaction reads and writes.",
     )
     log_cleaner_backoff_ms: int = option(
         "log.cleaner.backoff.ms",
@@ -59,7 +59,7 @@ class CleanerOptions(Section):
         default=15_000,
         at_least=0,
         dynamic="cluster",
-        doc="Pause when there was nothing to compact.",
+        doc="Sleep time when there is nothing to compact.",
     )
     log_cleaner_min_cleanable_ratio: float = option(
         "log.cleaner.min.cleanable.ratio",
@@ -68,7 +68,7 @@ class CleanerOptions(Section):
         at_least=0,
         at_most=1,
         dynamic="cluster",
-        doc="Share of uncompacted bytes at which a log is compacted.",
+        doc="Ratio of dirty bytes to log size at which a log is compacted.",
     )
     log_cleaner_min_compaction_lag_ms: int = option(
         "log.cleaner.min.compaction.lag.ms",
@@ -76,7 +76,7 @@ class CleanerOptions(Section):
         default=0,
         at_least=0,
         dynamic="cluster",
-        doc="Time for which a record is safe from compaction.",
+        doc="Minimum time a record stays uncompacted.",
     )
     log_cleaner_max_compaction_lag_ms: int = option(
         "log.cleaner.max.compaction.lag.ms",
@@ -84,7 +84,7 @@ class CleanerOptions(Section):
         default=2**63 - 1,
         at_least=1,
         dynamic="cluster",
-        doc="Time after which a record must become compactable.",
+        doc="Maximum time a record may stay ineligible for compaction.",
     )
     log_cleaner_delete_retention_ms: int = option(
         "log.cleaner.delete.retention.ms",
@@ -92,5 +92,5 @@ class CleanerOptions(Section):
         default=86_400_000,
         at_least=0,
         dynamic="cluster",
-        doc="How long the marker of a deleted key stays.",
+        doc="How long tombstones are kept after compaction.",
     )

@@ -14,50 +14,50 @@ class IdentityOptions(Section):
         "int",
         default=-1,
         at_least=-1,
-        doc="Number of this broker in the cluster; -1 has one generated.",
+        doc="Id of this broker in the cluster; -1 generates one.",
     )
     node_id: int = option(
         "node.id",
         "int",
         default=-1,
         at_least=-1,
-        doc="Another name of broker.id; when both are set they must agree.",
+        doc="Alias of broker.id; if both are set, they must be equal.",
     )
     broker_id_generation_enable: bool = option(
         "broker.id.generation.enable",
         "boolean",
         default=True,
-        doc="Whether an id may be generated when none is set.",
+        doc="Whether a broker id is generated if none is set.",
     )
     reserved_broker_max_id: int = option(
         "reserved.broker.max.id",
         "int",
         default=1_000,
         at_least=0,
-        doc="Highest id that is set by hand; generated ids start above it.",
+        doc="Highest id that may be configured; generated ids start above it.",
     )
     broker_rack: str | None = option(
         "broker.rack",
         "string",
         default=None,
-        doc="Rack of this broker, for spreading replicas and for reading from near ones.",
+        doc="Rack of this broker, for spreading replicas and reading from the closest one.",
     )
     log_dirs: str | None = option(
         "log.dirs",
         "string",
         default=None,
-        doc="Directories that hold the partitions, separated by commas.",
+        doc="Data directories, separated by commas.",
     )
     log_dir: str = option(
         "log.dir",
         "string",
         default="/tmp/kafka-logs",
-        doc="The one data directory, when log.dirs is not set.",
+        doc="The data directory if log.dirs is not set.",
     )
     inter_broker_protocol_version: str = option(
         "inter.broker.protocol.version",
         "string",
         default="3.9-IV0",
         reserved=NEGOTIATED,
-        doc="Kafka release whose messages brokers speak among themselves.",
+        doc="Protocol version used between brokers.",
     )

@@ -13,14 +13,14 @@ class OwnOptions(Section):
         "int",
         default=65_536,
         at_least=0,
-        doc="Fetch answers with at least this many bytes of records are sent without copying.",
+        doc="Fetch responses with at least this many bytes of records use sendfile.",
     )
     barnabas_lost_session_silence_enable: bool = option(
         "barnabas.lost.session.silence.enable",
         "boolean",
         default=True,
-        doc="Whether a broker that may have lost its session answers for nothing that it led until "
-        "it knows that nobody was elected in its place.",
+        doc="Whether a broker that may have lost its session stops serving its partitions until "
+        "it knows that no other leader was elected.",
     )
     barnabas_unpacked_batch_max_bytes: int = option(
         "barnabas.unpacked.batch.max.bytes",
@@ -28,7 +28,7 @@ class OwnOptions(Section):
         default=268_435_456,
         at_least=1,
         dynamic="cluster",
-        doc="The most bytes to which a compressed batch may unpack to be accepted.",
+        doc="Largest decompressed size of a batch; larger batches are rejected.",
     )
     barnabas_unpacked_record_max_bytes: int = option(
         "barnabas.unpacked.record.max.bytes",
@@ -36,12 +36,12 @@ class OwnOptions(Section):
         default=16_777_216,
         at_least=1,
         dynamic="cluster",
-        doc="The most memory that unpacking takes: the largest record of a compressed batch, "
+        doc="Memory limit for decompression: the largest record of a compressed batch, "
         "unless message.max.bytes or four times the size of the batch is more.",
     )
     barnabas_zookeeper_credentials: Password | None = option(
         "barnabas.zookeeper.credentials",
         "password",
         default=None,
-        doc="With what this broker proves itself to ZooKeeper, as user:password (digest scheme).",
+        doc="Credentials for ZooKeeper, as user:password (digest scheme).",
     )

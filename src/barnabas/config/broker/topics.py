@@ -1,4 +1,4 @@
-"""Topics: how they are made, removed and led."""
+"""Topics: creation, deletion and leadership."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from barnabas.config.reasons import JAVA, KRAFT
 
 
 class TopicsOptions(Section):
-    """Topics: how they are made, removed and led."""
+    """Topics: creation, deletion and leadership."""
 
     auto_create_topics_enable: bool = option(
         "auto.create.topics.enable",
         "boolean",
         default=True,
-        doc="Whether asking for a topic that does not exist creates it.",
+        doc="Whether requesting metadata of a missing topic creates it.",
     )
     delete_topic_enable: bool = option(
         "delete.topic.enable",
@@ -26,14 +26,14 @@ class TopicsOptions(Section):
         "int",
         default=1,
         at_least=1,
-        doc="Partitions of a topic when its creator does not say.",
+        doc="Default number of partitions of a new topic.",
     )
     default_replication_factor: int = option(
         "default.replication.factor",
         "int",
         default=1,
         at_least=1,
-        doc="Replicas of a topic when its creator does not say.",
+        doc="Default replication factor of a new topic.",
     )
     min_insync_replicas: int = option(
         "min.insync.replicas",
@@ -41,53 +41,53 @@ class TopicsOptions(Section):
         default=1,
         at_least=1,
         dynamic="cluster",
-        doc="Replicas that must have a record before acks=all is answered.",
+        doc="In-sync replicas required for a write with acks=all.",
     )
     unclean_leader_election_enable: bool = option(
         "unclean.leader.election.enable",
         "boolean",
         default=False,
         dynamic="cluster",
-        doc="Whether a replica that lags may lead when no other is left, losing records.",
+        doc="Whether an out-of-sync replica may become leader as a last resort, losing records.",
     )
     auto_leader_rebalance_enable: bool = option(
         "auto.leader.rebalance.enable",
         "boolean",
         default=True,
-        doc="Whether leadership goes back to preferred replicas by itself.",
+        doc="Whether leadership is moved back to preferred replicas automatically.",
     )
     leader_imbalance_check_interval_seconds: int = option(
         "leader.imbalance.check.interval.seconds",
         "long",
         default=300,
         at_least=1,
-        doc="How often the balance of leaders is checked.",
+        doc="How often the leader balance is checked.",
     )
     leader_imbalance_per_broker_percentage: int = option(
         "leader.imbalance.per.broker.percentage",
         "int",
         default=10,
         at_least=0,
-        doc="Share of misplaced leaders at which they are moved back.",
+        doc="Percentage of non-preferred leaders per broker that triggers a rebalance.",
     )
     create_topic_policy_class_name: str | None = option(
         "create.topic.policy.class.name",
         "class",
         default=None,
         refused=JAVA,
-        doc="Class that may refuse the creation of topics.",
+        doc="Policy class that can reject topic creation.",
     )
     alter_config_policy_class_name: str | None = option(
         "alter.config.policy.class.name",
         "class",
         default=None,
         refused=JAVA,
-        doc="Class that may refuse changes of options.",
+        doc="Policy class that can reject config changes.",
     )
     eligible_leader_replicas_enable: bool = option(
         "eligible.leader.replicas.enable",
         "boolean",
         default=False,
         reserved=KRAFT,
-        doc="Whether replicas that left the ISR safely may still lead.",
+        doc="Whether eligible leader replicas (KIP-966) are used.",
     )

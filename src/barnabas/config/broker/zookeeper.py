@@ -19,40 +19,40 @@ class ZookeeperOptions(Section):
         "zookeeper.connection.timeout.ms",
         "int",
         default=None,
-        doc="Longest wait for the first connection; by default the session timeout.",
+        doc="Maximum wait for the first connection; defaults to the session timeout.",
     )
     zookeeper_session_timeout_ms: int = option(
         "zookeeper.session.timeout.ms",
         "int",
         default=18_000,
-        doc="Silence after which a session with the coordination service ends.",
+        doc="Session timeout towards the coordination service.",
     )
     zookeeper_set_acl: bool = option(
         "zookeeper.set.acl",
         "boolean",
         default=False,
-        doc="Whether nodes are protected by ACLs.",
+        doc="Whether nodes are created with ACLs.",
     )
     zookeeper_max_in_flight_requests: int = option(
         "zookeeper.max.in.flight.requests",
         "int",
         default=10,
         at_least=1,
-        doc="Requests that may be under way at once.",
+        doc="Maximum number of requests in flight.",
     )
     zookeeper_metadata_migration_enable: bool = option(
         "zookeeper.metadata.migration.enable",
         "boolean",
         default=False,
         refused=KRAFT,
-        doc="Whether metadata moves from ZooKeeper to KRaft.",
+        doc="Whether metadata is migrated from ZooKeeper to KRaft.",
     )
     zookeeper_client_cnxn_socket: str | None = option(
         "zookeeper.clientCnxnSocket",
         "string",
         default=None,
         reserved=JAVA,
-        doc="Java class of the connection.",
+        doc="Java class that implements the connection.",
     )
     zookeeper_ssl_client_enable: bool = option(
         "zookeeper.ssl.client.enable",
@@ -64,7 +64,7 @@ class ZookeeperOptions(Section):
         "zookeeper.ssl.keystore.location",
         "string",
         default=None,
-        doc="PEM file with the key and the certificates of this side.",
+        doc="PEM file with this broker's private key and certificates.",
     )
     zookeeper_ssl_keystore_password: Password | None = option(
         "zookeeper.ssl.keystore.password",
@@ -82,7 +82,7 @@ class ZookeeperOptions(Section):
         "zookeeper.ssl.truststore.location",
         "string",
         default=None,
-        doc="PEM file with the certificates that are trusted; by default those of the system.",
+        doc="PEM file with the trusted certificates; defaults to the system's.",
     )
     zookeeper_ssl_truststore_password: Password | None = option(
         "zookeeper.ssl.truststore.password",
@@ -101,7 +101,7 @@ class ZookeeperOptions(Section):
         "zookeeper.ssl.cipher.suites",
         "list",
         default=None,
-        doc="Cipher suites that are offered, by OpenSSL's names.",
+        doc="Enabled cipher suites, by their OpenSSL names.",
     )
     zookeeper_ssl_crl_enable: bool = option(
         "zookeeper.ssl.crl.enable",
@@ -114,24 +114,24 @@ class ZookeeperOptions(Section):
         "zookeeper.ssl.enabled.protocols",
         "list",
         default=None,
-        doc="TLS versions that are offered.",
+        doc="Enabled TLS versions.",
     )
     zookeeper_ssl_endpoint_identification_algorithm: str = option(
         "zookeeper.ssl.endpoint.identification.algorithm",
         "string",
         default="HTTPS",
-        doc="How the name of a server is checked.",
+        doc="How a server's host name is verified.",
     )
     zookeeper_ssl_ocsp_enable: bool = option(
         "zookeeper.ssl.ocsp.enable",
         "boolean",
         default=False,
         reserved=REVOCATION,
-        doc="Whether revocation is asked for online.",
+        doc="Whether revocation is checked online (OCSP).",
     )
     zookeeper_ssl_protocol: str = option(
         "zookeeper.ssl.protocol",
         "string",
         default="TLSv1.2",
-        doc="TLS version that is preferred.",
+        doc="Preferred TLS version.",
     )

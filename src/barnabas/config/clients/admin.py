@@ -16,20 +16,20 @@ class AdminOptions(CommonOptions):
         "int",
         default=60_000,
         at_least=1,
-        doc="Longest that one call takes, with all its requests and attempts, unless it says so.",
+        doc="Default timeout of a call, including all its requests and retries.",
     )
     retries: int = option(
         "retries",
         "int",
         default=RETRIES_MAX,
         at_least=0,
-        reserved="a request is sent again as long as there is time",
-        doc="Most times that a failed request is sent again.",
+        reserved="requests are retried until the timeout",
+        doc="Maximum number of retries of a failed request.",
     )
     bootstrap_controllers: tuple[str, ...] = option(
         "bootstrap.controllers",
         "list",
         default=(),
-        refused="controllers are reached through brokers: name these in bootstrap.servers",
-        doc="Addresses of KRaft controllers to ask in place of brokers.",
+        refused="controllers are reached through brokers; use bootstrap.servers",
+        doc="Addresses of KRaft controllers to use instead of brokers.",
     )

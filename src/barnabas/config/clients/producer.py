@@ -43,45 +43,45 @@ class ProducerOptions(CommonOptions):
         "key.serializer",
         "object",
         default=None,
-        doc="Turns keys to bytes: a function, an object with `serialize`, a class or its name"
-        " (barnabas.serialization has Kafka's); unset: they are bytes.",
+        doc="Serializer for keys: a function, an object with `serialize`, a class or its name"
+        " (barnabas.serialization has Kafka's); unset: keys are bytes.",
     )
     value_serializer: Any = option(
         "value.serializer",
         "object",
         default=None,
-        doc="Turns values to bytes, as key.serializer does keys; unset: they are bytes.",
+        doc="Serializer for values, like key.serializer; unset: values are bytes.",
     )
     serializer_encoding: str | None = option(
         "serializer.encoding",
         "string",
         default=None,
-        doc="Encoding of StringSerializer and UUIDSerializer where the next two say nothing; unset:"
+        doc="Encoding of StringSerializer and UUIDSerializer if the next two are unset; default:"
         " UTF-8.",
     )
     key_serializer_encoding: str | None = option(
-        "key.serializer.encoding", "string", default=None, doc="The same for keys."
+        "key.serializer.encoding", "string", default=None, doc="Encoding for keys."
     )
     value_serializer_encoding: str | None = option(
-        "value.serializer.encoding", "string", default=None, doc="The same for values."
+        "value.serializer.encoding", "string", default=None, doc="Encoding for values."
     )
     list_key_serializer_inner: Any = option(
         "list.key.serializer.inner",
         "object",
         default=None,
-        doc="Serializer of the entries where key.serializer is ListSerializer.",
+        doc="Serializer for list items if key.serializer is ListSerializer.",
     )
     list_value_serializer_inner: Any = option(
         "list.value.serializer.inner",
         "object",
         default=None,
-        doc="Serializer of the entries where value.serializer is ListSerializer.",
+        doc="Serializer for list items if value.serializer is ListSerializer.",
     )
     partitioner: Any = option(
         "partitioner",
         "object",
         default=None,
-        doc="Chooses partitions: an object with partition(topic, key, serialized_key, value, "
+        doc="Partitioner: an object with partition(topic, key, serialized_key, value, "
         "serialized_value, cluster), a function of (key, all_partitions, available_partitions), "
         "the name of one, or round_robin. Unset: by the key's hash; without a key, one partition "
         "per batch.",
@@ -90,96 +90,96 @@ class ProducerOptions(CommonOptions):
         "partitioner.ignore.keys",
         "boolean",
         default=False,
-        doc="Whether records with a key go where those without one go.",
+        doc="Whether records with a key are partitioned as if they had none.",
     )
     partitioner_adaptive_partitioning_enable: bool = option(
         "partitioner.adaptive.partitioning.enable",
         "boolean",
         default=True,
-        doc="Whether records without a key prefer partitions with short queues.",
+        doc="Whether records without a key prefer partitions with shorter queues.",
     )
     partitioner_availability_timeout_ms: int = option(
         "partitioner.availability.timeout.ms",
         "long",
         default=0,
         at_least=0,
-        doc="Leaders that took nothing for this long get no record without a key; 0: no limit.",
+        doc="Records without a key avoid leaders that accepted nothing for this long; 0: off.",
     )
     interceptors: Any = option(
         "interceptors",
         "object",
         default=(),
         doc="Objects with on_send(record) and on_acknowledgement(metadata, exception), their"
-        " classes, or names of these.",
+        " classes or class names.",
     )
     acks: str = option(
         "acks",
         "object",
         default="all",
-        doc="Who must have a batch before it is acknowledged: 0 nobody, 1 the leader, all.",
+        doc="Acknowledgements required: 0 for none, 1 for the leader, all for the ISR.",
     )
     enable_idempotence: bool = option(
         "enable.idempotence",
         "boolean",
         default=True,
-        doc="Whether batches that are sent again are written once. Needs acks=all, retries and at"
-        " most 5 requests in flight; off where one of those is set otherwise and this is not.",
+        doc="Whether retried batches are written exactly once. Requires acks=all, retries and at"
+        " most 5 requests in flight; unless set, conflicting values of those turn it off.",
     )
     transactional_id: str | None = option(
         "transactional.id",
         "string",
         default=None,
-        doc="Name under which transactions are begun, and taken over after a restart.",
+        doc="Identifies the producer's transactions across restarts.",
     )
     transaction_timeout_ms: int = option(
         "transaction.timeout.ms",
         "int",
         default=60_000,
         at_least=1,
-        doc="Time after which brokers abort a transaction that was not ended.",
+        doc="Time after which the broker aborts an open transaction.",
     )
     batch_size: int = option(
         "batch.size",
         "int",
         default=16_384,
         at_least=0,
-        doc="Bytes of a batch, before compression; a larger record goes alone. Unless it is given,"
-        " a batch that is full and cannot be sent yet grows on, up to 256 KiB.",
+        doc="Batch size before compression; a larger record gets a batch of its own. Unless set,"
+        " a full batch that cannot be sent yet keeps growing, up to 256 KiB.",
     )
     linger_ms: float = option(
         "linger.ms",
         "double",
         default=0.0,
         at_least=0,
-        doc="How long a batch that is not full waits for more records.",
+        doc="How long an incomplete batch waits for more records.",
     )
     buffer_memory: int = option(
         "buffer.memory",
         "long",
         default=33_554_432,
         at_least=1,
-        doc="Bytes that all waiting batches may take; beyond, send blocks.",
+        doc="Memory for batches waiting to be sent; send blocks when it is used up.",
     )
     max_block_ms: int = option(
         "max.block.ms",
         "long",
         default=60_000,
         at_least=0,
-        doc="Longest that send waits for memory or for a topic's partitions.",
+        doc="How long send may block, waiting for memory or metadata.",
     )
     max_request_size: int = option(
         "max.request.size",
         "int",
         default=1_048_576,
         at_least=1,
-        doc="Bytes of the largest request, and so of the largest record before compression.",
+        doc="Largest request, and therefore the largest record before compression.",
     )
     compression_type: str | None = option(
         "compression.type",
         "string",
         default=None,
         choices=("none", "gzip", "snappy", "lz4", "zstd"),
-        doc="Codec for batches.",
+        doc="Compression codec for batches.",
     )
     compression_gzip_level: int = option(
         "compression.gzip.level",
@@ -188,7 +188,7 @@ class ProducerOptions(CommonOptions):
         at_least=1,
         at_most=9,
         besides=(-1,),
-        doc="Level of gzip, -1: its default.",
+        doc="Compression level of gzip; -1 for its default.",
     )
     compression_lz4_level: int = option(
         "compression.lz4.level",
@@ -196,7 +196,7 @@ class ProducerOptions(CommonOptions):
         default=9,
         at_least=1,
         at_most=17,
-        doc="Level of lz4.",
+        doc="Compression level of lz4.",
     )
     compression_zstd_level: int = option(
         "compression.zstd.level",
@@ -204,33 +204,33 @@ class ProducerOptions(CommonOptions):
         default=3,
         at_least=-131_072,
         at_most=22,
-        doc="Level of zstd.",
+        doc="Compression level of zstd.",
     )
     retries: Any = option(
         "retries",
         "object",
         default=RETRIES_MAX,
-        doc="How often a batch is sent again after a passing failure.",
+        doc="How often a batch is retried after a transient failure.",
     )
     delivery_timeout_ms: int = option(
         "delivery.timeout.ms",
         "int",
         default=120_000,
         at_least=0,
-        doc="Longest from send to its outcome; at least linger.ms plus request.timeout.ms.",
+        doc="Upper bound from send to its result; at least linger.ms plus request.timeout.ms.",
     )
     metadata_max_idle_ms: int = option(
         "metadata.max.idle.ms",
         "long",
         default=300_000,
         at_least=5000,
-        doc="Topics that were not written to for this long are not asked about any more.",
+        doc="Metadata of a topic is dropped when nothing was sent to it for this long.",
     )
     allow_auto_create_topics: bool = option(
         "allow.auto.create.topics",
         "boolean",
         default=True,
-        doc="Whether asking about a topic creates it, if brokers allow that.",
+        doc="Whether requesting metadata of a missing topic creates it, if brokers allow that.",
     )
 
     def _derive(self, attributes: dict[str, Any]) -> None:

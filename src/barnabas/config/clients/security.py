@@ -1,6 +1,6 @@
 """Options of TLS and SASL, as clients have them.
 
-Certificates and keys are PEM, in files or as texts; Java's key stores are refused by name. The
+Certificates and keys are PEM, in files or as strings; Java's key stores are refused by name. The
 short names (`ssl_cafile`, `sasl_plain_username`) are kafka-python's and aiokafka's.
 """
 
@@ -20,7 +20,7 @@ PEM_ONLY = "only PEM is supported: use ssl_cafile, ssl_certfile and ssl_keyfile"
 
 
 class SecurityOptions(JavaOptions):
-    """How a client and its brokers convince each other."""
+    """How a client and its brokers authenticate each other."""
 
     other_names: ClassVar[Mapping[str, str]] = MappingProxyType(
         {
@@ -45,31 +45,31 @@ class SecurityOptions(JavaOptions):
         "string",
         default="PLAINTEXT",
         choices=("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"),
-        doc="Whether connections are encrypted (…SSL) and the client names itself (SASL_…).",
+        doc="Whether connections are encrypted (…SSL) and the client authenticates (SASL_…).",
     )
     ssl_context: Any = option(
         "ssl.context",
         "object",
         default=None,
-        doc="An ssl.SSLContext to use as it is, instead of the other options of TLS.",
+        doc="An ssl.SSLContext to use as is, instead of the other TLS options.",
     )
     ssl_cafile: str | None = option(
         "ssl.cafile",
         "string",
         default=None,
-        doc="File with the certificates that vouch for brokers; unset: those of the system.",
+        doc="File with trusted CA certificates; unset: the system's.",
     )
     ssl_truststore_certificates: Password | None = option(
         "ssl.truststore.certificates",
         "password",
         default=None,
-        doc="The same certificates as a text.",
+        doc="Trusted CA certificates as a string.",
     )
     ssl_certfile: str | None = option(
         "ssl.certfile",
         "string",
         default=None,
-        doc="File with the client's certificate and those that vouch for it.",
+        doc="File with the client's certificate chain.",
     )
     ssl_keyfile: str | None = option(
         "ssl.keyfile",
@@ -84,80 +84,84 @@ class SecurityOptions(JavaOptions):
         doc="File with both the client's private key and its certificates.",
     )
     ssl_keystore_key: Password | None = option(
-        "ssl.keystore.key", "password", default=None, doc="The client's private key as a text."
+        "ssl.keystore.key", "password", default=None, doc="The client's private key as a string."
     )
     ssl_keystore_certificate_chain: Password | None = option(
         "ssl.keystore.certificate.chain",
         "password",
         default=None,
-        doc="The client's certificates as a text.",
+        doc="The client's certificate chain as a string.",
     )
     ssl_password: Password | None = option(
         "ssl.password", "password", default=None, doc="Password of the client's private key."
     )
     ssl_crlfile: str | None = option(
-        "ssl.crlfile", "string", default=None, doc="File with certificates that were revoked."
+        "ssl.crlfile", "string", default=None, doc="Certificate revocation list."
     )
     ssl_check_hostname: bool = option(
         "ssl.check.hostname",
         "boolean",
         default=True,
-        doc="Whether a broker's certificate must name the host that was connected to.",
+        doc="Whether a broker's certificate must match its host name.",
     )
     ssl_endpoint_identification_algorithm: str = option(
         "ssl.endpoint.identification.algorithm",
         "string",
         default="https",
         choices=("https", "none", ""),
-        doc="Another way to say the same: https checks the host, none or empty does not.",
+        doc="The same in Java's form: https checks the host name, none or empty does not.",
     )
     ssl_ciphers: str | None = option(
-        "ssl.ciphers", "string", default=None, doc="Ciphers, in the notation of OpenSSL."
+        "ssl.ciphers", "string", default=None, doc="Ciphers, in OpenSSL's notation."
     )
     ssl_protocol: str = option(
         "ssl.protocol",
         "string",
         default="TLSv1.3",
         reserved="ssl.enabled.protocols decides",
-        doc="Version of TLS.",
+        doc="TLS version.",
     )
     ssl_enabled_protocols: tuple[str, ...] = option(
         "ssl.enabled.protocols",
         "list",
         default=("TLSv1.2", "TLSv1.3"),
         choices=("TLSv1.2", "TLSv1.3"),
-        doc="Versions of TLS that are spoken.",
+        doc="Enabled TLS versions.",
     )
     ssl_keystore_type: str = option(
-        "ssl.keystore.type", "string", default="PEM", refused=PEM_ONLY, doc="Format of the keys."
+        "ssl.keystore.type",
+        "string",
+        default="PEM",
+        refused=PEM_ONLY,
+        doc="Format of the key store.",
     )
     ssl_keystore_password: Password | None = option(
         "ssl.keystore.password",
         "password",
         default=None,
         refused=PEM_ONLY,
-        doc="Password of the file with the keys.",
+        doc="Password of the key store.",
     )
     ssl_truststore_type: str = option(
         "ssl.truststore.type",
         "string",
         default="PEM",
         refused=PEM_ONLY,
-        doc="Format of the certificates.",
+        doc="Format of the trust store.",
     )
     ssl_truststore_password: Password | None = option(
         "ssl.truststore.password",
         "password",
         default=None,
         refused=PEM_ONLY,
-        doc="Password of the file with the certificates.",
+        doc="Password of the trust store.",
     )
     sasl_mechanism: str = option(
         "sasl.mechanism",
         "string",
         default="PLAIN",
         choices=("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"),
-        doc="How the client names itself. Kafka's default, GSSAPI (Kerberos), is not supported.",
+        doc="SASL mechanism. Kafka's default, GSSAPI (Kerberos), is not supported.",
     )
     sasl_plain_username: str | None = option(
         "sasl.plain.username",
@@ -172,21 +176,21 @@ class SecurityOptions(JavaOptions):
         "sasl.jaas.config",
         "password",
         default=None,
-        doc='The same as Java writes it: …LoginModule required username="…" password="…";',
+        doc='The same in JAAS form: …LoginModule required username="…" password="…";',
     )
     sasl_oauth_token_provider: Any = option(
         "sasl.oauth.token.provider",
         "object",
         default=None,
-        doc="Object whose method token() gives the token for OAUTHBEARER (extensions() may give a"
-        " dict of texts beside it), or a function that gives it; both may be coroutines.",
+        doc="Object whose token() returns the OAUTHBEARER token (extensions() may return a dict of"
+        " strings with it), or a function that returns the token; both may be coroutines.",
     )
     sasl_oauthbearer_token_endpoint_url: str | None = option(
         "sasl.oauthbearer.token.endpoint.url",
         "string",
         default=None,
         refused=FROM_PROVIDER,
-        doc="Address where bearer tokens are obtained.",
+        doc="URL that issues bearer tokens.",
     )
     sasl_kerberos_name: object = option(
         "sasl.kerberos.name", "object", default=None, refused=KERBEROS, doc="Name of the client."

@@ -90,7 +90,7 @@ def test_reserved_options_are_accepted_and_warned_about() -> None:
     options = parse(api_version=(2, 0, 0), metrics_num_samples=3)
     assert options.warnings() == [
         "api.version is set, but has no effect: versions are negotiated with each broker",
-        "metrics.num.samples is set, but has no effect: metrics are counted since the start,"
+        "metrics.num.samples is set, but has no effect: metrics are counted since startup,"
         " not sampled",
     ]
 
