@@ -1,1 +1,1 @@
-"""The decider: topics, partitions, leaders and configs, kept in the coordination tree."""
+"""The controller: topics, partitions, leaders and configs, kept in the coordination tree."""

@@ -1,4 +1,4 @@
-"""Preferred leaders: elected on request, and of itself where a broker leads too few of its own."""
+"""Preferred leader elections: on request, and automatically when a broker leads too few."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ logger = logging.getLogger("barnabas.controller")
 
 
 class Balance:
-    """Elections that nobody's death made necessary."""
+    """Elections on request or for balance, not after a failure."""
 
     def __init__(self, knowledge: Knowledge, tree: GuardedTree, partitions: Partitions) -> None:
         self._knowledge = knowledge
@@ -29,7 +29,7 @@ class Balance:
     async def elect_preferred(
         self, keys: Iterable[TopicPartition]
     ) -> dict[TopicPartition, ErrorCode]:
-        """Give leaderships back to the first replicas; say for each what came of it."""
+        """Elect the preferred replicas; return the result for each partition."""
         knowledge = self._knowledge
         answers: dict[TopicPartition, ErrorCode] = {}
         wanted = []
@@ -53,7 +53,7 @@ class Balance:
     async def elect_unclean(
         self, keys: Iterable[TopicPartition]
     ) -> dict[TopicPartition, ErrorCode]:
-        """Give a leader to partitions without one, whatever it lost; say what came of it."""
+        """Elect leaders for offline partitions, uncleanly if need be; return the results."""
         knowledge = self._knowledge
         answers: dict[TopicPartition, ErrorCode] = {}
         wanted = []
@@ -73,7 +73,7 @@ class Balance:
         return answers
 
     async def take_legacy(self) -> None:
-        """Hold the elections that the oldest tools ask for by a node, and remove it."""
+        """Hold the elections that the legacy node asks for, and remove it."""
         path = nodes.LEGACY_PREFERRED_ELECTION
         try:
             data, _ = await self._tree.tree.get(path)
@@ -83,8 +83,8 @@ class Balance:
             listed = nodes.decode_partitions(path, data)
             await self.elect_preferred(TopicPartition(t, n) for t, n, _ in listed)
         except CorruptFileError as failure:
-            logger.error("an election is passed over: %s", failure)
-        await self._tree.write_each([(Delete(path),)])  # unless it is gone already
+            logger.error("preferred leader election skipped, request unreadable: %s", failure)
+        await self._tree.write_each([(Delete(path),)])  # unless it is already gone
 
     def _refusal(self, key: TopicPartition) -> ErrorCode:
         if self._knowledge.assignment(key) is None or key not in self._knowledge.leaderships:
@@ -94,7 +94,7 @@ class Balance:
         return ErrorCode.NONE
 
     def to_rebalance(self, percentage_max: int) -> list[TopicPartition]:
-        """Return the partitions to give back to the brokers that lead too few of theirs."""
+        """Return the partitions to move back to brokers that lead too few of theirs."""
         knowledge = self._knowledge
         own: dict[int, list[TopicPartition]] = {}
         for key in knowledge.all_partitions:

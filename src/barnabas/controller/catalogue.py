@@ -1,6 +1,6 @@
-"""The topics that are in the tree, with their assignments; those that make no sense are left alone.
+"""The topics in the tree, with their assignments; unreadable ones are ignored.
 
-A topic that was made before topics had ids is given one.
+A topic created before topics had ids is given one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ logger = logging.getLogger("barnabas.controller")
 
 
 class Catalogue:
-    """Reads topics, and has a watch hear of the next change to each."""
+    """Reads topics, leaving a watch for the next change to each."""
 
     def __init__(self, tree: GuardedTree, new_topic_id: Callable[[], Uuid], changed: Watch) -> None:
         self._tree = tree
@@ -28,7 +28,7 @@ class Catalogue:
         self._changed = changed
 
     async def read(self, names: Iterable[str]) -> dict[str, Topic]:
-        """Return topics; those that are gone are left out."""
+        """Return the topics that still exist."""
         paths = {name: nodes.topic_path(name) for name in names}
         found = await self._tree.tree.get_many(list(paths.values()), self._changed)
         topics: dict[str, Topic] = {}
@@ -39,7 +39,7 @@ class Catalogue:
             try:
                 node = nodes.TopicAssignment.decode(path, got[0])
             except CorruptFileError as failure:
-                logger.error("topic %s is left alone: %s", name, failure)
+                logger.error("topic %s: metadata unreadable, topic ignored: %s", name, failure)
                 continue
             if node.topic_id == ZERO_UUID:
                 node = nodes.TopicAssignment(

@@ -1,8 +1,8 @@
-"""Deletion of topics: every replica first, then the nodes; held back, and taken up again.
+"""Topic deletion: first every replica, then the nodes; paused and resumed as needed.
 
-A topic waits while one of its brokers is down, one of its disks has failed, or one of its
-partitions is being reassigned: a replica that was not deleted would come back later with old
-records. Its metadata is gone from the brokers as soon as the deletion begins.
+A deletion waits while one of the topic's brokers is down, one of its disks has failed, or one of
+its partitions is being reassigned: a replica that was not deleted would come back with old
+records. The topic disappears from the brokers' metadata as soon as its deletion begins.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from barnabas.model.ids import TopicPartition
 logger = logging.getLogger("barnabas.controller")
 
 _BLOCKING = {ReplicaPhase.DELETING, ReplicaPhase.UNDELETABLE}
-"""A deletion is under way, or has failed and waits until the replica's broker is back."""
+"""The deletion is in progress, or has failed and waits for the replica's broker to return."""
 
 
 class Deletion:
-    """The topics that are to go, in one controller's term."""
+    """The topic deletions of one controller's term."""
 
     def __init__(
         self,
@@ -47,9 +47,9 @@ class Deletion:
         self._replicas = replicas
 
     async def enqueue(self, topics: Iterable[str]) -> None:
-        """Take topics whose deletion was asked for; unknown ones only lose their request.
+        """Enqueue topics for deletion; for unknown topics, only the request is removed.
 
-        So do all of them with delete.topic.enable=false: the nodes were written by other tools.
+        The same goes for all topics if delete.topic.enable=false: other tools wrote the nodes.
         """
         for topic in topics:
             path = f"{nodes.DELETE_TOPICS}/{topic}"
@@ -65,7 +65,7 @@ class Deletion:
         await self.resume()
 
     async def resume(self) -> None:
-        """Begin or finish whatever can be begun or finished now."""
+        """Start or complete every deletion that can be."""
         for topic in list(self._knowledge.deleting):
             replicas = self._knowledge.replicas_of(topic)
             phases = {self._knowledge.replica_phase(replica) for replica in replicas}
@@ -77,10 +77,10 @@ class Deletion:
     def _may_begin(self, topic: str, replicas: Iterable[Replica]) -> bool:
         for _, broker in replicas:
             if broker not in self._knowledge.brokers:
-                logger.info("topic %s is deleted when broker %d is back", topic, broker)
+                logger.info("topic %s: deletion waits for broker %d to return", topic, broker)
                 return False
         if not self._knowledge.goes(topic):
-            logger.info("topic %s is deleted when its reassignment has ended", topic)
+            logger.info("topic %s: deletion waits for its reassignment to complete", topic)
             return False
         return True
 
@@ -91,14 +91,14 @@ class Deletion:
         self._replicas.delete(left)
 
     async def answered(self, deleted: list[Replica], failed: list[Replica]) -> None:
-        """Note what a broker did; a failed replica is tried again when its broker is back."""
+        """Record a broker's results; a failed replica is retried when its broker returns."""
         going = self._knowledge.deleting
         self._replicas.deleted([r for r in deleted if r[0].topic in going and self._waits(r)])
         self._replicas.undeletable([r for r in failed if r[0].topic in going and self._waits(r)])
         await self.resume()
 
     def broker_gone(self, replicas: Iterable[Replica]) -> None:
-        """Its replicas cannot be deleted for now; those that are gone already need not be."""
+        """Mark a topic's replicas as undeletable for now, except those already deleted."""
         self._replicas.undeletable(
             [r for r in replicas if r[0].topic in self._knowledge.deleting and self._waits(r)]
         )
@@ -120,10 +120,10 @@ class Deletion:
         await self._remove(nodes.config_path("topics", topic))
         await self._remove(f"{nodes.DELETE_TOPICS}/{topic}")
         self._knowledge.forget_topic(topic)
-        logger.info("topic %s is deleted", topic)
+        logger.info("topic %s deleted", topic)
 
     async def _remove_partitions(self, keys: Iterable[TopicPartition]) -> None:
-        """Remove all nodes of partitions at once; what else there may be is looked for later."""
+        """Delete the known nodes of partitions together; leftovers are looked for afterwards."""
         await self._tree.write_each(
             [(Delete(nodes.state_path(*key)), Delete(nodes.partition_path(*key))) for key in keys]
         )
@@ -133,10 +133,10 @@ class Deletion:
         outcomes = await self._tree.write_each([(Delete(each),) for each in below])
         for outcome in outcomes:
             if isinstance(outcome, Exception) and not isinstance(outcome, NoNode):
-                logger.error("%s could not be removed: %s", path, outcome)
+                logger.error("could not delete %s: %s", path, outcome)
 
     async def _below(self, path: str) -> list[str]:
-        """Return a node and all below it, children first; nothing when it is gone."""
+        """Return a node and its descendants, children first; nothing if it does not exist."""
         try:
             names = await self._tree.tree.children(path)
         except NoNode:

@@ -1,8 +1,7 @@
-"""Who shall lead: one plain function per occasion.
+"""Leader election: one plain function per occasion.
 
-Each takes the assigned replicas in their order (the first one is preferred), the present
-leadership and who is alive, and returns the new leader with the new in-sync replicas, or None
-when there is nobody to elect.
+Each takes the assigned replicas in order (the first is preferred), the current leadership and the
+live brokers, and returns the new leader with the new ISR, or None if no replica can be elected.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ class Elected(NamedTuple):
     leader: int
     isr: tuple[int, ...]
     recovering: bool | None = None
-    """True when the leader was not in sync, so that records may be missing."""
+    """Whether the leader was not in sync, so that records may be lost."""
 
 
 Election: TypeAlias = Callable[[Sequence[int], Leadership, Collection[int]], Elected | None]
@@ -28,7 +27,7 @@ Election: TypeAlias = Callable[[Sequence[int], Leadership, Collection[int]], Ele
 def elect_in_sync(
     replicas: Sequence[int], present: Leadership, alive: Collection[int]
 ) -> Elected | None:
-    """Replace a leader that is gone by a live replica that has all that was promised."""
+    """Replace a failed leader with a live in-sync replica."""
     leader = _first(replicas, alive, present.isr)
     if leader is None:
         return None
@@ -38,7 +37,7 @@ def elect_in_sync(
 def elect_any(
     replicas: Sequence[int], present: Leadership, alive: Collection[int]
 ) -> Elected | None:
-    """Replace a leader by one in sync or, if there is none, by whoever lives: records may go."""
+    """Elect an in-sync replica or, failing that, any live one: records may be lost."""
     clean = elect_in_sync(replicas, present, alive)
     if clean is not None:
         return clean
@@ -47,7 +46,7 @@ def elect_any(
 
 
 def elect_target(target: Sequence[int]) -> Election:
-    """Move the leadership to one of the replicas that a reassignment leads to."""
+    """Move the leadership to one of a reassignment's target replicas."""
 
     def elect(_: Sequence[int], present: Leadership, alive: Collection[int]) -> Elected | None:
         leader = _first(target, alive, present.isr)
@@ -59,16 +58,16 @@ def elect_target(target: Sequence[int]) -> Election:
 def elect_preferred(
     replicas: Sequence[int], present: Leadership, alive: Collection[int]
 ) -> Elected | None:
-    """Give the leadership back to the first replica, if it lives and is in sync."""
+    """Move the leadership to the preferred replica, if it is live and in sync."""
     leader = _first(replicas[:1], alive, present.isr)
     return None if leader is None else Elected(leader, present.isr)
 
 
 def elect_proven(unproven: Collection[int]) -> Election:
-    """Let those lead and be in sync who have lived on since that was last written.
+    """Limit the leader and the ISR to brokers that have not restarted since the last write.
 
-    Whoever began a new life meanwhile may have lost what it had not flushed. Where nobody else is
-    left, one of them leads in a new epoch, so that what was lost can be told apart.
+    A restarted broker may have lost what it had not flushed. If no other is left, one of them leads
+    in a new epoch, so that the lost records can be told from new ones.
     """
 
     def elect(
@@ -85,7 +84,7 @@ def elect_proven(unproven: Collection[int]) -> Election:
 
 
 def elect_without(leaving: Collection[int]) -> Election:
-    """Take the leadership from brokers that shut down in an orderly way."""
+    """Move the leadership away from brokers in controlled shutdown."""
 
     def elect(
         replicas: Sequence[int], present: Leadership, alive: Collection[int]

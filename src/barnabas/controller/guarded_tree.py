@@ -1,7 +1,7 @@
 """The coordination tree as only the present controller can write it.
 
-Every write carries a check of `/controller_epoch`'s version: an older controller that has not
-noticed its successor cannot change a thing, and learns of it by `ControllerMoved`.
+Every write carries a check of `/controller_epoch`'s version: a deposed controller that has not
+noticed its successor cannot change anything, and gets `ControllerMoved`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from barnabas.metadata import tree_schema as nodes
 from barnabas.model.errors import BarnabasError
 
 OPERATIONS_PER_MULTI = 500
-"""A multi travels in one message, which a ZooKeeper server bounds at a mebibyte."""
+"""A multi is one message, which a ZooKeeper server limits to a mebibyte."""
 
 Change: TypeAlias = Sequence[Operation]
 """Operations that take effect together."""
@@ -33,7 +33,7 @@ Outcome: TypeAlias = "list[Result] | CoordinationError"
 
 
 class ControllerMoved(BarnabasError):
-    """Another broker has become the controller: this one must decide nothing more."""
+    """Another broker has become the controller: this one must stop deciding."""
 
 
 class GuardedTree:
@@ -44,7 +44,7 @@ class GuardedTree:
         self._guard = Check(nodes.CONTROLLER_EPOCH, epoch_version)
 
     async def write(self, change: Change) -> list[Result]:
-        """Do one change whole; raise what speaks against it, or ControllerMoved."""
+        """Apply one change atomically; raise why it failed, or ControllerMoved."""
         try:
             return (await self.tree.multi([self._guard, *change]))[1:]
         except CoordinationError as failure:
@@ -52,10 +52,10 @@ class GuardedTree:
             raise
 
     async def write_each(self, changes: Sequence[Change]) -> list[Outcome]:
-        """Do changes that do not depend on each other; return for each its results, or why not.
+        """Apply independent changes; return for each its results, or why it failed.
 
-        They travel together, and nobody waits for the answer to another. Where one of them fails,
-        those that travelled with it are done again, each for itself.
+        They are batched, and batches are pipelined. If a change fails, the others of its batch are
+        retried one by one.
         """
         outcomes: list[Outcome] = []
         batches = _batches(changes)
@@ -69,7 +69,7 @@ class GuardedTree:
         return outcomes
 
     async def _write_batches(self, batches: Sequence[Sequence[Change]]) -> list[Outcome]:
-        """Do each batch whole or not; return its results, or what speaks against it."""
+        """Apply each batch atomically; return its results, or why it failed."""
         answers = await self.tree.multi_each(
             [[self._guard, *(each for change in batch for each in change)] for batch in batches]
         )
@@ -90,7 +90,7 @@ class GuardedTree:
 
 
 def _batches(changes: Sequence[Change]) -> list[list[Change]]:
-    """Gather as many changes as one message may carry."""
+    """Batch as many changes as fit into one message."""
     batches: list[list[Change]] = []
     size = OPERATIONS_PER_MULTI
     for change in changes:
@@ -103,7 +103,7 @@ def _batches(changes: Sequence[Change]) -> list[list[Change]]:
 
 
 def _shares(batch: Sequence[Change], results: Sequence[Result]) -> list[Outcome]:
-    """Give each change of a batch its own results."""
+    """Split a batch's results by change."""
     shares: list[Outcome] = []
     position = 0
     for change in batch:

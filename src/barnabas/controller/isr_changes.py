@@ -1,7 +1,7 @@
-"""AlterPartition: leaders ask for other in-sync replicas, and the controller alone decides.
+"""AlterPartition: leaders ask for a new ISR, and the controller alone decides.
 
-The order of the checks is Kafka's: a leader must learn first that it is fenced, and only then that
-what it asked for is wrong.
+The checks are in Kafka's order: a leader must first learn that it is fenced, and only then that its
+request is invalid.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from barnabas.model.ids import TopicPartition
 
 
 class Wish(NamedTuple):
-    """What a leader asks for one partition."""
+    """A leader's request for one partition."""
 
     key: TopicPartition
     leader_epoch: int
     isr: tuple[int, ...]
     broker_epochs: tuple[int, ...]
-    """Which life of each replica is meant, -1: whichever."""
+    """The broker epoch of each replica, -1 for any."""
     partition_epoch: int
     recovering: bool
 
@@ -36,7 +36,7 @@ class Granted(NamedTuple):
 
 
 class IsrChanges:
-    """Changes of in-sync replicas, in one controller's term."""
+    """ISR changes in one controller's term."""
 
     def __init__(self, knowledge: Knowledge, partitions: Partitions) -> None:
         self._knowledge = knowledge
@@ -45,7 +45,7 @@ class IsrChanges:
     async def alter(
         self, broker_id: int, wishes: Sequence[Wish], *, names_old_error: bool
     ) -> dict[TopicPartition, Granted]:
-        """Grant or refuse each wish; what is granted is in the tree.
+        """Accept or reject each request; accepted ones have been written to the tree.
 
         `names_old_error`: the request's version cannot carry INELIGIBLE_REPLICA.
         """
@@ -78,7 +78,7 @@ class IsrChanges:
             wish.leader_epoch > present.leader_epoch
             or wish.partition_epoch > present.partition_epoch
         ):
-            return ErrorCode.NOT_CONTROLLER  # it has heard of a controller that we have not
+            return ErrorCode.NOT_CONTROLLER  # it knows a newer controller than we do
         if wish.leader_epoch < present.leader_epoch or present.leader != broker_id:
             return ErrorCode.FENCED_LEADER_EPOCH
         if _is_granted_already(wish, present):
@@ -98,7 +98,7 @@ class IsrChanges:
 
 
 def _is_granted_already(wish: Wish, present: Leadership) -> bool:
-    """True for a request that is sent again because its answer was lost."""
+    """Return whether this is a retry of a request whose response was lost."""
     return (
         wish.leader_epoch == present.leader_epoch
         and set(wish.isr) == set(present.isr)

@@ -1,7 +1,7 @@
-"""All that the controller knows: brokers, topics, leaders, and where everything is in its life.
+"""The controller's state: brokers, topics, leaders, and the phase of every partition and replica.
 
-Plain data with look-ups. It is filled from the coordination tree when a controller takes office
-and dropped when it resigns; between the two it changes only after the tree did.
+Plain data with look-ups. It is loaded from the coordination tree when a controller is elected and
+dropped when it resigns; in between it changes only after the tree has changed.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from barnabas.metadata.cluster_view import BrokerView
 from barnabas.model.ids import TopicPartition, Uuid
 
 Replica = tuple[TopicPartition, int]
-"""One replica: which partition, on which broker."""
+"""One replica: partition and broker."""
 
 
 class Topic:
-    """A topic's id and its assignment; which of its partitions move is known at once."""
+    """A topic's id and assignment, with an index of the partitions being reassigned."""
 
     __slots__ = ("moving", "partitions", "topic_id")
 
@@ -35,7 +35,7 @@ class Topic:
             self.assign(number, assignment)
 
     def assign(self, number: int, assignment: Assignment) -> None:
-        """Change who holds a partition."""
+        """Set the assignment of a partition."""
         self.partitions[number] = assignment
         if assignment.is_moving:
             self.moving[number] = None
@@ -44,7 +44,7 @@ class Topic:
 
 
 class Knowledge:
-    """The controller's picture of its cluster."""
+    """The controller's view of its cluster."""
 
     def __init__(self) -> None:
         self.brokers: dict[int, BrokerView] = {}
@@ -52,7 +52,7 @@ class Knowledge:
         self.topics: dict[str, Topic] = {}
         self.leaderships: dict[TopicPartition, Leadership] = {}
         self.deleting: set[str] = set()
-        """Topics that are to go."""
+        """Topics to be deleted."""
         self._failed: dict[int, set[TopicPartition]] = {}
         self._partitions: dict[TopicPartition, PartitionPhase] = {}
         self._replicas: dict[Replica, ReplicaPhase] = {}
@@ -61,35 +61,35 @@ class Knowledge:
 
     @property
     def live(self) -> set[int]:
-        """Return the brokers that live and do not shut down."""
+        """Return the live brokers that are not shutting down."""
         return self.brokers.keys() - self.shutting_down
 
     def lives(self, broker_id: int, epoch: int) -> bool:
-        """Tell whether a broker is alive, in a life that is not over (-1: whichever)."""
+        """Return whether a broker is alive with this broker epoch (-1: any)."""
         view = self.brokers.get(broker_id)
         return view is not None and (epoch == -1 or epoch >= view.epoch)
 
     def serves(self, broker_id: int, key: TopicPartition) -> bool:
-        """Tell whether a broker lives and the disk of this replica works."""
+        """Return whether a broker is alive and the disk of this replica works."""
         return broker_id in self.brokers and key not in self._failed.get(broker_id, ())
 
     def serving(self, key: TopicPartition) -> set[int]:
-        """Return the brokers whose replica of a partition can be used."""
+        """Return the brokers that serve a replica of a partition."""
         return {broker for broker in self.live if key not in self._failed.get(broker, ())}
 
     def disk_failed(self, broker_id: int, keys: Iterable[TopicPartition]) -> None:
-        """Note replicas that a broker cannot serve although it lives."""
+        """Mark replicas that a live broker cannot serve."""
         self._failed.setdefault(broker_id, set()).update(keys)
 
     def disk_works(self, broker_id: int, keys: Iterable[TopicPartition]) -> list[TopicPartition]:
-        """Note replicas that a broker serves; return those of which that is news."""
+        """Mark replicas as served; return those that were not before."""
         failed = self._failed.get(broker_id, set())
         news = [key for key in keys if key in failed]
         failed.difference_update(news)
         return news
 
     def broker_gone(self, broker_id: int) -> None:
-        """Forget a broker; when it comes back, its disks are tried anew."""
+        """Remove a broker; when it returns, its disks are tried again."""
         self.brokers.pop(broker_id, None)
         self.shutting_down.discard(broker_id)
         self._failed.pop(broker_id, None)
@@ -97,17 +97,17 @@ class Knowledge:
     # -- topics and partitions ----------------------------------------------------------------
 
     def assignment(self, key: TopicPartition) -> Assignment | None:
-        """Return who holds a partition."""
+        """Return the assignment of a partition."""
         topic = self.topics.get(key.topic)
         return topic.partitions.get(key.partition) if topic is not None else None
 
     def replicas(self, key: TopicPartition) -> tuple[int, ...]:
-        """Return the brokers that hold a partition, none for an unknown one."""
+        """Return the replicas of a partition, none for an unknown one."""
         assignment = self.assignment(key)
         return assignment.replicas if assignment is not None else ()
 
     def assign(self, key: TopicPartition, assignment: Assignment) -> None:
-        """Change who holds a partition of a known topic."""
+        """Set the assignment of a partition of a known topic."""
         self.topics[key.topic].assign(key.partition, assignment)
 
     def partitions_of(self, topic: str) -> list[TopicPartition]:
@@ -123,7 +123,7 @@ class Knowledge:
                 yield TopicPartition(name, number)
 
     def partitions_on(self, broker_id: int) -> list[TopicPartition]:
-        """Return the partitions that a broker holds."""
+        """Return the partitions with a replica on a broker."""
         return [key for key in self.all_partitions if broker_id in self.replicas(key)]
 
     @property
@@ -136,11 +136,11 @@ class Knowledge:
         ]
 
     def goes(self, topic: str) -> bool:
-        """Tell whether a topic is to go; one of which something moves lives on until that ends."""
+        """Return whether a topic can be deleted now: not while it is being reassigned."""
         return topic in self.deleting and not self.topics[topic].moving
 
     def forget_topic(self, topic: str) -> None:
-        """Drop a topic that is gone."""
+        """Remove a topic that no longer exists."""
         for key in self.partitions_of(topic):
             self.leaderships.pop(key, None)
             self._partitions.pop(key, None)
@@ -150,10 +150,10 @@ class Knowledge:
         self.topics.pop(topic, None)
         self.deleting.discard(topic)
 
-    # -- lives --------------------------------------------------------------------------------
+    # -- phases -------------------------------------------------------------------------------
 
     def phase(self, key: TopicPartition) -> PartitionPhase:
-        """Return where a partition is in its life."""
+        """Return the phase of a partition."""
         return self._partitions.get(key, PartitionPhase.NON_EXISTENT)
 
     def partitions_in(self, *phases: PartitionPhase) -> list[TopicPartition]:
@@ -161,26 +161,26 @@ class Knowledge:
         return [key for key, phase in self._partitions.items() if phase in phases]
 
     def may_become(self, key: TopicPartition, phase: PartitionPhase) -> bool:
-        """Tell whether a partition's life allows a step."""
+        """Return whether a partition may enter a phase."""
         return self.phase(key) in PARTITION_BEFORE[phase]
 
     def set_phase(self, key: TopicPartition, phase: PartitionPhase) -> None:
-        """Take a step in a partition's life; its legality was checked or is loaded history."""
+        """Set a partition's phase; the caller has checked the transition, or is loading."""
         if phase is PartitionPhase.NON_EXISTENT:
             self._partitions.pop(key, None)
         else:
             self._partitions[key] = phase
 
     def replica_phase(self, replica: Replica) -> ReplicaPhase:
-        """Return where a replica is in its life."""
+        """Return the phase of a replica."""
         return self._replicas.get(replica, ReplicaPhase.NON_EXISTENT)
 
     def replica_may_become(self, replica: Replica, phase: ReplicaPhase) -> bool:
-        """Tell whether a replica's life allows a step."""
+        """Return whether a replica may enter a phase."""
         return self.replica_phase(replica) in REPLICA_BEFORE[phase]
 
     def set_replica_phase(self, replica: Replica, phase: ReplicaPhase) -> None:
-        """Take a step in a replica's life."""
+        """Set a replica's phase."""
         if phase is ReplicaPhase.NON_EXISTENT:
             self._replicas.pop(replica, None)
         else:

@@ -1,15 +1,15 @@
-"""Who leads a partition, who is in sync, who holds it: two values that never change in place."""
+"""A partition's leadership and its assignment, as immutable values."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 LEADER_OF_A_DELETED_TOPIC = -2
-"""Stands in UpdateMetadata for the leader of a topic that is being deleted."""
+"""Leader id in UpdateMetadata for a topic that is being deleted."""
 
 
 class Leadership(NamedTuple):
-    """What a partition's node says, and which version of it."""
+    """The contents of a partition's state node, and the node's version."""
 
     leader: int
     leader_epoch: int
@@ -20,7 +20,7 @@ class Leadership(NamedTuple):
     def led_by(
         self, leader: int, isr: tuple[int, ...], *, recovering: bool | None = None
     ) -> Leadership:
-        """Return the next reign: a new epoch, and the version that its node will have."""
+        """Return the leadership in a new epoch, with the version that its node will have."""
         return Leadership(
             leader,
             self.leader_epoch + 1,
@@ -30,14 +30,14 @@ class Leadership(NamedTuple):
         )
 
     def with_isr(self, isr: tuple[int, ...], *, recovering: bool) -> Leadership:
-        """Return the same reign with other in-sync replicas."""
+        """Return the same leader and epoch with another ISR."""
         return self._replace(
             isr=isr, recovering=recovering, partition_epoch=self.partition_epoch + 1
         )
 
 
 class Assignment(NamedTuple):
-    """Who holds a partition, and who is coming and going while it is reassigned."""
+    """The replicas of a partition, and those being added and removed by a reassignment."""
 
     replicas: tuple[int, ...]
     adding: tuple[int, ...] = ()
@@ -45,7 +45,7 @@ class Assignment(NamedTuple):
 
     @property
     def is_moving(self) -> bool:
-        """True while a reassignment is under way."""
+        """Whether a reassignment is in progress."""
         return bool(self.adding or self.removing)
 
     @property
@@ -55,11 +55,11 @@ class Assignment(NamedTuple):
 
     @property
     def target(self) -> tuple[int, ...]:
-        """Return the replicas that the reassignment leads to."""
+        """Return the target replicas of the reassignment."""
         return tuple(replica for replica in self.replicas if replica not in self.removing)
 
     def towards(self, target: tuple[int, ...]) -> Assignment:
-        """Return the assignment that leads from the original replicas to `target`."""
+        """Return the assignment that moves the original replicas to `target`."""
         origin = self.origin
         everyone = tuple(dict.fromkeys((*target, *origin)))
         return Assignment(

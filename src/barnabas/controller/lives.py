@@ -1,14 +1,12 @@
-"""Which life of each broker a controller has taken account of, for its successor to read.
+"""The broker registrations that a controller has processed, for its successor to read.
 
-A broker that restarts may have lost what it had not flushed, and must leave the in-sync replicas
-before it counts again. A controller that dies between a restart and its notice of it leaves nothing
-behind that would tell; so each one writes down, after it has dealt with those that came and went,
-whose registrations these were. A successor that finds another registration than the one written
-down takes that broker for restarted. At worst it is wrong, and the broker is out of sync for a
-moment.
+A broker that restarts may have lost what it had not flushed, and must leave the ISR before it
+counts again. A controller that dies between such a restart and processing it leaves no trace; so
+each controller records, after every membership change, which registrations it has processed. A
+successor that finds a different registration assumes that the broker has restarted. At worst it is
+wrong, and the broker is briefly out of the ISR.
 
-The node is ours alone: Kafka's brokers neither write nor read it. It is made when a second broker
-comes.
+Kafka's brokers neither write nor read this node. It is created when a second broker joins.
 """
 
 from __future__ import annotations
@@ -23,14 +21,14 @@ from barnabas.model.errors import CorruptFileError
 
 
 class Lives:
-    """The registrations that controllers have dealt with."""
+    """The registrations that controllers have processed."""
 
     def __init__(self, tree: GuardedTree) -> None:
         self._tree = tree
         self._there = False
 
     async def known(self) -> dict[int, int] | None:
-        """Return the epochs that the last controller had dealt with, None if that is not known."""
+        """Return the broker epochs that the last controller had processed, None if unknown."""
         try:
             data, _ = await self._tree.tree.get(nodes.LIVES)
         except NoNode:
@@ -39,12 +37,12 @@ class Lives:
         try:
             return nodes.decode_lives(data)
         except CorruptFileError:
-            return None  # as if nobody had written it; the next word is ours
+            return None  # as if it did not exist; it is overwritten next
 
     async def deal_with(self, brokers: Mapping[int, BrokerView]) -> None:
-        """Write down whose registrations have been dealt with.
+        """Record the registrations that have been processed.
 
-        A broker that was always alone is in sync with nobody, and needs no node.
+        A broker that was always alone shares no ISR, and needs no node.
         """
         if len(brokers) < 2 and not self._there:
             return

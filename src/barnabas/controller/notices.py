@@ -1,7 +1,7 @@
-"""What brokers leave below one node for the controller to find: failed disks, in-sync replicas.
+"""Notifications that brokers leave for the controller below a node: failed disks, ISR changes.
 
-A notice is removed once it was acted upon. Those of an older controller's time say nothing that a
-new one does not find out by itself.
+A notification is removed once it has been acted upon. Those from before a failover tell the new
+controller nothing that it does not find out by itself.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ Told = TypeVar("Told")
 
 
 class Notices(Generic[Told]):
-    """The notices of one kind."""
+    """The notifications of one kind."""
 
     def __init__(
         self, tree: GuardedTree, parent: str, decode: Callable[[str, bytes], Told], more: Watch
     ) -> None:
-        """Look below `parent`; `more` hears of what comes after a look."""
+        """Read below `parent`; `more` is the watch for later notifications."""
         self._tree = tree
         self._parent = parent
         self._decode = decode
@@ -33,7 +33,7 @@ class Notices(Generic[Told]):
         self._read: list[str] = []
 
     async def read(self) -> list[Told]:
-        """Return what is told; a notice that makes no sense is passed over."""
+        """Return the notifications; unreadable ones are skipped."""
         names = await self._tree.tree.children(self._parent, self._more)
         self._read = [f"{self._parent}/{name}" for name in names]
         told: list[Told] = []
@@ -43,14 +43,14 @@ class Notices(Generic[Told]):
                 if got is not None:
                     told.append(self._decode(path, got[0]))
             except CorruptFileError as failure:
-                logger.error("a notice is passed over: %s", failure)
+                logger.error("notification skipped, unreadable: %s", failure)
         return told
 
     async def remove(self) -> None:
-        """Remove the notices that were read."""
+        """Remove the notifications that were read."""
         await self._tree.write_each([(Delete(path),) for path in self._read])
 
     async def clear(self) -> None:
-        """Remove all that are there, unread."""
+        """Remove all notifications, unread."""
         names = await self._tree.tree.children(self._parent)
         await self._tree.write_each([(Delete(f"{self._parent}/{name}"),) for name in names])

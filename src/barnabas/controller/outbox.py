@@ -1,8 +1,8 @@
-"""What one decision of the controller tells the brokers: gathered first, then one request each.
+"""The requests that one decision of the controller sends to brokers, batched into one each.
 
-Brokers must hear of it in this order: LeaderAndIsr to those who hold a partition, UpdateMetadata to
-everyone, StopReplica to those who shall hold it no longer. A broker that is not alive is told
-nothing; it hears everything when it is back.
+They are sent in this order: LeaderAndIsr to the replicas of a partition, UpdateMetadata to all
+brokers, StopReplica to the replicas that are removed. A broker that is not alive is sent nothing;
+it gets everything when it returns.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ from barnabas.wire.messages.update_metadata import (
 )
 
 EPOCH_DURING_DELETION = -2
-"""The leader epoch of a StopReplica that no leader can outdate."""
+"""The leader epoch of a StopReplica for a deleted topic: newer than any leader's."""
 
 ROLES_PER_REQUEST = 1000
-"""A broker may have to make a log for each, and must answer in time."""
+"""A broker may have to create a log for each, and must respond in time."""
 
 Request = LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest
 
 
 class Letter(NamedTuple):
-    """A request for one broker, in the life that it has now."""
+    """A request for one broker, in its current epoch."""
 
     broker_id: int
     request: Request
 
 
 class Outbox:
-    """The requests that follow from one event."""
+    """The requests that one event causes."""
 
     def __init__(self, knowledge: Knowledge, broker_id: int, epoch: int, listener: str) -> None:
         self._knowledge = knowledge
@@ -63,32 +63,32 @@ class Outbox:
         self._sealed: list[Letter] = []
 
     def lead(self, brokers: Iterable[int], key: TopicPartition, *, new: bool = False) -> None:
-        """Tell holders of a partition who leads and follows, and everyone where to find it."""
+        """Send LeaderAndIsr to a partition's replicas, and UpdateMetadata to all brokers."""
         for broker in brokers:
             partitions = self._led.setdefault(broker, {})
             partitions[key] = partitions.get(key, False) or new
         self.tell(self._knowledge.brokers, [key])
 
     def tell(self, brokers: Iterable[int], keys: Iterable[TopicPartition] = ()) -> None:
-        """Tell brokers who is alive, and who leads some partitions."""
+        """Send brokers the live brokers and the leaders of some partitions."""
         keys = set(keys)
         for broker in brokers:
             self._told.setdefault(broker, set()).update(keys)
 
     def stop(self, broker: int, key: TopicPartition, *, delete: bool) -> None:
-        """Tell a broker to hold a partition no longer, and perhaps to delete it."""
+        """Tell a broker to stop a replica, and perhaps to delete it."""
         partitions = self._stopped.setdefault(broker, {})
         partitions[key] = partitions.get(key, False) or delete
 
     def seal(self) -> None:
-        """Fix the requests gathered so far: what comes now is told after them."""
+        """Close the requests gathered so far: later ones are sent after them."""
         letters = self._sealed
         for broker, partitions in self._led.items():
             roles = list(partitions.items())
             for start in range(0, len(roles), ROLES_PER_REQUEST):
                 piece = dict(roles[start : start + ROLES_PER_REQUEST])
                 self._post(letters, broker, self._leader_and_isr(piece))
-        # Most often everyone is told the same, of all partitions when a controller begins.
+        # Usually all brokers get the same, of all partitions when a controller starts.
         described: list[tuple[set[TopicPartition], list[UpdateMetadataTopicState]]] = []
         for broker, keys in self._told.items():
             topics = next((topics for known, topics in described if known == keys), None)
@@ -101,7 +101,7 @@ class Outbox:
         self._led, self._told, self._stopped = {}, {}, {}
 
     def take(self) -> list[Letter]:
-        """Return all requests in their order, and be empty again."""
+        """Return all requests in order, and clear the outbox."""
         self.seal()
         letters, self._sealed = self._sealed, []
         return letters

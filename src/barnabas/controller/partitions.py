@@ -1,7 +1,7 @@
-"""Leaders: how partitions get their first one, the next one, and none.
+"""Partition leaders: the first one, the next one, and none.
 
-Every new leadership is written to the tree before anybody is told, under the version that was last
-seen. Where somebody else wrote meanwhile, the node is read again and the election held anew.
+Every new leadership is written to the tree before any broker is notified, conditional on the
+version last seen. If the node has changed meanwhile, it is read again and the election is repeated.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from barnabas.model.ids import TopicPartition
 logger = logging.getLogger("barnabas.controller")
 
 ATTEMPTS = 5
-"""How often an election is held anew because the node changed under it."""
+"""How often an election is repeated because the node changed meanwhile."""
 
 
 class Partitions:
@@ -49,12 +49,12 @@ class Partitions:
         self._epoch = epoch
         self._allow_unclean = allow_unclean
         self._written: dict[TopicPartition, int] = {}
-        """With which change of the tree each leadership was written, as it was when it was read."""
+        """The transaction id that wrote each leadership, as of when it was read."""
 
     async def load(self, keys: Sequence[TopicPartition]) -> list[TopicPartition]:
-        """Read the leaderships of partitions, and put each where it is in its life.
+        """Read the leaderships of partitions, and set the phase of each.
 
-        Return those whose node makes no sense: nothing is known of them.
+        Return the partitions whose node is unreadable: nothing is known about them.
         """
         knowledge = self._knowledge
         found = await self._read(keys)
@@ -68,11 +68,10 @@ class Partitions:
         return [key for key in keys if key not in found]
 
     async def account_for_lives(self, known: Mapping[int, int] | None) -> None:
-        """Take out of sync who is gone, or has begun a new life, since nobody was in office.
+        """Remove from the ISRs the brokers that left or restarted while there was no controller.
 
-        A registration that is not `known` to the last controller was not dealt with. Where that
-        is not known, one that is younger than what a partition's node says was not known to
-        whoever wrote that.
+        A registration that the last controller did not process is not in `known`. Without `known`,
+        a registration newer than a partition's node was unknown to the controller that wrote it.
         """
         knowledge = self._knowledge
         epochs = {broker: view.epoch for broker, view in knowledge.brokers.items()}
@@ -94,7 +93,7 @@ class Partitions:
             await self.elect(keys, elect_proven(newcomers))
 
     async def give_first_leaders(self, keys: Sequence[TopicPartition]) -> None:
-        """Open new partitions: the first live replica leads, all live ones are in sync."""
+        """Bring new partitions online: the first live replica leads, all live ones are in sync."""
         knowledge = self._knowledge
         opened: dict[TopicPartition, Leadership] = {}
         for key in keys:
@@ -104,7 +103,7 @@ class Partitions:
             if live:
                 opened[key] = Leadership(live[0], 0, live, 0)
             else:
-                logger.warning("%s has no live replica: it stays without a leader", key)
+                logger.warning("%s: no live replica, the partition stays offline", key)
         await self._make_parents(dict.fromkeys(key.topic for key in opened))
         outcomes = await self._tree.write_each(
             [
@@ -117,12 +116,12 @@ class Partitions:
         )
         for (key, leadership), outcome in zip(opened.items(), outcomes, strict=True):
             if isinstance(outcome, Exception):
-                logger.error("%s could not be opened: %s", key, outcome)
+                logger.error("%s: could not write its first leader: %s", key, outcome)
                 continue
             self._lead(key, leadership, new=True)
 
     async def elect_missing(self) -> None:
-        """Try to give a leader to every partition that has none."""
+        """Try to elect a leader for every partition that has none."""
         knowledge = self._knowledge
         wanting = [
             key
@@ -140,7 +139,7 @@ class Partitions:
     async def elect(
         self, keys: Sequence[TopicPartition], election: Election
     ) -> list[TopicPartition]:
-        """Hold elections; return the partitions for which nobody could be elected."""
+        """Elect leaders; return the partitions for which no leader could be elected."""
         knowledge = self._knowledge
         unelected: list[TopicPartition] = []
         pending = list(keys)
@@ -156,11 +155,13 @@ class Partitions:
             pending = await self._write(elected)
             if not pending:
                 return unelected
-        logger.error("gave up the election of %d partitions: their nodes change", len(pending))
+        logger.error(
+            "leader election given up: %d partitions keep changing in the tree", len(pending)
+        )
         return unelected + pending
 
     async def renew(self, keys: Sequence[TopicPartition]) -> None:
-        """Begin a new epoch of the same leaders, so that everyone takes over a new assignment."""
+        """Begin a new epoch with the same leaders, so that replicas learn a new assignment."""
         pending = list(keys)
         for _ in range(ATTEMPTS):
             present = {key: self._knowledge.leaderships[key] for key in pending}
@@ -169,10 +170,12 @@ class Partitions:
             )
             if not pending:
                 return
-        logger.error("%d partitions keep their epoch: their nodes change", len(pending))
+        logger.error(
+            "leader epoch not raised: %d partitions keep changing in the tree", len(pending)
+        )
 
     async def drop_from_isr(self, broker: int, keys: Sequence[TopicPartition]) -> None:
-        """Take a broker out of the in-sync replicas; the last one stays, without leading."""
+        """Remove a broker from the ISRs; the last in-sync replica stays, without leading."""
         pending = list(keys)
         for _ in range(ATTEMPTS):
             changed: dict[TopicPartition, Leadership] = {}
@@ -185,18 +188,20 @@ class Partitions:
             pending = await self._write(changed, without=broker)
             if not pending:
                 return
-        logger.error("broker %d stays in sync of %d partitions", broker, len(pending))
+        logger.error(
+            "broker %d: could not be removed from the ISR of %d partitions", broker, len(pending)
+        )
 
     def close(self, keys: Iterable[TopicPartition]) -> None:
-        """Note that partitions have lost their leaders."""
+        """Mark partitions as offline."""
         for key in keys:
             if self._knowledge.may_become(key, PartitionPhase.OFFLINE):
                 self._knowledge.set_phase(key, PartitionPhase.OFFLINE)
 
     async def change(self, changed: dict[TopicPartition, Leadership]) -> list[TopicPartition]:
-        """Write other in-sync replicas of the same epochs; return those whose node had changed.
+        """Write new ISRs in the same epochs; return the partitions whose node had changed.
 
-        The leaders asked for it and hear it as their answer; everyone else needs to find it.
+        The leaders asked for it and get it as their response; all other brokers are notified.
         """
         outcomes = await self._tree.write_each([self._set(*each) for each in changed.items()])
         stale = []
@@ -212,7 +217,7 @@ class Partitions:
     async def _write(
         self, changed: dict[TopicPartition, Leadership], *, without: int | None = None
     ) -> list[TopicPartition]:
-        """Write new leaderships and tell; return those whose node had changed meanwhile."""
+        """Write new leaderships and notify; return the partitions whose node had changed."""
         outcomes = await self._tree.write_each([self._set(*each) for each in changed.items()])
         overtaken = []
         for (key, leadership), outcome in zip(changed.items(), outcomes, strict=True):
@@ -221,7 +226,7 @@ class Partitions:
             elif isinstance(outcome, BadVersion):
                 overtaken.append(key)
             else:
-                logger.error("the leader of %s could not be written: %s", key, outcome)
+                logger.error("%s: could not write its leader: %s", key, outcome)
         return await self._reread(overtaken)
 
     def _lead(
@@ -247,7 +252,7 @@ class Partitions:
         self._outbox.lead(holders, key, new=new)
 
     async def _reread(self, keys: Sequence[TopicPartition]) -> list[TopicPartition]:
-        """Take over what another wrote; return those whose node is still there."""
+        """Reread partitions that changed meanwhile; return those whose node still exists."""
         there = []
         for key, found in (await self._read(keys)).items():
             if found is not None:
@@ -258,7 +263,7 @@ class Partitions:
     async def _read(
         self, keys: Iterable[TopicPartition]
     ) -> dict[TopicPartition, Leadership | None]:
-        """Read nodes, None where there is none; one that makes no sense is left out."""
+        """Read nodes, None for a missing one; unreadable ones are left out."""
         paths = {key: nodes.state_path(*key) for key in keys}
         found = await self._tree.tree.get_many(list(paths.values()))
         leaderships: dict[TopicPartition, Leadership | None] = {}
@@ -270,7 +275,7 @@ class Partitions:
             try:
                 state = nodes.PartitionState.decode(path, data)
             except CorruptFileError as failure:
-                logger.error("%s is left alone: %s", key, failure)
+                logger.error("%s: state unreadable, partition ignored: %s", key, failure)
                 continue
             self._written[key] = stat.mzxid
             leaderships[key] = Leadership(
@@ -284,7 +289,7 @@ class Partitions:
         )
         for outcome in outcomes:
             if isinstance(outcome, Exception) and not isinstance(outcome, NodeExists):
-                logger.error("partitions of a topic cannot be opened: %s", outcome)
+                logger.error("could not create the partition nodes of a topic: %s", outcome)
 
     def _set(self, key: TopicPartition, leadership: Leadership) -> Change:
         return (

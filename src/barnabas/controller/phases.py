@@ -1,4 +1,4 @@
-"""The lives of partitions and of replicas, as the controller sees them: which step follows which.
+"""The phases of partitions and replicas, as the controller sees them, and their transitions.
 
 partition:  NON_EXISTENT → NEW → ONLINE ⇄ OFFLINE → NON_EXISTENT
 
@@ -13,7 +13,7 @@ from enum import Enum
 
 
 class PartitionPhase(Enum):
-    """Where a partition is in its life."""
+    """The phase of a partition."""
 
     NON_EXISTENT = "does not exist, or was deleted"
     NEW = "has replicas, but neither a leader nor in-sync replicas yet"
@@ -22,15 +22,15 @@ class PartitionPhase(Enum):
 
 
 class ReplicaPhase(Enum):
-    """Where one replica is in its life."""
+    """The phase of a replica."""
 
     NON_EXISTENT = "does not exist, or was deleted"
-    NEW = "is to be made by its broker"
+    NEW = "is to be created by its broker"
     ONLINE = "is on a live broker, in or out of sync"
     OFFLINE = "is on a dead broker or a failed disk"
     DELETING = "its broker was told to delete it"
     DELETED = "its broker has deleted it"
-    UNDELETABLE = "could not be deleted; it is tried again when its broker is back"
+    UNDELETABLE = "could not be deleted; retried when its broker returns"
 
 
 PARTITION_BEFORE = {
@@ -39,7 +39,7 @@ PARTITION_BEFORE = {
     PartitionPhase.OFFLINE: {PartitionPhase.NEW, PartitionPhase.ONLINE, PartitionPhase.OFFLINE},
     PartitionPhase.NON_EXISTENT: {PartitionPhase.OFFLINE},
 }
-"""What a partition may have been before it becomes this."""
+"""The phases from which a partition may enter each phase."""
 
 REPLICA_BEFORE = {
     ReplicaPhase.NEW: {ReplicaPhase.NON_EXISTENT},
@@ -60,4 +60,4 @@ REPLICA_BEFORE = {
     ReplicaPhase.UNDELETABLE: {ReplicaPhase.OFFLINE, ReplicaPhase.DELETING},
     ReplicaPhase.NON_EXISTENT: {ReplicaPhase.DELETED},
 }
-"""What a replica may have been before it becomes this."""
+"""The phases from which a replica may enter each phase."""

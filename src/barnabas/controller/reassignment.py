@@ -1,13 +1,13 @@
-"""Reassignment: replicas are added, catch up, take over, and the old ones go.
+"""Reassignment: new replicas are added, catch up and take over; the old ones are removed.
 
-    RS  all replicas meanwhile      AR  those that come      RR  those that go
+    RS  all replicas meanwhile      AR  adding replicas      RR  removing replicas
     1.  RS, AR, RR are written to the topic's node
-    2.  AR are made and follow; everyone takes over the new assignment in a new leader epoch
+    2.  AR are created and follow; every replica learns the new assignment in a new leader epoch
     3.  once all of RS − RR are in sync, one of them leads; RR are stopped and deleted
-    4.  the topic's node says RS − RR
+    4.  RS − RR is written to the topic's node
 
-A new target replaces one under way; no target means back to the original replicas. After a
-fail-over the new controller finds all of this in the topic's node and goes on.
+A new target replaces the one in progress; no target restores the original replicas. After a
+failover the new controller finds all of this in the topic's node and continues.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ logger = logging.getLogger("barnabas.controller")
 
 
 class Reassignment:
-    """The partitions that move, in one controller's term."""
+    """The reassignments of one controller's term."""
 
     def __init__(
         self,
@@ -55,10 +55,10 @@ class Reassignment:
     async def begin(
         self, key: TopicPartition, target: Sequence[int] | None, *, same_factor: bool = False
     ) -> None:
-        """Move a partition to a target, or back (None); raises the protocol's error.
+        """Reassign a partition to a target, or cancel (None); raises the protocol's error.
 
-        With `same_factor`, a target with another number of replicas is an error, too. What the
-        oldest tools have asked for this partition holds no longer.
+        With `same_factor`, a target with another replication factor is an error, too. A request for
+        this partition in the legacy node is dropped.
         """
         present = self._checked(key, target)
         if same_factor and target is not None and len(target) != len(present.origin):
@@ -74,13 +74,13 @@ class Reassignment:
     ) -> None:
         planned = present.towards(target)
         if planned == present:
-            return  # it is there already, or on its way
+            return  # already there, or in progress
         dropped = [broker for broker in present.replicas if broker not in planned.replicas]
         leadership = self._knowledge.leaderships.get(key)
         if dropped and leadership is not None and set(leadership.isr) <= set(dropped):
             raise RequestError(
                 ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-                f"only {list(leadership.isr)} have all records of {key}, and would have to go",
+                f"{key}: only {list(leadership.isr)} are in sync, and all of them would be removed",
             )
         await self._store(key, planned)
         if dropped:
@@ -92,7 +92,7 @@ class Reassignment:
     def _checked(self, key: TopicPartition, target: Sequence[int] | None) -> Assignment:
         present = self._knowledge.assignment(key)
         if present is None or self._knowledge.goes(key.topic):
-            raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no {key}")
+            raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{key} does not exist")
         if target is None:
             if not present.is_moving:
                 raise RequestError(
@@ -103,7 +103,7 @@ class Reassignment:
         if not named or len(set(named)) != len(named) or min(named) < 0:
             raise RequestError(
                 ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-                f"{named} for {key}: replicas must be broker ids, at least one, none twice",
+                f"{key}: replicas {named} must be distinct broker ids, at least one",
             )
         unknown = [
             broker
@@ -112,12 +112,12 @@ class Reassignment:
         ]
         if unknown:
             raise RequestError(
-                ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"brokers {unknown} for {key} are not alive"
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"{key}: brokers {unknown} are not alive"
             )
         return present
 
     async def resume(self, keys: Iterable[TopicPartition] | None = None) -> None:
-        """Take up the reassignments that are under way, after a fail-over or a broker's return."""
+        """Resume the reassignments in progress, after a failover or a broker's return."""
         for key in list(self._knowledge.moving if keys is None else keys):
             assignment = self._knowledge.assignment(key)
             if assignment is not None and assignment.is_moving:
@@ -144,7 +144,7 @@ class Reassignment:
             return
         assignment = self._knowledge.assignment(key)
         assert assignment is not None
-        # First the new ones exist for their broker, then the leader counts them as followers.
+        # The new replicas must exist on their brokers before the leader counts them as followers.
         fresh = [(key, broker) for broker in assignment.adding]
         known = [r for r in fresh if not self._is_new(r)]
         self._replicas.make(r for r in fresh if self._is_new(r))
@@ -168,18 +168,20 @@ class Reassignment:
         if leadership.leader in target and knowledge.serves(leadership.leader, key):
             await self._partitions.renew([key])
         elif await self._partitions.elect([key], elect_target(target)):
-            logger.error("%s: none of %s can lead, so it goes on moving", key, target)
+            logger.error(
+                "%s: none of the target replicas %s can lead, reassignment continues", key, target
+            )
             knowledge.assign(key, assignment)
             return
         await self._discard((key, broker) for broker in assignment.removing)
         await self._store(key, Assignment(target))
         await self._forget_legacy([key])
         self._outbox.tell(knowledge.brokers, [key])
-        logger.info("%s has moved to %s", key, list(target))
+        logger.info("%s: reassignment to %s completed", key, list(target))
         await self._deletion.resume()
 
     async def _discard(self, replicas: Iterable[Replica]) -> None:
-        """Stop and delete replicas that are no longer wanted; nobody waits for the answers."""
+        """Stop and delete replicas that are no longer wanted, without waiting for the responses."""
         gone = list(replicas)
         await self._replicas.take_offline(gone)
         self._replicas.delete(gone)
@@ -187,9 +189,9 @@ class Reassignment:
         self._replicas.forget(gone)
 
     async def _store(self, key: TopicPartition, assignment: Assignment) -> None:
-        """Write a topic's node with a partition's new assignment, then know it.
+        """Write a partition's new assignment to the topic's node, then to `knowledge`.
 
-        The topic may have got more partitions since its node was last looked at: those stay.
+        Partitions added to the node since it was last read are kept.
         """
         path = nodes.topic_path(key.topic)
         while True:
@@ -205,17 +207,17 @@ class Reassignment:
     # -- the legacy node ----------------------------------------------------------------------
 
     async def take_legacy(self) -> None:
-        """Begin what the oldest tools ask for by a node; what is done or cannot be is removed."""
+        """Start the reassignments in the legacy node; remove those that are done or impossible."""
         done = []
         for topic, number, replicas in await self._legacy():
             key = TopicPartition(topic, number)
             present = self._knowledge.assignment(key)
             if present is not None and present.is_moving and present.target == replicas:
-                continue  # it is on its way, also while one of its brokers is away
+                continue  # in progress, even while one of its brokers is away
             try:
                 await self._move(key, self._checked(key, replicas), replicas)
             except RequestError as refusal:
-                logger.error("a reassignment is refused: %s", refusal)
+                logger.error("reassignment rejected: %s", refusal)
                 done.append(key)
                 continue
             moved = self._knowledge.assignment(key)
@@ -230,7 +232,7 @@ class Reassignment:
         except NoNode:
             return []
         except CorruptFileError as failure:
-            logger.error("reassignments are passed over: %s", failure)
+            logger.error("reassignments skipped, request unreadable: %s", failure)
             return []
 
     async def _forget_legacy(self, done: Sequence[TopicPartition]) -> None:
@@ -240,7 +242,7 @@ class Reassignment:
             return
         path = nodes.LEGACY_REASSIGNMENT
         change = Set(path, nodes.encode_partitions(left)) if left else Delete(path)
-        await self._tree.write_each([(change,)])  # unless it is gone already
+        await self._tree.write_each([(change,)])  # unless it is already gone
 
 
 def _assigned(
@@ -258,5 +260,5 @@ def _assigned(
 def _with(
     moving: Mapping[int, Sequence[int]], number: int, brokers: Sequence[int]
 ) -> dict[int, Sequence[int]]:
-    """Return who comes or goes; a partition of which nobody does is not named."""
+    """Return the adding or removing replicas, without partitions that have none."""
     return {n: each for n, each in {**moving, number: brokers}.items() if each}

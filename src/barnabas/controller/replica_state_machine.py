@@ -1,4 +1,4 @@
-"""Replicas: which brokers are told to make, serve, stop and delete theirs."""
+"""Replicas: which brokers are told to create, serve, stop and delete theirs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ReplicaStateMachine:
         self._partitions = partitions
 
     def load(self, keys: Iterable[TopicPartition]) -> None:
-        """Put each replica where it is in its life, by whether its broker serves it."""
+        """Set the phase of each replica, by whether its broker serves it."""
         for key in keys:
             for broker in self._knowledge.replicas(key):
                 online = self._knowledge.serves(broker, key)
@@ -32,7 +32,7 @@ class ReplicaStateMachine:
                 )
 
     def make(self, replicas: Iterable[Replica]) -> None:
-        """Have brokers make replicas; the followers of a led partition are told at once."""
+        """Have brokers create replicas; followers of an online partition are notified at once."""
         for key, broker in self._legal(replicas, ReplicaPhase.NEW):
             if key in self._knowledge.leaderships:
                 self._outbox.lead([broker], key, new=True)
@@ -44,7 +44,7 @@ class ReplicaStateMachine:
                 self._outbox.lead([broker], key)
 
     async def take_offline(self, replicas: Iterable[Replica]) -> None:
-        """Stop replicas, or note that their broker is gone: they are no longer in sync."""
+        """Stop replicas, or mark those of a failed broker: they leave the ISR."""
         by_broker: dict[int, list[TopicPartition]] = {}
         for key, broker in self._legal(replicas, ReplicaPhase.OFFLINE):
             self._outbox.stop(broker, key, delete=False)
@@ -59,19 +59,19 @@ class ReplicaStateMachine:
             self._outbox.stop(broker, key, delete=True)
 
     def deleted(self, replicas: Iterable[Replica]) -> None:
-        """Note that brokers have deleted replicas."""
+        """Mark replicas as deleted by their brokers."""
         self._legal(replicas, ReplicaPhase.DELETED)
 
     def undeletable(self, replicas: Iterable[Replica]) -> None:
-        """Note that replicas cannot be deleted now."""
+        """Mark replicas as undeletable for now."""
         self._legal(replicas, ReplicaPhase.UNDELETABLE)
 
     def forget(self, replicas: Iterable[Replica]) -> None:
-        """Note that deleted replicas are no longer part of anything."""
+        """Mark deleted replicas as non-existent."""
         self._legal(replicas, ReplicaPhase.NON_EXISTENT)
 
     def _legal(self, replicas: Iterable[Replica], phase: ReplicaPhase) -> list[Replica]:
-        """Take the step for those whose life allows it, and return them."""
+        """Move the replicas to a phase where the transition is legal, and return those."""
         taken = []
         for replica in replicas:
             if self._knowledge.replica_may_become(replica, phase):
@@ -79,5 +79,10 @@ class ReplicaStateMachine:
                 taken.append(replica)
             else:
                 now = self._knowledge.replica_phase(replica)
-                logger.error("%s on %d is %s, not to be %s", *replica, now.name, phase.name)
+                logger.error(
+                    "replica %s on broker %d: illegal transition %s → %s",
+                    *replica,
+                    now.name,
+                    phase.name,
+                )
         return taken

@@ -1,4 +1,4 @@
-"""The brokers that are registered, and who came and went since one last looked."""
+"""The registered brokers, and which joined and left since the last look."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from barnabas.model.errors import CorruptFileError
 logger = logging.getLogger("barnabas.controller")
 
 PROTOCOLS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
-"""Security protocols, as brokers tell each other."""
+"""Security protocols, as brokers exchange them."""
 
 
 class Turnover(NamedTuple):
-    """How one roster differs from the one before; who has restarted is both gone and come."""
+    """The difference between two rosters; a restarted broker has both left and joined."""
 
     gone: list[int]
     come: list[int]
     moved: list[int]
-    """Brokers of the same life that are reached elsewhere."""
+    """Brokers with the same epoch and new addresses."""
 
 
 class Roster:
-    """Reads the registrations, and has a watch hear of the next change."""
+    """Reads the registrations, leaving a watch for the next change."""
 
     def __init__(self, tree: Coordination, changed: Watch) -> None:
         self._tree = tree
         self._changed = changed
 
     async def read(self) -> dict[int, BrokerView]:
-        """Return the brokers that live; a registration that makes no sense is left out."""
+        """Return the live brokers; unreadable registrations are left out."""
         names = await self._tree.children(nodes.BROKER_IDS, self._changed)
         ids = sorted(int(name) for name in names if name.isdecimal())
         paths = [nodes.broker_path(broker_id) for broker_id in ids]
@@ -46,14 +46,16 @@ class Roster:
             try:
                 registration = nodes.BrokerRegistration.decode(path, got[0])
             except CorruptFileError as failure:
-                logger.error("broker %d is left out: %s", broker_id, failure)
+                logger.error(
+                    "broker %d: registration unreadable, broker ignored: %s", broker_id, failure
+                )
                 continue
             brokers[broker_id] = _view(broker_id, registration, got[1].czxid)
         return brokers
 
 
 def turnover(known: Mapping[int, BrokerView], present: Mapping[int, BrokerView]) -> Turnover:
-    """Compare two rosters: another epoch is another life."""
+    """Compare two rosters: a new epoch means a restart."""
     gone = [b for b in sorted(known) if b not in present or present[b].epoch != known[b].epoch]
     come = [b for b in sorted(present) if b not in known or present[b].epoch != known[b].epoch]
     moved = [b for b in sorted(present) if b not in come and present[b] != known[b]]

@@ -1,10 +1,9 @@
 """One broker's term as the controller: from its election until another takes over.
 
-A term is told what happened, one event at a time: a watch fired, a broker asked for something, a
-broker answered. It decides, writes the tree (guarded: a successor's epoch makes every write fail
-with ControllerMoved), and only then are brokers told. Watches are set by the reads that look at
-what they watch, so nothing that changes in between is missed; an event that finds nothing new is
-harmless.
+A term handles one event at a time: a watch fired, a broker sent a request or a response. It
+decides, writes the tree (guarded: once a successor has raised the epoch, every write fails with
+ControllerMoved), and only then notifies brokers. Watches are set by the read of what they watch, so
+no change in between is missed; an event that finds nothing new is harmless.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ logger = logging.getLogger("barnabas.controller")
 
 
 class Term:
-    """What a controller knows and does while it is in office."""
+    """The controller's state and actions during one term."""
 
     def __init__(
         self,
@@ -55,9 +54,9 @@ class Term:
         new_topic_id: Callable[[], Uuid],
         deletes_topics: bool,
     ) -> None:
-        """Begin a term; `post` queues an event, which must run after the present one has ended.
+        """Begin a term; `post` queues an event, which must run after the current one has ended.
 
-        `allow_unclean` returns those of some topics that may lose records rather than wait.
+        `allow_unclean` returns those of the given topics that allow unclean elections.
         `deletes_topics` is what delete.topic.enable says.
         """
         self.epoch = epoch
@@ -103,13 +102,13 @@ class Term:
         self.balance = Balance(self.knowledge, guarded, self._partitions)
 
     def letters(self) -> list[Letter]:
-        """Return what the last event tells the brokers, in the order in which they must hear it."""
+        """Return the requests that the last event causes, in the order to send them."""
         return self.outbox.take()
 
-    # -- taking office ------------------------------------------------------------------------
+    # -- starting ------------------------------------------------------------------------------
 
     async def begin(self) -> None:
-        """Learn everything, and put in order what the last controller left undone."""
+        """Load all state, and finish what the last controller left undone."""
         knowledge = self.knowledge
         await self._failed_disks.clear()
         await self._changed_isrs.clear()
@@ -117,7 +116,7 @@ class Term:
         knowledge.brokers = await self._roster.read()
         names = await self._tree.children(nodes.TOPICS, self._watches.on(self.topics_changed))
         await self._learn(names)
-        # Before anybody is elected: what a deletion has half removed must not be made again.
+        # Before any election: a half-deleted topic must not be recreated.
         if self._deletion.enabled:
             going = await self._tree.children(nodes.DELETE_TOPICS)
             knowledge.deleting.update(name for name in going if name in knowledge.topics)
@@ -125,7 +124,7 @@ class Term:
         keys = list(knowledge.all_partitions)
         self._replicas.load(keys)
         self.outbox.tell(knowledge.brokers, keys)
-        # Before anyone leads: to a coordinator, a topic that it has not heard of is a deleted one.
+        # Before any leader is notified: coordinators treat a topic they do not know as deleted.
         self.outbox.seal()
         self._replicas.bring_online(
             (key, broker)
@@ -151,24 +150,24 @@ class Term:
         keys = [key for name in found for key in knowledge.partitions_of(name)]
         unclear = await self._partitions.load(keys)
         for name in dict.fromkeys(key.topic for key in unclear):
-            logger.error("topic %s is left alone", name)
+            logger.error("topic %s: partition state unreadable, topic ignored", name)
             knowledge.forget_topic(name)
 
     # -- brokers ------------------------------------------------------------------------------
 
     async def brokers_changed(self) -> None:
-        """Brokers came, went, came back in between, or changed their addresses."""
+        """Brokers joined, left, restarted in between, or changed their addresses."""
         knowledge = self.knowledge
         present = await self._roster.read()
         gone, come, moved = turnover(knowledge.brokers, present)
         if gone:
-            logger.info("brokers gone: %s", gone)
+            logger.info("brokers left: %s", gone)
             await self._brokers_gone(gone)
-            self.outbox.seal()  # a broker that is back must not be told to stop what it makes now
+            self.outbox.seal()  # a returning broker must not stop what it creates now
         for broker in moved:
             knowledge.brokers[broker] = present[broker]
         if come:
-            logger.info("brokers come: %s", come)
+            logger.info("brokers joined: %s", come)
             for broker in come:
                 knowledge.brokers[broker] = present[broker]
             await self._brokers_come(come)
@@ -185,7 +184,7 @@ class Term:
         self.outbox.tell(knowledge.brokers)
 
     async def _offline(self, replicas: list[Replica]) -> None:
-        """Replicas cannot be used any more: others lead, and they are not in sync."""
+        """Take replicas offline: others lead, and they leave the ISR."""
         knowledge = self.knowledge
         led = [
             key
@@ -215,14 +214,14 @@ class Term:
         await self._deletion.resume()
 
     async def controlled_shutdown(self, broker_id: int, broker_epoch: int) -> list[TopicPartition]:
-        """Move what a broker leads away from it; return what it still leads.
+        """Move a broker's leaderships away from it; return the partitions it still leads.
 
-        Raises the protocol's error for a broker, or a life of it, that is not known.
+        Raises the protocol's error for an unknown broker or broker epoch.
         """
         knowledge = self.knowledge
         view = knowledge.brokers.get(broker_id)
         if view is None:
-            raise RequestError(ErrorCode.BROKER_NOT_AVAILABLE, f"no live broker {broker_id}")
+            raise RequestError(ErrorCode.BROKER_NOT_AVAILABLE, f"broker {broker_id} is not alive")
         if broker_epoch != -1 and broker_epoch < view.epoch:
             raise RequestError(ErrorCode.STALE_BROKER_EPOCH, f"broker {broker_id} has restarted")
         knowledge.shutting_down.add(broker_id)
@@ -245,7 +244,7 @@ class Term:
     # -- topics -------------------------------------------------------------------------------
 
     async def topics_changed(self) -> None:
-        """Topics were created, or are gone."""
+        """Topics were created or deleted."""
         knowledge = self.knowledge
         names = await self._tree.children(nodes.TOPICS, self._watches.on(self.topics_changed))
         for name in sorted(knowledge.topics.keys() - names):
@@ -255,13 +254,13 @@ class Term:
         await self._open([key for name in new for key in knowledge.partitions_of(name)])
 
     async def topic_changed(self, name: str) -> None:
-        """A topic's node was written: it may have more partitions."""
+        """A topic's node changed: it may have more partitions."""
         known = self.knowledge.topics.get(name)
         found = (await self._catalogue.read([name])).get(name)
         if known is None or found is None:
             return
         if found.topic_id != known.topic_id:
-            logger.warning("topic %s was deleted and made again", name)
+            logger.warning("topic %s was deleted and recreated", name)
             self.knowledge.forget_topic(name)
             await self.topics_changed()
             return
@@ -270,7 +269,7 @@ class Term:
             for number in sorted(found.partitions.keys() - known.partitions.keys())
         ]
         if more and name in self.knowledge.deleting:
-            logger.warning("topic %s is being deleted: it gets no more partitions", name)
+            logger.warning("topic %s is being deleted, new partitions ignored", name)
             return
         for key in more:
             self.knowledge.assign(key, found.partitions[key.partition])
@@ -287,7 +286,7 @@ class Term:
         opened = set(new)
         await self._partitions.give_first_leaders(new)
         led = [key for key in keys if key not in opened]
-        if led:  # their states were there before: somebody prepared them
+        if led:  # their state nodes already exist
             self._replicas.bring_online(
                 (key, broker) for key in led for broker in knowledge.replicas(key)
             )
@@ -300,12 +299,12 @@ class Term:
                 )
 
     async def deletions_changed(self) -> None:
-        """The deletion of topics was asked for."""
+        """Topic deletions were requested."""
         names = await self._tree.children(
             nodes.DELETE_TOPICS, self._watches.on(self.deletions_changed)
         )
         if any(name not in self.knowledge.topics for name in names):
-            await self.topics_changed()  # it may be so new that its event is still to come
+            await self.topics_changed()  # it may be so new that its event has not arrived yet
         await self._deletion.enqueue(names)
 
     # -- what brokers ask and answer ----------------------------------------------------------
@@ -318,7 +317,7 @@ class Term:
         *,
         names_old_error: bool = False,
     ) -> ErrorCode | dict[TopicPartition, Granted]:
-        """Change in-sync replicas as their leaders ask."""
+        """Change ISRs as their leaders request."""
         if not self.knowledge.lives(broker_id, broker_epoch):
             return ErrorCode.STALE_BROKER_EPOCH
         answers = await self._isr_changes.alter(broker_id, wishes, names_old_error=names_old_error)
@@ -338,9 +337,9 @@ class Term:
     async def roles_answered(
         self, broker_id: int, errors: Mapping[TopicPartition, ErrorCode]
     ) -> None:
-        """A broker has taken over its roles; those on a failed disk, or a full one, it could not.
+        """A broker has applied LeaderAndIsr; it could not serve replicas on a failed or full disk.
 
-        What it could not before and can now is served again.
+        Replicas that it could not serve before and can now are online again.
         """
         failed = [key for key, code in errors.items() if code is ErrorCode.KAFKA_STORAGE_ERROR]
         fresh = [key for key in failed if self.knowledge.serves(broker_id, key)]
@@ -357,21 +356,21 @@ class Term:
             await self._partitions.elect_missing()
 
     async def unclean_election_allowed(self) -> None:
-        """A config changed: partitions without a leader may get one now."""
+        """A config changed: offline partitions may be able to elect a leader now."""
         await self._partitions.elect_missing()
 
-    # -- notices, and the requests of the oldest tools ------------------------------------------
+    # -- notifications, and the requests of legacy tools ----------------------------------------
 
     async def log_dir_events(self) -> None:
-        """Disks failed: their brokers are asked about everything they hold."""
+        """Disks failed: their brokers are asked about all their replicas."""
         for broker in dict.fromkeys(await self._failed_disks.read()):
             for key in self.knowledge.partitions_on(broker):
-                if not self.knowledge.goes(key.topic):  # it would be made again
+                if not self.knowledge.goes(key.topic):  # it would be recreated
                     self.outbox.lead([broker], key)
         await self._failed_disks.remove()
 
     async def isr_notifications(self) -> None:
-        """Brokers of old versions changed in-sync replicas by themselves."""
+        """Brokers of old versions changed ISRs by themselves."""
         told = await self._changed_isrs.read()
         changed = dict.fromkeys(TopicPartition(t, n) for each in told for t, n, _ in each)
         keys = [key for key in changed if self.knowledge.assignment(key) is not None]
@@ -382,13 +381,13 @@ class Term:
         await self._changed_isrs.remove()
 
     async def legacy_reassignment(self) -> None:
-        """A reassignment was asked for by a node."""
+        """A reassignment was requested through the legacy node."""
         more = self._watches.on(self.legacy_reassignment)
         await self._tree.exists(nodes.LEGACY_REASSIGNMENT, more)
         await self.reassignment.take_legacy()
 
     async def legacy_preferred_election(self) -> None:
-        """An election of preferred leaders was asked for by a node."""
+        """A preferred leader election was requested through the legacy node."""
         more = self._watches.on(self.legacy_preferred_election)
         await self._tree.exists(nodes.LEGACY_PREFERRED_ELECTION, more)
         await self.balance.take_legacy()

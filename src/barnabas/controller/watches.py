@@ -1,8 +1,8 @@
-"""A term's ears: what changes in the tree becomes an event in the controller's queue.
+"""The watches of a term: a change in the tree becomes an event in the controller's queue.
 
-Watches fire once, and are set by the reads that look at what they watch, so nothing that changes in
-between is missed. There is one watch per event: set again by another read before it has fired, it
-still fires once for one change.
+Watches fire once, and are set by the read of what they watch, so no change in between is missed.
+There is one watch per event: if another read sets it again before it has fired, it still fires once
+per change.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from barnabas.coordination.contract import Event as TreeEvent
 from barnabas.coordination.contract import Watch
 
 Event: TypeAlias = Callable[[], Awaitable[None]]
-"""Something that happened, as what the controller does about it."""
+"""An event, as the action that handles it."""
 
 
 class Watches:
@@ -32,7 +32,7 @@ class Watches:
         return watch
 
     def on_child(self, event: Callable[[str], Awaitable[None]]) -> Watch:
-        """Return a watch for many nodes, whose event is told the name of the one that changed."""
+        """Return a watch for many nodes; its event gets the name of the one that changed."""
 
         def hear(change: TreeEvent) -> None:
             name = change.path.rsplit("/", 1)[1]

@@ -182,7 +182,7 @@ async def test_the_only_ones_with_all_records_are_not_dropped() -> None:
     await grant(office, T0, 0, 1)
     await office.die(0)
     assert (await office.node("t")).isr == (1,)
-    with pytest.raises(RequestError, match=r"only \[1\] have all records") as refusal:
+    with pytest.raises(RequestError, match=r"only \[1\] are in sync") as refusal:
         await office.term.reassignment.begin(T0, None)
     assert refusal.value.code is ErrorCode.INVALID_REPLICA_ASSIGNMENT
     assert (await office.assignment("t")).adding == {0: (1, 2)}
