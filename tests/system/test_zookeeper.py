@@ -352,7 +352,7 @@ def test_a_lost_session_is_followed_by_another(
 def test_the_command_says_what_is_wrong_in_one_line(tmp_path: Path) -> None:
     """No server, or no address: one line on standard error, and a failure."""
     for connect, said in (
-        (f"127.0.0.1:{free_port()}", "no session with ZooKeeper at 127.0.0.1:"),
+        (f"127.0.0.1:{free_port()}", "could not open a session with ZooKeeper at 127.0.0.1:"),
         ("127.0.0.1:0/x", "zookeeper.connect=127.0.0.1:0/x: '127.0.0.1:0' is not host:port"),
     ):
         done = subprocess.run(

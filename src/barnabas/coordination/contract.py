@@ -1,4 +1,4 @@
-"""What brokers ask of a coordination service: a small tree of nodes, with watches and sessions.
+"""What brokers require of a coordination service: a small tree of nodes, watches and sessions.
 
 **Nodes.** A path is `/` or `/a/b/c`. A node has up to 1 MiB of data, a `version` (0 at creation,
 +1 per `set`), a `czxid` (the id of the transaction that created it) and a `mzxid` (that of its
@@ -6,27 +6,26 @@ last `set`, or its creation). Transaction ids grow over the whole life of the se
 included, so the czxid of a broker's registration serves as its epoch. The parts of one `multi`
 share one id.
 
-**Kinds.** A persistent node stays until it is deleted. An ephemeral node goes with the session
-that created it and has no children. A sequential node gets ten decimal digits appended to its
-name: the number of children its parent was ever given before it, so names of one parent only
-grow.
+**Kinds.** A persistent node stays until it is deleted. An ephemeral node is deleted with the
+session that created it and has no children. A sequential node gets ten decimal digits appended to
+its name: how many children its parent has ever had, so the names below one parent only grow.
 
-**Order.** Writes take effect one after the other, in one order for all sessions, and a call
-returns only when its effect is as durable as the implementation promises. Nothing is answered
-from a state that may still be undone: a read that saw a write waits for it too.
+**Order.** Writes take effect one after the other, in one order for all sessions, and a call returns
+only when its effect is as durable as the implementation promises. No response reveals a state that
+may still be rolled back: a read that saw a write waits for it, too.
 
 **Watches** fire once. `get` and `exists` watch a node (created, its data changed, deleted),
-`children` watches the list of names (a child came or went, the node was deleted). The callback
+`children` watches the list of names (a child created or deleted, the node deleted). The callback
 runs on the event loop, after the change took effect, in the order of the changes, and before any
 call of the same session returns a state that contains the change. It may rarely fire without a
-change (a write that was undone): read again, always. The same callback given twice for one thing
-fires once. Watches end with their session.
+change (a write that was rolled back): always read again. The same callback given twice for one
+thing fires once. Watches end with their session.
 
-**Sessions.** `start()` opens one. When the service has not heard of it for too long it *expires*:
-its ephemeral nodes are deleted, its watches are gone, and each call raises `SessionExpired` until
-`start()` is called again, which opens a new session with a new id. Losing contact alone ends
-nothing: the session is SUSPENDED, its calls wait for contact to come back, and its watches stay
-(what happened meanwhile fires them then). `close()` ends the session at once.
+**Sessions.** `start()` opens one. When the service has not heard from it for too long it *expires*:
+its ephemeral nodes are deleted, its watches are dropped, and each call raises `SessionExpired`
+until `start()` is called again, which opens a new session with a new id. Losing the connection
+alone ends nothing: the session is SUSPENDED, its calls wait for the connection to return, and its
+watches stay (changes in the meantime fire them then). `close()` ends the session at once.
 """
 
 from __future__ import annotations
@@ -42,14 +41,14 @@ from typing import NamedTuple, TypeAlias
 from barnabas.model.errors import BarnabasError, InvalidValueError
 
 DATA_SIZE_MAX = 1024 * 1024
-"""Most bytes that one node may hold."""
+"""Maximum bytes of data in a node."""
 
 ANY_VERSION = -1
-"""As an expected version: do not check."""
+"""As an expected version: any."""
 
 
 class CoordinationError(BarnabasError):
-    """The service refused; `path` names the node. Of a `multi`, nothing took effect."""
+    """The service rejected a call; `path` names the node. Nothing of a `multi` took effect."""
 
     def __init__(self, path: str, message: str) -> None:
         super().__init__(message)
@@ -61,11 +60,11 @@ class NoNode(CoordinationError):
 
 
 class NodeExists(CoordinationError):
-    """There is a node at that path already."""
+    """There is already a node at that path."""
 
 
 class BadVersion(CoordinationError):
-    """The node's version is not the expected one: somebody else wrote."""
+    """The node's version is not the expected one: another session wrote it."""
 
 
 class NotEmpty(CoordinationError):
@@ -77,10 +76,10 @@ class NoChildrenForEphemerals(CoordinationError):
 
 
 class SessionExpired(CoordinationError):
-    """The session has ended, or was never started; `start()` opens a new one."""
+    """The session has expired, or was never started; `start()` opens a new one."""
 
     def __init__(self, session_id: int) -> None:
-        super().__init__("", f"session {session_id} has ended")
+        super().__init__("", f"session {session_id} has expired")
 
 
 class ServiceUnavailable(CoordinationError):
@@ -93,11 +92,11 @@ class ServiceUnavailable(CoordinationError):
 
 
 class NoPermission(CoordinationError):
-    """The node's ACL does not let this session do that, or its credentials were refused."""
+    """The node's ACL does not allow it, or the session's credentials were rejected."""
 
 
 class EventType(Enum):
-    """What a watch saw."""
+    """The kind of change that a watch reports."""
 
     CREATED = "created"
     DELETED = "deleted"
@@ -106,7 +105,7 @@ class EventType(Enum):
 
 
 class Event(NamedTuple):
-    """One change, as a watch hears of it."""
+    """One change, as reported to a watch."""
 
     type: EventType
     path: str
@@ -117,9 +116,9 @@ Watch: TypeAlias = Callable[[Event], object]
 
 
 class SessionState(Enum):
-    """Where a session stands.
+    """The state of a session.
 
-    A service in this process is never out of contact, so its sessions are never SUSPENDED.
+    A service in this process is always connected, so its sessions are never SUSPENDED.
     """
 
     CONNECTED = "connected"
@@ -133,24 +132,24 @@ SessionListener: TypeAlias = Callable[[SessionState], object]
 
 
 class Contact(NamedTuple):
-    """How long ago a session was last known to be alive, by the clock of whoever holds it.
+    """How long ago a session was last known to be alive, by the client's clock.
 
     Only what the service as a whole must have seen counts: a server that has lost the others may
-    answer reads for a while after they have ended the session.
+    serve reads for a while after they have expired the session.
     """
 
     timeout_ms: int
-    """The service ends the session when it has not heard of it for so long."""
+    """The service expires the session when it has not heard from it for this long."""
     asked_ago_ms: float
-    """How long ago the last request was sent that the service answered: it was alive then."""
+    """How long ago the last answered request was sent: the session was alive then."""
     heard_ago_ms: float
-    """How long ago that answer came."""
+    """How long ago its response arrived."""
     asked_s: float
-    """When it was sent, by the session's own clock: the same until a newer one is answered."""
+    """When it was sent, by the session's own clock: unchanged until a newer one is answered."""
 
 
 class Stat(NamedTuple):
-    """All about a node but its data."""
+    """The metadata of a node."""
 
     version: int
     czxid: int
@@ -189,7 +188,7 @@ class Delete:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Part of a `multi`: demand that a node exists with this version. Its result is None."""
+    """Part of a `multi`: require that a node exists with this version. Its result is None."""
 
     path: str
     version: int = ANY_VERSION
@@ -198,7 +197,7 @@ class Check:
 Operation: TypeAlias = Create | Set | Delete | Check
 Result: TypeAlias = str | Stat | None
 Found: TypeAlias = tuple[bytes, Stat]
-"""A node's data, and all else about it."""
+"""A node's data and metadata."""
 
 
 class Coordination(ABC):
@@ -210,35 +209,35 @@ class Coordination(ABC):
     @property
     @abstractmethod
     def session_id(self) -> int:
-        """The present or last session's id; 0 before the first `start()`."""
+        """The id of the current or last session; 0 before the first `start()`."""
 
     @property
     @abstractmethod
     def state(self) -> SessionState:
-        """Where the session stands; CLOSED before the first `start()`."""
+        """The state of the session; CLOSED before the first `start()`."""
 
     @property
     def contact(self) -> Contact | None:
-        """When the session was last known to be alive; None where it cannot end by silence."""
+        """When the session was last known to be alive; None if it has no timeout."""
         return None
 
     @abstractmethod
     def add_session_listener(self, listener: SessionListener) -> None:
-        """Have `listener` called after each change of the session's state; it outlives sessions."""
+        """Call `listener` after each change of the session's state; it outlives sessions."""
 
     @abstractmethod
     def remove_session_listener(self, listener: SessionListener) -> None:
-        """Take `listener` away again; one that is not there is ignored."""
+        """Remove `listener`; an unknown one is ignored."""
 
     @abstractmethod
     async def start(self) -> None:
-        """Open a session: the first, or the next after an expiry. No-op while one is open."""
+        """Open a session: the first, or the next one after an expiry. A no-op while one is open."""
 
     @abstractmethod
     async def close(self) -> None:
-        """End the session: its ephemeral nodes are gone when this returns. May be called again.
+        """End the session: its ephemeral nodes are deleted when this returns. May be called again.
 
-        While contact is lost nobody can be told: then the nodes go when the service misses us.
+        While disconnected, the nodes are deleted when the service expires the session.
         """
 
     @abstractmethod
@@ -265,9 +264,9 @@ class Coordination(ABC):
     async def get_many(
         self, paths: Sequence[str], watch: Watch | None = None
     ) -> list[Found | None]:
-        """Return data and Stat of each node, None (and leave no watch) where there is none.
+        """Return data and Stat of each node, None (and leave no watch) if it does not exist.
 
-        Each is read as by `get`, but no read waits for the answer to another.
+        Each is read as by `get`, but the reads are pipelined.
         """
 
     @abstractmethod
@@ -288,7 +287,7 @@ class Coordination(ABC):
 
     @abstractmethod
     async def multi(self, operations: Sequence[Operation]) -> list[Result]:
-        """Do all operations, each seeing those before it, or none; return a result for each.
+        """Apply all operations, each seeing those before it, or none; return a result for each.
 
         Raises the error of the first operation that cannot be done.
         """
@@ -296,9 +295,9 @@ class Coordination(ABC):
     async def multi_each(
         self, batches: Sequence[Sequence[Operation]]
     ) -> list[list[Result] | CoordinationError]:
-        """Do each of several `multi`s whole or not; return its results, or what speaks against it.
+        """Apply several `multi`s, each atomically; return its results, or why it failed.
 
-        None waits for the answer to another, so none may depend on another. Raises SessionExpired.
+        They are pipelined, so none may depend on another. Raises SessionExpired.
         """
         outcomes = await asyncio.gather(
             *(self.multi(batch) for batch in batches), return_exceptions=True
@@ -315,7 +314,7 @@ class Coordination(ABC):
 
 
 _REFUSED = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\uf8ff\ufff0-\U0010ffff]")
-"""Characters that ZooKeeper allows in no name; to Java those beyond 16 bits are two of them."""
+"""Characters ZooKeeper does not allow in names; to Java, those beyond 16 bits are surrogates."""
 
 
 def check_path(path: str) -> str:
@@ -324,21 +323,21 @@ def check_path(path: str) -> str:
         return path
     names = path.split("/")
     if names[0] or len(names) < 2 or any(n in ("", ".", "..") for n in names[1:]):
-        raise InvalidValueError(f"{path!r} is not the path of a node: want /name/name")
+        raise InvalidValueError(f"{path!r} is not a node path; expected /name/name")
     refused = _REFUSED.search(path)
     if refused is not None:
         raise InvalidValueError(
-            f"{path!r} is not the path of a node: ZooKeeper refuses the character {refused[0]!r}"
+            f"{path!r} is not a node path: ZooKeeper does not allow the character {refused[0]!r}"
         )
     return path
 
 
 def parent_of(path: str) -> str:
-    """Return the path of the node above; of the root, the root."""
+    """Return the path of the parent; the root is its own parent."""
     return path[: path.rindex("/")] or "/"
 
 
 def parents_of(path: str) -> list[str]:
-    """Return the paths of all nodes between the root and `path`, both left out, top first."""
+    """Return the paths of all nodes between the root and `path`, exclusive, top first."""
     names = path.split("/")[1:-1]
     return ["/" + "/".join(names[: depth + 1]) for depth in range(len(names))]

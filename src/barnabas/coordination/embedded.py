@@ -3,16 +3,14 @@
     store = EmbeddedStore(path)
     one, two = EmbeddedCoordination(store), EmbeddedCoordination(store)     # brokers of one process
 
-The tree is in memory; the file is its log of record. A write returns when its transaction is
-committed with journal_mode=WAL and synchronous=FULL, which syncs the file at every commit: what
-was answered survives a loss of power. Writes that arrive while a commit runs wait together and
-share the next one, so a burst costs a few syncs and not one each. The file is touched only in the
-executor.
+The tree is in memory; the file is the durable copy. A write returns when its transaction is
+committed with journal_mode=WAL and synchronous=FULL, which syncs the file at every commit: an
+acknowledged write survives a power failure. Writes that arrive during a commit share the next one,
+so a burst costs a few syncs instead of one each. The file is accessed only in the executor.
 
-A commit that fails (a full disk) undoes its writes and those that came after it; they raise
-StorageError, and the tree is again what the file says. Ephemeral nodes are never written: opening
-the file starts without them, as their sessions died with the process. The file opens with the
-first session, closes with the last, and is locked between.
+A commit that fails (a full disk) undoes its writes and all later ones; they raise StorageError, and
+the tree matches the file again. Ephemeral nodes are never written: their sessions end with the
+process. The file is opened by the first session, closed by the last, and locked in between.
 """
 
 from __future__ import annotations
@@ -45,7 +43,7 @@ COMMIT;
 
 
 class _Batch:
-    """Changes that are committed together, and who waits for them."""
+    """Changes that are committed together, and the callbacks that wait for them."""
 
     __slots__ = ("changes", "waiting")
 
@@ -62,11 +60,11 @@ class EmbeddedStore(Store):
     """A tree kept in a SQLite file, shared by the sessions of this process."""
 
     def __init__(self, path: str | Path, executor: Executor | None = None) -> None:
-        """Keep the tree at `path` (its folder must exist); `executor` None is the loop's own."""
+        """Keep the tree at `path` (its directory must exist); `executor` None: the loop's own."""
         super().__init__()
         self.path = Path(path)
         self.commits = 0
-        """Transactions committed since this object was made."""
+        """Transactions committed since this object was created."""
         self._executor = executor
         self._file: _TreeFile | None = None
         self._users = 0
@@ -78,10 +76,10 @@ class EmbeddedStore(Store):
         self._idle.set()
 
     async def open(self) -> None:
-        """Load the tree, unless an earlier user has done so.
+        """Load the tree, unless it is already loaded.
 
         Raises CorruptFileError if the file is not a tree of ours, StorageError if it cannot be used
-        (no such folder, no permission, in use by another process).
+        (no such directory, no permission, in use by another process).
         """
         async with self._gate:
             if self._file is None:
@@ -93,7 +91,7 @@ class EmbeddedStore(Store):
             self._users += 1
 
     async def release(self) -> None:
-        """Close the file when its last user goes."""
+        """Close the file when its last user closes."""
         async with self._gate:
             self._users -= 1
             if not self._users and self._file is not None:
@@ -102,7 +100,7 @@ class EmbeddedStore(Store):
                 await self._loop.run_in_executor(self._executor, file.close)
 
     def now_ms(self) -> int:
-        # Sessions of this process need no timeout: they end with it.
+        # Sessions in this process need no timeout: they end with it.
         return 0
 
     def settle(self, changes: Sequence[Change], then: Settled) -> None:
@@ -117,7 +115,8 @@ class EmbeddedStore(Store):
 
     def _ask_commit(self) -> None:
         if self._running is None and not self._commit_asked:
-            # Not at once: whatever else this turn of the loop brings goes into the same commit.
+            # Not immediately: whatever else arrives in this loop iteration goes into the same
+            # commit.
             self._commit_asked = True
             self._idle.clear()
             self._loop.call_soon(self._commit)
@@ -140,7 +139,7 @@ class EmbeddedStore(Store):
             batch.tell(None)
         else:
             assert isinstance(failure, StorageError), failure
-            # What came after was decided on a state that is not to be.
+            # Later writes were decided on a state that was rolled back.
             later, self._next = self._next, _Batch()
             self.tree.undo(batch.changes + later.changes)
             batch.tell(failure)
@@ -156,7 +155,7 @@ class EmbeddedCoordination(StoreSession):
 
 
 def _rows(changes: Sequence[Change]) -> dict[str, Node | None]:
-    """Reduce changes to what the file should say in the end: a node, or None for no row."""
+    """Reduce changes to the final row per path: a node, or None for no row."""
     rows: dict[str, Node | None] = {}
     for path, before, after in changes:
         if after is not None and not after.ephemeral_owner:
@@ -174,7 +173,7 @@ class _TreeFile:
 
     def load(self) -> Tree:
         try:
-            # The executor may run each call on another thread, though never two at once.
+            # The executor may run each call on a different thread, but never two at once.
             self._connection = sqlite3.connect(
                 self._path, isolation_level=None, check_same_thread=False, timeout=0
             )
@@ -187,7 +186,7 @@ class _TreeFile:
             raise
 
     def write(self, rows: dict[str, Node | None], zxid: int) -> None:
-        """Make the file say `rows`, durably and all at once."""
+        """Write `rows` to the file, durably and atomically."""
         kept = [(path, *node[:4], node.children_created) for path, node in rows.items() if node]
         gone = [(path,) for path, node in rows.items() if node is None]
         run = self._connection.execute
@@ -208,7 +207,7 @@ class _TreeFile:
     def _load(self) -> Tree:
         run = self._connection.execute
         try:
-            # An exclusive lock keeps a second process away, whose tree would drift from ours.
+            # An exclusive lock keeps out a second process, whose tree would diverge from ours.
             run("PRAGMA locking_mode = EXCLUSIVE")
             run("PRAGMA journal_mode = WAL")
             run("PRAGMA synchronous = FULL")
@@ -217,7 +216,9 @@ class _TreeFile:
             if version == 0 and tables == 0:
                 self._connection.executescript(_SCHEMA)
             elif version != FORMAT:
-                raise CorruptFileError(f"{self._path}: format {version}; this is for {FORMAT}")
+                raise CorruptFileError(
+                    f"{self._path}: format {version} is not supported; expected {FORMAT}"
+                )
             [(verdict,)] = run("PRAGMA quick_check(1)")
             if verdict != "ok":
                 raise CorruptFileError(f"{self._path}: {verdict}")

@@ -4,7 +4,7 @@
     one, two = MemoryCoordination(store), MemoryCoordination(store, timeout_ms=6000)
 
 Sessions with a timeout expire by the clock of the loop that runs them, so on a simulated loop a
-host that is paused or cut off loses its session at a time that the seed decides.
+paused or disconnected host loses its session at a time that the seed decides.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from barnabas.coordination.tree import Change
 
 
 class MemoryStore(Store):
-    """A tree in memory; every change is settled at once."""
+    """A tree in memory; every change is settled immediately."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -28,13 +28,13 @@ class MemoryStore(Store):
         self._context = contextvars.copy_context()
         self._timer: asyncio.TimerHandle | None = None
         self.is_away = False
-        """Whether no session ends, as in an ensemble without a majority."""
+        """Whether no session expires, as in an ensemble without a majority."""
 
     async def open(self) -> None:
         """A store in memory is always open."""
 
     async def release(self) -> None:
-        """A store in memory has nothing to give back."""
+        """A store in memory has nothing to release."""
 
     def now_ms(self) -> int:
         return int(asyncio.get_running_loop().time() * 1000)
@@ -49,7 +49,7 @@ class MemoryStore(Store):
         return session_id
 
     def _await_expiry(self) -> None:
-        """Have one timer, at the earliest expiry; after heartbeats it finds nothing due."""
+        """Keep one timer, at the earliest expiry; after heartbeats it may find nothing due."""
         due_ms = self.tree.next_expiry_ms()
         if self._timer is not None:
             self._timer.cancel()
@@ -61,12 +61,12 @@ class MemoryStore(Store):
             self._timer = loop.call_at(when, self._expire_due, context=self._context)
 
     def go_away(self) -> None:
-        """End no session until `come_back`; that nobody is answered meanwhile is not our affair."""
+        """Expire no session until `come_back`; cutting off clients is up to the caller."""
         self.is_away = True
         self._await_expiry()
 
     def come_back(self) -> None:
-        """Give every session its whole timeout, as the leader of an ensemble does."""
+        """Give every session its full timeout again, as a new ensemble leader does."""
         self.is_away = False
         for session_id in self.tree.sessions:
             self.tree.hear(session_id, self.now_ms())

@@ -1,8 +1,8 @@
-"""One session with a store in this process, over a way to the store and a way back.
+"""One session with a store in this process, over a channel to the store and one back.
 
-By default the ways are short: questions reach the store at once, and answers and watches come
-back through the loop's queue. A simulation gives ways that take time, hold what is sent while a
-link is cut, and keep the order.
+By default the channels are direct: requests reach the store immediately, and responses and watches
+come back through the loop's queue. A simulation supplies channels that take time, hold what is sent
+while a link is cut, and keep the order.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from barnabas.coordination.tree import Outcome
 T = TypeVar("T")
 
 Carry: TypeAlias = Callable[[Callable[[], None]], object]
-"""Runs what it is given at the other end of a link, later or now, in the order given."""
+"""Runs what it is given at the other end of a link, now or later, in the order given."""
 
 HEARTBEATS_PER_TIMEOUT = 6
 
@@ -57,7 +57,7 @@ class StoreSession(Coordination):
 
         With `timeout_ms` the session sends heartbeats, expires at the store when none arrive for
         that long, and learns of it once the store can reach it; without, it lives until it is
-        closed or expired by hand.
+        closed or expired explicitly.
         """
         self._store = store
         self._timeout_ms = timeout_ms
@@ -103,7 +103,7 @@ class StoreSession(Coordination):
         if self._state is SessionState.CONNECTED:
             return
         self._loop = asyncio.get_running_loop()
-        # Watches and listeners run as what started the session, whoever caused them.
+        # Watches and listeners run in the context that started the session, whatever caused them.
         self._context = contextvars.copy_context()
         if not self._holds_store:
             await self._store.open()
@@ -124,7 +124,7 @@ class StoreSession(Coordination):
     async def close(self) -> None:
         if self._state is SessionState.CONNECTED:
             session_id = self._session_id
-            # It may have ended without our knowing: then its nodes are gone, which is what we want.
+            # It may have ended without our knowledge: then its nodes are deleted, as intended.
             with suppress(SessionExpired):
                 await self._ask(lambda: (None, self._store.end(session_id)))
         if self._state is not SessionState.CLOSED:
@@ -187,7 +187,7 @@ class StoreSession(Coordination):
         session_id = self._session_id
         return await self._write(lambda: self._store.tree.apply(operations, session_id))
 
-    # What the store tells this end
+    # What the store reports to this end
 
     def tell(self, act: Callable[[], None]) -> None:
         """Carry `act` from the store to this end, in order."""
@@ -197,17 +197,17 @@ class StoreSession(Coordination):
             self._loop.call_soon(act, context=self._context)
 
     def hear_watch(self, session_id: int, watch: Watch, event: Event) -> None:
-        """Call a watch, unless its session is over."""
+        """Call a watch, unless its session has ended."""
         if self._is_open(session_id):
             watch(event)
 
     def hear_end(self, session_id: int) -> None:
-        """Note that the store has ended the session."""
+        """Handle the expiry of the session by the store."""
         if self._is_open(session_id):
             self._enter(SessionState.EXPIRED)
 
     def hear_answer(self, session_id: int, asked_s: float) -> None:
-        """Note that a heartbeat found the session alive."""
+        """Record that a heartbeat found the session alive."""
         if self._is_open(session_id):
             self._asked_s, self._heard_s = asked_s, self._loop.time()
 

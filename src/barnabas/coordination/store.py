@@ -1,9 +1,9 @@
-"""What is common to the services that live in this process: one tree, many sessions.
+"""The common part of the services in this process: one tree, many sessions.
 
-Every question of a session is answered on the tree at once, and its answer is held back until all
-changes that the tree contained then are *settled* (durable, where that is promised). Because
-watches and answers leave through the same ordered way to each session, a session hears of a
-change before it can see it.
+Every request of a session is applied to the tree immediately, and its response is held back until
+all changes in the tree at that time are *settled* (durable, where that is promised). Because
+watches and responses leave through the same ordered channel to each session, a session's watch
+fires before it can see the change.
 
 A store belongs to one event loop.
 """
@@ -22,23 +22,23 @@ from barnabas.model.errors import BarnabasError, StorageError
 T = TypeVar("T")
 
 Settled: TypeAlias = Callable[[StorageError | None], None]
-"""Told when changes are settled, or why they were undone."""
+"""Called when changes are settled, or with the reason why they were undone."""
 
 
 class Subscriber(Protocol):
-    """A session's end of the way back."""
+    """A session's end of the channel back."""
 
     def tell(self, act: Callable[[], None]) -> None:
-        """Run `act` at the session's end, after all that it was told before."""
+        """Run `act` at the session's end, after everything sent before."""
 
     def hear_watch(self, session_id: int, watch: Watch, event: Event) -> None:
         """Call a watch of the session."""
 
     def hear_end(self, session_id: int) -> None:
-        """Note that the session has expired."""
+        """Report that the session has expired."""
 
     def hear_answer(self, session_id: int, asked_s: float) -> None:
-        """Note that a heartbeat sent at `asked_s` found the session alive."""
+        """Report that a heartbeat sent at `asked_s` found the session alive."""
 
 
 class Store(ABC):
@@ -50,19 +50,19 @@ class Store(ABC):
 
     @abstractmethod
     async def open(self) -> None:
-        """Make the tree ready for one more user."""
+        """Open the tree for one more user."""
 
     @abstractmethod
     async def release(self) -> None:
-        """Take back one `open()`."""
+        """Undo one `open()`."""
 
     @abstractmethod
     def now_ms(self) -> int:
-        """Return the time by which sessions expire."""
+        """Return the clock's time, for session expiry."""
 
     @abstractmethod
     def settle(self, changes: Sequence[Change], then: Settled) -> None:
-        """Call `then` when the tree as it is now, with `changes`, is settled; in order of calls."""
+        """Call `then` when the tree as of now, including `changes`, is settled; in call order."""
 
     def begin(self, subscriber: Subscriber, timeout_ms: int | None) -> int:
         """Open a session; return its id."""
@@ -71,7 +71,7 @@ class Store(ABC):
         return session_id
 
     def hear(self, session_id: int, subscriber: Subscriber, asked_s: float) -> None:
-        """Answer a heartbeat that was sent at `asked_s`; a session that is no more is told so."""
+        """Answer a heartbeat sent at `asked_s`; an ended session is notified of its expiry."""
         try:
             self.tree.hear(session_id, self.now_ms())
         except SessionExpired:
@@ -86,7 +86,7 @@ class Store(ABC):
         question: Callable[[], tuple[T, Outcome | None]],
         reply: Future[T],
     ) -> None:
-        """Answer a question on the present tree; the reply leaves when what it saw is settled."""
+        """Answer a request from the current tree; the reply leaves when what it saw is settled."""
         changes: Sequence[Change] = ()
         fired: Sequence[Fired] = ()
         refusal: BarnabasError | None = None
@@ -100,7 +100,7 @@ class Store(ABC):
 
         def answer(error: BarnabasError | None) -> None:
             if reply.done():
-                return  # Nobody waits any more: the call was cancelled.
+                return  # Nobody is waiting: the call was cancelled.
             if error is None:
                 reply.set_result(result)
             else:
@@ -116,19 +116,19 @@ class Store(ABC):
         self.settle(changes, settled)
 
     def end(self, session_id: int) -> Outcome:
-        """End a session because it asked for it."""
+        """End a session at its own request."""
         del self.subscribers[session_id]
         return self.tree.end_session(session_id)
 
     def expire(self, session_id: int) -> None:
-        """End a session as if it had not been heard of for too long."""
+        """Expire a session as if its heartbeats had stopped."""
         subscriber = self.subscribers.pop(session_id)
         outcome = self.tree.end_session(session_id)
         self.settle(outcome.changes, lambda failure: self._tell_watches(outcome.fired))
         subscriber.tell(lambda: subscriber.hear_end(session_id))
 
     def _tell_watches(self, fired: Sequence[Fired]) -> None:
-        # Also after a failure: the watches are spent, and one too many only makes its owner reread.
+        # Even after a failure: the watches are spent, and a spurious one only causes a reread.
         for session_id, watch, event in fired:
             subscriber = self.subscribers.get(session_id)
             if subscriber is not None:

@@ -1,11 +1,11 @@
-"""The tree of nodes as a plain machine: told what to do and the time, it answers what changed.
+"""The tree of nodes as a plain state machine: given operations and the time, it returns changes.
 
-It knows nothing of loops, files or links; `memory.py` and `embedded.py` put them around it. Nodes
-are immutable values in one dict by path, so a change is (path, before, after): undoing it is
-putting `before` back, and keeping it is writing `after` down.
+It knows nothing of loops, files or links; `memory.py` and `embedded.py` add those. Nodes are
+immutable values in one dict by path, so a change is (path, before, after): undoing it restores
+`before`, and persisting it stores `after`.
 
 Invariants: the parent of every node is in the tree; an ephemeral node belongs to an open session
-and has no children; `zxid` never falls, not even when changes are undone.
+and has no children; `zxid` never decreases, not even when changes are undone.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Node(NamedTuple):
 
 
 class Change(NamedTuple):
-    """One node became another; None stands for no node."""
+    """A change of one node; None stands for no node."""
 
     path: str
     before: Node | None
@@ -68,7 +68,7 @@ class Fired(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What a write did: a result per operation, the changes and the watches to call, in order."""
+    """The effect of a write: a result per operation, the changes and the watches, in order."""
 
     results: list[Result]
     changes: list[Change]
@@ -76,7 +76,7 @@ class Outcome(NamedTuple):
 
 
 class TreeSession:
-    """An open session: when it expires (never, if it has no timeout) and what goes with it."""
+    """An open session: when it expires (never, if it has no timeout) and its ephemeral nodes."""
 
     __slots__ = ("deadline_ms", "ephemerals", "timeout_ms")
 
@@ -86,7 +86,7 @@ class TreeSession:
         self.ephemerals: dict[str, None] = {}
 
 
-# Watches of one kind by path; the inner dict is an ordered set, so a watch left twice is kept once.
+# Watches of one kind by path; the inner dict is an ordered set, so a watch set twice is kept once.
 _Watches = dict[str, dict[tuple[int, Watch], None]]
 
 
@@ -94,11 +94,11 @@ class Tree:
     """Nodes, sessions and watches."""
 
     def __init__(self, nodes: Iterable[tuple[str, Node]] = (), zxid: int = 0) -> None:
-        """Hold `nodes` (parents need not come first); raise NoNode if one lacks its parent."""
+        """Build the tree of `nodes`, in any order; raise NoNode if one lacks its parent."""
         self.zxid = zxid
         self.sessions: dict[int, TreeSession] = {}
         self._nodes: dict[str, Node] = {"/": Node(b"", 0, 0, 0)}
-        # Paths of the children of those nodes that have some: most nodes are leaves.
+        # Paths of the children, only of nodes that have some: most nodes are leaves.
         self._children: dict[str, set[str]] = {}
         self._node_watches: _Watches = {}
         self._children_watches: _Watches = {}
@@ -109,7 +109,7 @@ class Tree:
                 self._children.setdefault(parent_of(path), set()).add(path)
         for path in self._children:
             if path not in self._nodes:
-                raise NoNode(path, f"{path} is missing above {min(self._children[path])}")
+                raise NoNode(path, f"{path} is missing, the parent of {min(self._children[path])}")
 
     def __len__(self) -> int:
         return len(self._nodes)
@@ -117,26 +117,26 @@ class Tree:
     # Sessions
 
     def open_session(self, now_ms: int, timeout_ms: int | None = None) -> int:
-        """Open a session that expires `timeout_ms` after it was last heard of; return its id."""
+        """Open a session that expires `timeout_ms` after its last heartbeat; return its id."""
         self._last_session_id += 1
         self.sessions[self._last_session_id] = TreeSession(timeout_ms, now_ms)
         return self._last_session_id
 
     def hear(self, session_id: int, now_ms: int) -> None:
-        """Note that a session is alive; raise SessionExpired if it is not."""
+        """Record a heartbeat of a session; raise SessionExpired if it has ended."""
         session = self._session(session_id)
         if session.timeout_ms is not None:
             session.deadline_ms = now_ms + session.timeout_ms
 
     def next_expiry_ms(self) -> int | None:
-        """Return when the first session expires unless it is heard of before."""
+        """Return when the next session expires unless it sends a heartbeat."""
         return min(
             (s.deadline_ms for s in self.sessions.values() if s.deadline_ms is not None),
             default=None,
         )
 
     def expired(self, now_ms: int) -> list[int]:
-        """Return the sessions that are due to be ended, in the order they were opened."""
+        """Return the sessions that have expired, in the order they were opened."""
         return [
             session_id
             for session_id, session in self.sessions.items()
@@ -144,7 +144,7 @@ class Tree:
         ]
 
     def end_session(self, session_id: int) -> Outcome:
-        """End a session: forget its watches and delete its ephemeral nodes, in one transaction."""
+        """End a session: drop its watches and delete its ephemeral nodes, in one transaction."""
         session = self._session(session_id)
         del self.sessions[session_id]
         for watches in (self._node_watches, self._children_watches):
@@ -164,7 +164,7 @@ class Tree:
     # Writes
 
     def apply(self, operations: Sequence[Operation], session_id: int) -> Outcome:
-        """Do all operations in one transaction, or none: then the first error is raised."""
+        """Apply all operations in one transaction, or none and raise the first error."""
         self._session(session_id)
         outcome = Outcome([], [], [])
         self.zxid += 1
@@ -174,12 +174,12 @@ class Tree:
         except Exception:
             self.undo(outcome.changes)
             raise
-        # Only now, so that an undone part leaves the watches of others alone.
+        # Only now, so that a transaction that fails fires no watches.
         self._fire(outcome)
         return outcome
 
     def create(self, operation: Create, session_id: int, make_parents: bool = False) -> Outcome:
-        """Create one node, and with `make_parents` those above it that are missing."""
+        """Create one node, and with `make_parents` its missing parents."""
         missing: list[Operation] = []
         if make_parents:
             paths = parents_of(check_path(operation.path))
@@ -188,7 +188,7 @@ class Tree:
         return outcome._replace(results=outcome.results[-1:])
 
     def undo(self, changes: Sequence[Change]) -> None:
-        """Take back the last changes; nodes whose session ended meanwhile do not come back."""
+        """Undo the last changes; nodes whose session has ended are not restored."""
         for path, before, _ in reversed(changes):
             orphaned = before is not None and not self._is_alive(before)
             self._put(path, None if orphaned else before)
@@ -204,7 +204,7 @@ class Tree:
         return node.data, self._stat(path, node)
 
     def exists(self, path: str, session_id: int, watch: Watch | None = None) -> Stat | None:
-        """Return the Stat of a node, if there is one."""
+        """Return the Stat of a node, if it exists."""
         self._session(session_id)
         node = self._nodes.get(check_path(path))
         if watch is not None:
@@ -264,11 +264,13 @@ class Tree:
         parent_path = parent_of(path)
         parent = self._node(parent_path)
         if parent.ephemeral_owner:
-            raise NoChildrenForEphemerals(path, f"{parent_path} is ephemeral: no node below it")
+            raise NoChildrenForEphemerals(
+                path, f"{parent_path} is ephemeral and cannot have children"
+            )
         if operation.sequence:
             path += f"{parent.children_created:0{SEQUENCE_DIGITS}d}"
         if path in self._nodes:
-            raise NodeExists(path, f"{path} exists")
+            raise NodeExists(path, f"{path} already exists")
         owner = session_id if operation.ephemeral else 0
         node = Node(data, 0, self.zxid, self.zxid, owner)
         counted = parent._replace(children_created=parent.children_created + 1)
@@ -298,7 +300,7 @@ class Tree:
         self._put(path, after)
 
     def _put(self, path: str, node: Node | None) -> None:
-        """Make `node` what is at `path`; keep the lists of children and of ephemerals in step."""
+        """Put `node` at `path`; keep the indexes of children and ephemerals up to date."""
         before = self._nodes.get(path)
         if node is not None:
             self._nodes[path] = node
@@ -316,7 +318,7 @@ class Tree:
                 del self.sessions[before.ephemeral_owner].ephemerals[path]
 
     def _fire(self, outcome: Outcome) -> None:
-        """Take the watches that the changes concern: the node's own, then those of its parent."""
+        """Remove and return the watches that changes fire: the node's, then its parent's."""
         fired = outcome.fired
         for path, before, after in outcome.changes:
             if before is None:
@@ -346,5 +348,7 @@ class Tree:
 
 def _checked_data(path: str, data: bytes) -> bytes:
     if len(data) > DATA_SIZE_MAX:
-        raise InvalidValueError(f"{path}: {len(data)} bytes of data; at most {DATA_SIZE_MAX}")
+        raise InvalidValueError(
+            f"{path}: {len(data)} bytes of data exceed the limit of {DATA_SIZE_MAX}"
+        )
     return bytes(data)

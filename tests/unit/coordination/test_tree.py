@@ -77,7 +77,7 @@ def test_undo_does_not_bring_back_nodes_of_an_ended_session():
 
 
 def test_a_tree_cannot_hold_a_node_without_its_parent():
-    with pytest.raises(NoNode, match="/a is missing above /a/b"):
+    with pytest.raises(NoNode, match="/a is missing, the parent of /a/b"):
         Tree([("/a/b", Node(b"", 0, 1, 1))])
     tree = Tree([("/a/b", Node(b"x", 3, 2, 9)), ("/a", Node(b"", 0, 1, 1, 0, 7))], zxid=9)
     session = tree.open_session(0)

@@ -4,10 +4,9 @@
     tree = ZooKeeperCoordination(settings)
 
 Calls are pipelined, at most `in_flight_max` at a time, and answered in order; reads of many nodes
-travel together, where the server can do that (3.6 and later). While contact is lost calls wait
-(`session`); those whose answer was lost are asked again, and a write is first looked for
-in the tree (`zookeeper_evidence`), so that it is not done twice and a node that we did create is
-not taken for another's.
+share a request if the server supports that (3.6 and later). While disconnected, calls wait
+(`session`); those whose response was lost are repeated, but a write is first looked for in the tree
+(`evidence`), so that it does not happen twice and a node of ours is not taken for another's.
 """
 
 from __future__ import annotations
@@ -64,11 +63,11 @@ logger = logging.getLogger("barnabas.zookeeper")
 T = TypeVar("T")
 
 READS_PER_REQUEST = 500
-"""A request is bounded by the server at a mebibyte; its answer is not, but it holds up others."""
+"""The server limits a request to a mebibyte; a response has no limit, but delays others."""
 
 LARGE_BYTES = 1_000_000
-"""More than this, a server whose jute.maxbuffer is the default may not take: it says nothing, and
-ends the connection.
+"""A server with the default jute.maxbuffer may not accept more than this: it closes the connection
+without a response.
 """
 
 
@@ -79,7 +78,7 @@ class ZooKeeperCoordination(Coordination):
         """Prepare a session; `start` opens it."""
         self._session = ZooKeeperSession(settings)
         self._slots = asyncio.Semaphore(settings.in_flight_max)
-        # Until a server says that it cannot.
+        # Until a server responds that it cannot.
         self._reads_together = True
 
     # The session
@@ -145,7 +144,7 @@ class ZooKeeperCoordination(Coordination):
         return found
 
     async def _get_together(self, paths: Sequence[str]) -> list[Found | None]:
-        """Read nodes by one request; a watch cannot be left by it."""
+        """Read nodes in one request, which cannot set watches."""
         try:
             answers = await self._read(
                 paths[0], lambda link, then: link.get_many(paths, then), lambda _: None
@@ -249,7 +248,7 @@ class ZooKeeperCoordination(Coordination):
     async def _write(
         self, operations: Sequence[Operation], ask: Ask, *, whole: bool = False
     ) -> Any:
-        """Do a write once; return its one result, or with `whole` the list of all."""
+        """Apply a write once; return its one result, or with `whole` the list of all."""
         for operation in operations:
             _check(operation)
         session_id = self.session_id
@@ -276,7 +275,7 @@ class ZooKeeperCoordination(Coordination):
                 continue
             except errors.ZookeeperError as met:
                 index, failure = 0, met
-            # A first attempt may have come through after all, while we looked for it.
+            # The first attempt may have arrived after all, while we looked for it.
             done = None if before is None else await outcome(self, operations, before)
             if done is not None:
                 return done if whole else done[0]
@@ -288,7 +287,7 @@ class ZooKeeperCoordination(Coordination):
                 try:
                     await self.create(parent)
                 except NodeExists:
-                    logger.debug("%s was created by another session meanwhile", parent)
+                    logger.debug("%s was created by another session in the meantime", parent)
 
     async def _write_refusal(self, failure: Exception, operation: Operation) -> Exception:
         path = operation.path
@@ -302,17 +301,17 @@ class ZooKeeperCoordination(Coordination):
 
 
 def _check(operation: Operation) -> None:
-    """Refuse what no service could do, before it is asked."""
+    """Reject what no service could do, without asking."""
     path = check_path(operation.path)
     if isinstance(operation, Create | Set) and len(operation.data) > DATA_SIZE_MAX:
         size = len(operation.data)
-        raise InvalidValueError(f"{path}: {size} bytes of data; at most {DATA_SIZE_MAX}")
+        raise InvalidValueError(f"{path}: {size} bytes of data exceed the limit of {DATA_SIZE_MAX}")
     if isinstance(operation, Delete) and path == "/":
         raise InvalidValueError("the root cannot be deleted")
 
 
 def _check_size(operations: Sequence[Operation]) -> None:
-    """Refuse to send a large request again that was not done: each time all others suffer."""
+    """Refuse to repeat a large request that had no effect: each attempt hurts all others."""
     size = sum(
         len(each.path) + (len(each.data) if isinstance(each, Create | Set) else 0)
         for each in operations
@@ -320,20 +319,20 @@ def _check_size(operations: Sequence[Operation]) -> None:
     if size > LARGE_BYTES:
         raise CoordinationError(
             operations[0].path,
-            f"ZooKeeper did not answer a request of {size:,} bytes; it takes no more than its "
+            f"ZooKeeper did not respond to a request of {size:,} bytes; its limit is "
             "jute.maxbuffer, by default 1,048,575",
         )
 
 
 def _result(value: Any) -> Result:
-    """Return what an operation of a transaction gave, as the contract has it."""
+    """Return the result of a transaction's operation, as the contract has it."""
     if value is None or value is True:
         return None
     return value if isinstance(value, str | Stat) else stat_of(value)
 
 
 async def _all(calls: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
-    """Make calls side by side; where one fails, leave none behind."""
+    """Make calls concurrently; if one fails, cancel the others."""
     answers = await asyncio.gather(*calls, return_exceptions=True)
     results: list[T] = []
     for answer in answers:

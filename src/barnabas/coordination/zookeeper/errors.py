@@ -1,4 +1,4 @@
-"""What ZooKeeper refuses, in the words of the contract."""
+"""ZooKeeper's errors, translated to those of the contract."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from barnabas.coordination.zookeeper.link import errors
 
 
 class Unimplemented(CoordinationError):
-    """The server is too old for what it was asked."""
+    """The server is too old for the request."""
 
 
 def refusal(failure: Exception, path: str) -> CoordinationError:
@@ -26,22 +26,22 @@ def refusal(failure: Exception, path: str) -> CoordinationError:
     if isinstance(failure, errors.NoNodeError):
         return NoNode(path, f"{path} does not exist")
     if isinstance(failure, errors.NodeExistsError):
-        return NodeExists(path, f"{path} exists")
+        return NodeExists(path, f"{path} already exists")
     if isinstance(failure, errors.NotEmptyError):
         return NotEmpty(path, f"{path} has children")
     if isinstance(failure, errors.NoChildrenForEphemeralsError):
         parent = parent_of(path)
-        return NoChildrenForEphemerals(path, f"{parent} is ephemeral: no node below it")
+        return NoChildrenForEphemerals(path, f"{parent} is ephemeral and cannot have children")
     if isinstance(failure, errors.NoAuthError | errors.InvalidACLError):
-        return NoPermission(path, f"{path}: ZooKeeper's ACL does not allow this")
+        return NoPermission(path, f"{path}: not allowed by ZooKeeper's ACL")
     if isinstance(failure, errors.UnimplementedError):
-        return Unimplemented(path, f"{path}: this version of ZooKeeper cannot do that")
+        return Unimplemented(path, f"{path}: not supported by this version of ZooKeeper")
     reason = str(failure) or type(failure).__name__
     return CoordinationError(path, f"{path}: ZooKeeper refused: {reason}")
 
 
 def first_failure(answer: Sequence[Any]) -> tuple[int, Exception] | None:
-    """Return the operation that failed a transaction; the others are told that it was undone."""
+    """Return the operation that failed a transaction; the others report a rollback."""
     for index, each in enumerate(answer):
         if isinstance(each, Exception) and not isinstance(
             each, errors.RolledBackError | errors.RuntimeInconsistency

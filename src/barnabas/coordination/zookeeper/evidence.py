@@ -1,13 +1,13 @@
-"""Whether a write took effect whose answer was lost with the connection.
+"""Whether a write whose response was lost with the connection took effect.
 
-ZooKeeper does not say. But it numbers its transactions, and the last answer before the write told
-how far they were: a node that was created or set *since then*, with our data (and, if ephemeral,
+ZooKeeper does not say. But it numbers its transactions, and the last response before the write
+carried the latest number: a node created or set *since then*, with our data (and, if ephemeral,
 owned by our session), is our doing. `outcome` looks at each node that a transaction would have
-touched; either all of them bear witness, and the results are returned as the lost answer would
-have had them, or the write is to be tried (again).
+touched; either all of them confirm it, and the results are returned as the lost response would have
+had them, or the write is to be tried (again).
 
-Left in doubt is only a write that somebody else did at the same moment with the same data, where
-either of the two may be taken for ours; nothing that the tree holds depends on which.
+Ambiguous is only a write of another session at the same moment with the same data, where either of
+the two may be taken for ours; nothing in the tree depends on which.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Reader(Protocol):
 
 
 class _Witness(NamedTuple):
-    """A node as the lost write would have left it; zxid is None when a node is gone."""
+    """A node as the lost write would have left it; zxid is None if the node does not exist."""
 
     result: Result
     zxid: int | None
@@ -50,7 +50,7 @@ class _Witness(NamedTuple):
 async def outcome(
     reader: Reader, operations: Sequence[Operation], before: int
 ) -> list[Result] | None:
-    """Return the results of a write that was done after transaction `before`, or None."""
+    """Return the results of a write that took effect after transaction `before`, or None."""
     results: list[Result] = []
     zxids: set[int] = set()
     told = False

@@ -1,12 +1,12 @@
 """One KazooClient on an event loop: the only module that talks to the library.
 
-kazoo reads its socket on a thread of its own. Everything that it has to tell (answers, watch
-events, changes of state) is put on the loop from that one thread, in the order in which it
-happened on the connection: so a change is heard of before an answer that contains it, which
-kazoo's own pair of worker threads would not promise.
+kazoo reads its socket on a thread of its own. Everything it reports (responses, watch events,
+state changes) is put on the loop from that one thread, in the order in which it happened on the
+connection: so a watch fires before a response that contains its change, which kazoo's own pair of
+worker threads would not guarantee.
 
-A link lives as long as one session. It reconnects by itself; when the session is lost it is
-stopped and thrown away.
+A link lives as long as one session. It reconnects by itself; when the session is lost it is stopped
+and discarded.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ try:
     from barnabas.coordination.zookeeper.reads import ReadMany
 except ImportError as missing:
     raise ConfigError(
-        "ZooKeeper needs the library kazoo, which is missing: pip install 'barnabas[zookeeper]'"
+        "ZooKeeper support requires kazoo: pip install 'barnabas[zookeeper]'"
     ) from missing
 
 __all__ = [
@@ -65,16 +65,16 @@ __all__ = [
 logger = logging.getLogger("barnabas.zookeeper")
 
 Answered: TypeAlias = Callable[[Any, Exception | None], None]
-"""Given a result or a failure, on the loop."""
+"""Called with a result or an exception, on the loop."""
 
-# The first pause between attempts to connect, and the longest.
+# Initial and maximum backoff between connection attempts.
 _RECONNECT_S = (0.05, 0.4)
 _CUT_S = 0.05
 _FIRST_PATIENCE_S = 0.5
 _PATIENCE_S = 5.0
 _PATIENCE_SHARE = 1 / 3
-"""How long a server that takes a connection may say nothing, at first and at most: it may be one
-that is starting, and others must not be far ahead. A share of the timeout bounds it, too.
+"""How long a server that accepted the connection may stay silent, initially and at most: it may be
+starting, and another server might respond sooner. A fraction of the timeout limits it, too.
 """
 
 _EVENTS = {
@@ -84,33 +84,33 @@ _EVENTS = {
     "CHILD": EventType.CHILDREN,
 }
 
-# Nodes whose content is nobody else's business, and the tree that consumers of any user write.
+# Nodes with secret content, and the tree that consumers of any user may write.
 _PRIVATE = ("/config/users", "/config/brokers", "/delegation_token/tokens")
 _OPEN = "/consumers"
 
 
 class LinkState(Enum):
-    """What a link tells of its session."""
+    """What a link reports about its session."""
 
     CONNECTED = "connected"
     SUSPENDED = "suspended"
     EXPIRED = "expired"
     REFUSED = "refused"
-    """The credentials were not accepted."""
+    """The credentials were rejected."""
 
 
 def is_lost(failure: Exception) -> bool:
-    """Tell whether an answer was lost: what was asked may or may not have been done."""
+    """Return whether the response was lost: the request may or may not have taken effect."""
     return isinstance(failure, errors.ConnectionLoss | errors.SessionMovedError)
 
 
 def is_over(failure: Exception) -> bool:
-    """Tell whether the session has ended."""
+    """Return whether the session has ended."""
     return isinstance(failure, errors.SessionExpiredError)
 
 
 def stat_of(stat: Any) -> Stat:
-    """Return kazoo's stat as ours."""
+    """Convert kazoo's stat to ours."""
     return Stat(stat.version, stat.czxid, stat.mzxid, stat.ephemeralOwner, stat.numChildren)
 
 
@@ -134,7 +134,7 @@ class Link:
         hear_state: Callable[[Link, LinkState, int], object],
         hear_event: Callable[[Link, Event], object],
     ) -> None:
-        """Prepare; nothing is opened before `start`."""
+        """Prepare a link; nothing is opened before `start`."""
         self._settings = settings
         self._loop = loop
         self._context = contextvars.copy_context()
@@ -152,55 +152,55 @@ class Link:
         )
         self._client.add_listener(self._state_changed)
         self.timeout_ms = settings.session_timeout_ms
-        """The session's timeout, as the server has granted it."""
+        """The session timeout granted by the server."""
         self.connecting_s = self._began_s = 0.0
-        """When the present connection was begun: the session was confirmed after that."""
+        """When the current connection was opened: the session was confirmed after that."""
         self._patience_s = _FIRST_PATIENCE_S
         self._measure_connecting()
 
     @property
     def last_zxid(self) -> int:
-        """The newest transaction that the server had done at its last answer."""
+        """The newest transaction of the server as of its last response."""
         return int(self._client.last_zxid)
 
     def start(self) -> None:
-        """Begin to connect; `hear_state` is told of success."""
+        """Begin to connect; `hear_state` is called on success."""
         self._client.start_async()
 
     async def stop(self) -> None:
-        """Close the session if there is contact, and end kazoo's thread."""
+        """Close the session if connected, and end kazoo's thread."""
         stopping = self._loop.run_in_executor(None, self._stop)
         if not self._client.connected:
-            # Its thread may be waiting for a server that says nothing; there is nothing to close.
+            # Its thread may be waiting for a silent server; there is nothing to close.
             while not (await asyncio.wait([stopping], timeout=_CUT_S))[0]:
                 self._handler.cut()
         await stopping
 
     def _opened(self, connected: socket.socket) -> None:
-        # kazoo gives one connection as long as the session lasts, which ends with it.
+        # kazoo gives a connection attempt as long as the session lasts, which ends with it.
         longest_s = min(_PATIENCE_S, self._settings.session_timeout_ms / 1000 * _PATIENCE_SHARE)
         self._patience_s = min(self._patience_s, longest_s)
         self._loop.call_later(self._patience_s, self._lose_patience, connected)
 
     def _lose_patience(self, connected: socket.socket) -> None:
         if not self._client.connected and self._handler.uses(connected):
-            logger.info("ZooKeeper at %s says nothing: connecting again", self._settings)
-            self._patience_s *= 2  # it may need more
+            logger.info("ZooKeeper at %s does not respond, reconnecting", self._settings)
+            self._patience_s *= 2  # it may need longer
             self._handler.cut()
 
     def _stop(self) -> None:
         try:
             self._client.stop()
         except errors.WriterNotClosedException:
-            # A server that neither answers nor ends the connection: the thread ends when it does.
-            logger.warning("ZooKeeper at %s does not let the session go", self._settings)
+            # The server neither responds nor closes the connection: the thread ends when it does.
+            logger.warning("ZooKeeper at %s did not close the session in time", self._settings)
         else:
             self._client.close()
 
     def _measure_connecting(self) -> None:
-        """Note when a connection is begun and which timeout it grants, of which kazoo says nothing.
+        """Record when a connection opens and which timeout it grants, which kazoo does not report.
 
-        Both happen on its thread, where it also tells of the connection in between.
+        Both happen on its thread, which also reports the connection in between.
         """
         connection = self._client._connection
         connect = connection._connect
@@ -213,10 +213,10 @@ class Link:
 
         connection._connect = measured
 
-    # Questions; each is answered once, on the loop, in the order of asking.
+    # Requests; each is answered once, on the loop, in the order of the requests.
 
     def create(self, operation: Create, answered: Answered) -> None:
-        """Create a node; the answer is its full path."""
+        """Create a node; the result is its full path."""
         self._ask(
             self._client.create_async(
                 self._full(operation.path),
@@ -237,14 +237,14 @@ class Link:
         self._ask(self._client.get_async(self._full(path), self._watch(watched)), answered)
 
     def get_many(self, paths: Sequence[str], answered: Answered) -> None:
-        """Read data and stat of each; the answer has a pair or an exception for each."""
+        """Read data and stat of each; the result has a pair or an exception for each."""
         answer = self._client.handler.async_result()
-        # The library has no call for this; it sends whatever can be sent.
+        # The library has no call for this, but sends any request object.
         self._client._call(ReadMany([self._full(path) for path in paths]), answer)
         self._ask(answer, answered)
 
     def exists(self, path: str, watched: bool, answered: Answered) -> None:
-        """Read the stat, None where there is no node."""
+        """Read the stat, None if the node does not exist."""
         self._ask(self._client.exists_async(self._full(path), self._watch(watched)), answered)
 
     def sync(self, answered: Answered) -> None:
@@ -258,7 +258,7 @@ class Link:
         )
 
     def set(self, operation: Set, answered: Answered) -> None:
-        """Replace a node's data; the answer is the new stat."""
+        """Replace a node's data; the result is the new stat."""
         path = self._full(operation.path)
         self._ask(self._client.set_async(path, operation.data, operation.version), answered)
 
@@ -268,7 +268,7 @@ class Link:
         self._ask(self._client.delete_async(path, operation.version), answered)
 
     def multi(self, operations: Sequence[Operation], answered: Answered) -> None:
-        """Do all or none; the answer has a result or an exception for each."""
+        """Apply all or none; the result has a result or an exception for each."""
         request = self._client.transaction()
         for operation in operations:
             path = self._full(operation.path)
@@ -302,13 +302,13 @@ class Link:
         return self._event_came if watched else None
 
     def _event_came(self, event: Any) -> None:
-        # An event of type NONE tells of the session; that comes through the listener too.
+        # An event of type NONE is about the session, which the listener reports as well.
         kind = _EVENTS.get(event.type)
         if kind is not None:
             self._hear_event(self, Event(kind, self._below(event.path)))
 
     def _state_changed(self, state: str) -> None:
-        """Hear from kazoo, on its thread."""
+        """Handle kazoo's report, on its thread."""
         if state == KazooState.CONNECTED:
             self.connecting_s = self._began_s
             self._patience_s = _FIRST_PATIENCE_S
@@ -323,7 +323,7 @@ class Link:
         self._post(lambda: self._hear_state(self, told, session[0] if session else 0))
 
     def _post(self, act: Callable[[], object]) -> None:
-        # A loop that is closed has nobody left who could want to know.
+        # Once the loop is closed, there is nobody left to notify.
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(act, context=self._context)
 
@@ -347,19 +347,19 @@ def _is_under(path: str, root: str) -> bool:
 
 
 class _LoopQueue:
-    """What kazoo takes for the queue of a worker thread, and is the loop."""
+    """The loop, in the place of a queue for kazoo's worker thread."""
 
     def __init__(self, post: Callable[[Callable[[], object]], object]) -> None:
         self.put = post
 
 
 class _LoopHandler:
-    """kazoo's way to threads, sockets and callbacks: callbacks go to the loop, not to workers."""
+    """kazoo's threads, sockets and callbacks: callbacks go to the loop, not to workers."""
 
     name = "barnabas_loop_handler"
     timeout_exception = KazooTimeoutError
     sleep_func = staticmethod(time.sleep)
-    # kazoo calls back on its own thread, at once, when its handler is not running.
+    # kazoo calls back on its own thread, immediately, if its handler is not running.
     running = True
 
     def __init__(
@@ -375,26 +375,26 @@ class _LoopHandler:
         self._socket: socket.socket | None = None
 
     def uses(self, connected: socket.socket) -> bool:
-        """Tell whether this is the newest connection."""
+        """Return whether this is the newest connection."""
         return connected is self._socket
 
     def cut(self) -> None:
-        """End the connection under kazoo's thread, as its server could."""
+        """Close the connection under kazoo's thread, as its server could."""
         if self._socket is not None:
-            with suppress(OSError):  # it is closed already
+            with suppress(OSError):  # already closed
                 self._socket.shutdown(socket.SHUT_RDWR)
 
     def start(self) -> None:
-        """Have nothing to start: the loop runs."""
+        """Do nothing: the loop is running."""
 
     def stop(self) -> None:
-        """Have nothing to stop."""
+        """Do nothing."""
 
     def select(self, *args: Any, **kwargs: Any) -> Any:
         return kazoo_utils.selector_select(*args, **kwargs)
 
     def create_connection(self, address: Any, hostname: str, timeout: float, **_: Any) -> Any:
-        """Connect, with TLS where that is wanted."""
+        """Connect, with TLS if configured."""
         connected = kazoo_utils.create_tcp_connection(socket, address, timeout=timeout)
         if self._tls is not None:
             try:

@@ -1,11 +1,11 @@
-"""Many nodes read by one request: ZooKeeper's multi-read, which kazoo does not know.
+"""Reading many nodes in one request: ZooKeeper's multi-read, which kazoo does not have.
 
     request   { type=4, done=0, err=-1, path, watch=0 }…           { -1, done=1, -1 }
     answer    { type=4, done=0, err, data, stat } for a node that could be read,
               { type=-1, done=0, err, err } for one that could not …  { -1, done=1, -1 }
 
-Unlike the parts of a transaction, one that fails leaves the others as they are. Servers before 3.6
-answer that they do not know the request.
+Unlike in a transaction, a part that fails does not affect the others. Servers before 3.6 respond
+that they do not know the request.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class ReadMany:
             if kind == FAILED:
                 results.append(EXCEPTIONS[number]())
                 continue
-            # A node that was made without data has none, of the length -1.
+            # A node created without data has null data, of length -1.
             end = offset + max(number, 0)
             data = bytes(answer[offset:end])
             results.append((data, ZnodeStat._make(_STAT.unpack_from(answer, end))))

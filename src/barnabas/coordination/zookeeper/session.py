@@ -1,14 +1,15 @@
-"""A session with a ZooKeeper ensemble: contact, the watches that survive its loss, and the end.
+"""A session with a ZooKeeper ensemble: its connection, the watches that outlive it, and its end.
 
-While contact is lost the session is SUSPENDED, and who asks waits. When contact is back all watches
-are armed again before anything else is asked, and what was missed fires (`watches`). An
-answer that came over a connection on which the watches were not yet armed counts as lost: otherwise
-a session could see a change before it hears of it.
+While disconnected the session is SUSPENDED, and callers wait. After a reconnect all watches are set
+again before any other request, and missed changes fire them (`watches`). A response that arrived
+over a connection on which the watches were not yet set counts as lost: otherwise a session could
+see a change before its watch fires.
 
-A session that has expired stays so until `start` opens the next one, over a new link.
+An expired session stays expired until `start` opens the next one, over a new link.
 
-The session has a heartbeat beside kazoo's pings: a `sync`, which unlike a ping or a read goes to
-the leader of the ensemble, so that its answer proves that the ensemble has not ended the session.
+The session has a heartbeat besides kazoo's pings: a `sync`, which unlike a ping or a read goes to
+the leader of the ensemble, so that its response proves that the ensemble has not expired the
+session.
 """
 
 from __future__ import annotations
@@ -49,10 +50,10 @@ from barnabas.coordination.zookeeper.watches import Kind, Mark, Watches
 logger = logging.getLogger("barnabas.zookeeper")
 
 Ask: TypeAlias = Callable[[Link, Answered], object]
-"""Puts one question to a link."""
+"""Sends one request over a link."""
 
 RETRY_PAUSE_S = 0.01
-"""After a lost answer: kazoo may still be busy failing what it had queued."""
+"""Pause after a lost response: kazoo may still be failing what it had queued."""
 
 HEARTBEATS_PER_TIMEOUT = 6
 
@@ -60,7 +61,7 @@ _OPEN_STATES = (SessionState.CONNECTED, SessionState.SUSPENDED)
 
 
 class AnswerLost(Exception):
-    """It is not known whether the question was heard; ask again."""
+    """The response was lost: it is not known whether the request took effect; ask again."""
 
 
 class ZooKeeperSession:
@@ -75,7 +76,7 @@ class ZooKeeperSession:
         self._listeners: list[SessionListener] = []
         self._watches = Watches()
         self._contact = asyncio.Event()
-        # Grows with each connection, so that an answer can be told from one of the next.
+        # Grows with each connection, so that responses of different connections can be told apart.
         self._connections = 0
         self._opened: asyncio.Future[None] | None = None
         self._ending: asyncio.Task[None] | None = None
@@ -97,16 +98,16 @@ class ZooKeeperSession:
         )
 
     def add_listener(self, listener: SessionListener) -> None:
-        """Tell somebody of every change of state."""
+        """Call `listener` after every change of state."""
         self._listeners.append(listener)
 
     def remove_listener(self, listener: SessionListener) -> None:
-        """Tell somebody no more."""
+        """Remove `listener`."""
         if listener in self._listeners:
             self._listeners.remove(listener)
 
     async def start(self) -> None:
-        """Open a session; raises ServiceUnavailable or NoPermission if that cannot be done."""
+        """Open a session; raises ServiceUnavailable or NoPermission."""
         if self.state in _OPEN_STATES:
             return
         self._loop = asyncio.get_running_loop()
@@ -123,7 +124,7 @@ class ZooKeeperSession:
         except TimeoutError:
             await self._abandon()
             raise ServiceUnavailable(
-                f"no session with ZooKeeper at {self._settings} within "
+                f"could not open a session with ZooKeeper at {self._settings} within "
                 f"{self._settings.connection_timeout_ms} ms (zookeeper.connection.timeout.ms)"
             ) from None
         except BaseException:
@@ -136,21 +137,21 @@ class ZooKeeperSession:
             self._enter(SessionState.SUSPENDED)
 
     async def close(self) -> None:
-        """End the session; who still asks is told that it has expired."""
+        """End the session; pending calls raise SessionExpired."""
         if self.state is not SessionState.CLOSED:
             self._enter(SessionState.CLOSED)
         await self._abandon()
 
-    # Asking
+    # Requests
 
     def watch(self, kind: Kind, path: str, watch: Watch, mark: Mark | None) -> None:
-        """Have `watch` called when a node is no longer as the reader of `mark` saw it."""
+        """Call `watch` when a node differs from what the reader of `mark` saw."""
         self._watches.add(kind, path, watch, mark)
 
     async def ask(
         self, session_id: int, ask: Ask, arrived: Callable[[Any], object] | None = None
     ) -> Any:
-        """Ask once and return the answer; with `arrived`, one that respects the watches.
+        """Ask once and return the response; with `arrived`, one that respects the watches.
 
         Raises SessionExpired, AnswerLost, or the library's own error.
         """
@@ -167,7 +168,8 @@ class ZooKeeperSession:
                 reply.set_exception(AnswerLost())
             else:
                 if arrived is not None:
-                    # Here and not after the wait: the next thing heard may be the watch's event.
+                    # Here and not after the wait: the next thing to arrive may be the watch's
+                    # event.
                     arrived(value)
                 reply.set_result(value)
 
@@ -180,7 +182,7 @@ class ZooKeeperSession:
         return AnswerLost() if is_lost(failure) else failure
 
     async def _link_of(self, session_id: int) -> Link:
-        """Return the link once there is contact; raise SessionExpired if the session ended."""
+        """Return the link once it is connected; raise SessionExpired if the session ended."""
         while self._is_open(session_id):
             if self._contact.is_set():
                 assert self.link is not None
@@ -192,7 +194,7 @@ class ZooKeeperSession:
         return self.state in _OPEN_STATES and session_id == self.session_id
 
     async def _make_chroot(self, link: Link) -> None:
-        """Create the nodes of the chroot that are missing, before the session counts as open."""
+        """Create the missing nodes of the chroot, before the session counts as open."""
         chroot = self._settings.chroot
         for path in [*parents_of(chroot), chroot] if chroot else []:
             while True:
@@ -205,7 +207,7 @@ class ZooKeeperSession:
                     raise refusal(failure, path)
                 await asyncio.sleep(RETRY_PAUSE_S)
 
-    # What the link tells
+    # What the link reports
 
     def _hear_state(self, link: Link, state: LinkState, session_id: int) -> None:
         if link is not self.link:
@@ -230,7 +232,7 @@ class ZooKeeperSession:
             self._drop_link()
         elif state is LinkState.REFUSED and self._opened is not None and not self._opened.done():
             self._opened.set_exception(
-                NoPermission("", f"ZooKeeper at {self._settings} refused the credentials")
+                NoPermission("", f"ZooKeeper at {self._settings} rejected the credentials")
             )
 
     def _hear_event(self, link: Link, event: Event) -> None:
@@ -262,7 +264,7 @@ class ZooKeeperSession:
                 link.children(path, True, arrived)
 
     def _beat(self, link: Link, connection: int) -> None:
-        """Ask whether the session is alive, and again after each answer, on one connection."""
+        """Send heartbeats, one after the response to the other, on one connection."""
         if link is not self.link or connection != self._connections:
             return
         asked_s = time.monotonic()
@@ -294,7 +296,7 @@ class ZooKeeperSession:
             self._loop.call_soon(listener, state, context=self._context)
 
     def _drop_link(self) -> None:
-        """Let the link go, and those who wait for contact see that the session is over."""
+        """Drop the link; callers that wait for a connection see that the session has ended."""
         self._watches.clear()
         if self._heartbeat is not None:
             self._heartbeat.cancel()
@@ -309,7 +311,7 @@ class ZooKeeperSession:
         await self._ended()
 
     async def _ended(self) -> None:
-        """Wait until kazoo's thread of an earlier session has ended."""
+        """Wait for the kazoo threads of earlier sessions to end."""
         if self._ending is not None:
             await asyncio.shield(self._ending)
             self._ending = None

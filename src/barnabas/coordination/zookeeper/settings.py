@@ -1,6 +1,6 @@
 """How to reach a ZooKeeper ensemble: servers, chroot, timeouts, credentials, TLS, ACLs.
 
-Checked here once, with errors that name the option; what uses the settings need not look again.
+Validated here once, with errors that name the option; users of the settings need not check again.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class ZooKeeperSettings:
     servers: tuple[str, ...]
     """`host:port`, each complete."""
     chroot: str = ""
-    """Empty, or the path below which all nodes lie."""
+    """Empty, or the path below which all nodes are."""
     session_timeout_ms: int = 18_000
     connection_timeout_ms: int = 18_000
     in_flight_max: int = 10
@@ -45,16 +45,16 @@ class ZooKeeperSettings:
 
 
 def settings_of(options: BrokerOptions) -> ZooKeeperSettings:
-    """Return the settings that a broker's options stand for; zookeeper.connect must be set."""
+    """Return the settings from a broker's options; zookeeper.connect must be set."""
     assert options.zookeeper_connect is not None
     servers, chroot = parse_connect(options.zookeeper_connect)
     credentials = options.barnabas_zookeeper_credentials
     if credentials is not None and ":" not in credentials.value:
-        raise ConfigError("barnabas.zookeeper.credentials=[hidden]: want user:password")
+        raise ConfigError("barnabas.zookeeper.credentials=[hidden]: must be user:password")
     has_certificate = options.zookeeper_ssl_keystore_location is not None
     if options.zookeeper_set_acl and credentials is None and not has_certificate:
         raise ConfigError(
-            "zookeeper.set.acl=true: without credentials nodes cannot be kept from others; "
+            "zookeeper.set.acl=true requires credentials: "
             "set barnabas.zookeeper.credentials or zookeeper.ssl.keystore.location"
         )
     timeout_ms = options.zookeeper_session_timeout_ms
@@ -79,7 +79,7 @@ def parse_connect(text: str) -> tuple[tuple[str, ...], str]:
         if found is None or int(found[2] or DEFAULT_PORT) not in range(1, 65536):
             raise ConfigError(
                 f"zookeeper.connect={text}: {part.strip()!r} is not host:port; "
-                "want host:port[,host:port]…[/chroot]"
+                "expected host:port[,host:port]…[/chroot]"
             )
         servers.append(f"{found[1]}:{found[2] or DEFAULT_PORT}")
     chroot = (slash + below).rstrip("/")
@@ -92,7 +92,7 @@ def parse_connect(text: str) -> tuple[tuple[str, ...], str]:
 
 
 def _tls(options: BrokerOptions) -> ssl.SSLContext:
-    """Build the client's side of TLS from PEM files."""
+    """Build the client's TLS context from PEM files."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = bool(options.zookeeper_ssl_endpoint_identification_algorithm)
     versions = _versions(
@@ -105,7 +105,7 @@ def _tls(options: BrokerOptions) -> ssl.SSLContext:
     except ssl.SSLError as failure:
         suites = ",".join(options.zookeeper_ssl_cipher_suites or ())
         raise ConfigError(
-            f"zookeeper.ssl.cipher.suites={suites}: OpenSSL knows none of them"
+            f"zookeeper.ssl.cipher.suites={suites}: none of them is known to OpenSSL"
         ) from failure
     _check_pem("truststore", options.zookeeper_ssl_truststore_type)
     _check_pem("keystore", options.zookeeper_ssl_keystore_type)
@@ -123,7 +123,7 @@ def _tls(options: BrokerOptions) -> ssl.SSLContext:
             context.load_cert_chain(own, password=None if secret is None else secret.value)
     except (OSError, ssl.SSLError) as failure:
         value = trusted if name.endswith("truststore.location") else own
-        raise ConfigError(f"{name}={value}: no PEM file that can be used: {failure}") from failure
+        raise ConfigError(f"{name}={value}: not a usable PEM file: {failure}") from failure
     return context
 
 
@@ -131,7 +131,7 @@ def _versions(names: Sequence[str]) -> list[ssl.TLSVersion]:
     unknown = [name for name in names if name not in _TLS_VERSIONS]
     if unknown:
         raise ConfigError(
-            f"zookeeper.ssl.enabled.protocols={','.join(names)}: {unknown[0]!r} is none of "
+            f"zookeeper.ssl.enabled.protocols={','.join(names)}: {unknown[0]!r} is not one of "
             f"{', '.join(_TLS_VERSIONS)}"
         )
     return [_TLS_VERSIONS[name] for name in names]
@@ -140,6 +140,6 @@ def _versions(names: Sequence[str]) -> list[ssl.TLSVersion]:
 def _check_pem(store: str, given: str | None) -> None:
     if given is not None and given.upper() != "PEM":
         raise ConfigError(
-            f"zookeeper.ssl.{store}.type={given}: only PEM files can be read; convert it with "
+            f"zookeeper.ssl.{store}.type={given}: only PEM files are supported; convert it with "
             "openssl or keytool"
         )

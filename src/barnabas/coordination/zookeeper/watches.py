@@ -1,9 +1,9 @@
-"""The watches of a ZooKeeper session: who waits for what, and what each had seen.
+"""The watches of a ZooKeeper session: who watches what, and what each had seen.
 
-The library below forgets watches when contact is lost, and so does the server that we talked to.
-For each watched thing this list keeps a *mark* (transaction ids of what was last read); after
-contact is back the thing is read again, and a mark that differs fires the watches as the event
-would have. A plain object: it neither reads nor waits.
+kazoo drops watches when the connection is lost, and so does the server. For each watched thing this
+list keeps a *mark* (transaction ids of what was last read); after a reconnect the thing is read
+again, and a different mark fires the watches as the event would have. A plain object: it neither
+reads nor waits.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from barnabas.coordination.contract import Event, EventType, Watch
 
 
 class Kind(Enum):
-    """What of a node is watched."""
+    """The part of a node that is watched."""
 
     NODE = "node"
     CHILDREN = "children"
 
 
 class Mark(NamedTuple):
-    """What a reader saw: when the node was created, and when the watched part last changed."""
+    """What a reader saw: when the node was created and when the watched part last changed."""
 
     created: int
     changed: int
@@ -42,7 +42,7 @@ class _Watched:
 
     def __init__(self) -> None:
         self.mark: Mark | None = None
-        # An ordered set: a watch left twice is kept once.
+        # An ordered set: a watch set twice is kept once.
         self.watches: dict[Watch, None] = {}
 
 
@@ -59,17 +59,17 @@ class Watches:
         return iter(list(self._watched))
 
     def add(self, kind: Kind, path: str, watch: Watch, mark: Mark | None) -> None:
-        """Leave a watch by a reader who saw `mark` (None: no node)."""
+        """Set a watch for a reader who saw `mark` (None: no node)."""
         watched = self._watched.setdefault((kind, path), _Watched())
         watched.mark = mark
         watched.watches[watch] = None
 
     def clear(self) -> None:
-        """Forget all: the session is over."""
+        """Drop all watches: the session has ended."""
         self._watched.clear()
 
     def take(self, event: Event) -> list[Watch]:
-        """Take the watches that an event fires, each once."""
+        """Remove and return the watches that an event fires, each once."""
         taken: dict[Watch, None] = {}
         for kind in _FIRED_BY[event.type]:
             watched = self._watched.pop((kind, event.path), None)
@@ -78,7 +78,7 @@ class Watches:
         return list(taken)
 
     def missed(self, kind: Kind, path: str, now: Mark | None) -> Event | None:
-        """Return the event that was missed if what is there `now` is not what watchers saw."""
+        """Return the event that was missed if the node `now` differs from what watchers saw."""
         watched = self._watched.get((kind, path))
         if watched is None or watched.mark == now:
             return None

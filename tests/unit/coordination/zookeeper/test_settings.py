@@ -63,11 +63,11 @@ def test_timeouts_and_credentials() -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"zookeeper_set_acl": "true"}, "zookeeper.set.acl=true: without credentials"),
-        ({"barnabas_zookeeper_credentials": "me"}, r"=\[hidden\]: want user:password"),
+        ({"zookeeper_set_acl": "true"}, "zookeeper.set.acl=true requires credentials"),
+        ({"barnabas_zookeeper_credentials": "me"}, r"=\[hidden\]: must be user:password"),
         ({"zookeeper_ssl_keystore_type": "JKS"}, "keystore.type=JKS: only PEM"),
-        ({"zookeeper_ssl_truststore_location": "/none"}, "truststore.location=/none: no PEM"),
-        ({"zookeeper_ssl_keystore_location": "/none"}, "keystore.location=/none: no PEM"),
+        ({"zookeeper_ssl_truststore_location": "/none"}, "truststore.location=/none: not a usable"),
+        ({"zookeeper_ssl_keystore_location": "/none"}, "keystore.location=/none: not a usable"),
         ({"zookeeper_ssl_enabled_protocols": "SSLv3"}, "enabled.protocols=SSLv3"),
         ({"zookeeper_ssl_cipher_suites": "NONE_SUCH"}, "cipher.suites=NONE_SUCH"),
     ],
