@@ -52,7 +52,7 @@ class Administration:
     def list_groups(
         self, states: Collection[str] = (), types: Collection[str] = ()
     ) -> list[ListedGroup]:
-        """ListGroups: those in some states and of some types; no filter lets all pass."""
+        """ListGroups: groups in the given states and of the given types; no filter means all."""
         wanted_states = {state.lower() for state in states}
         wanted_types = {kind.lower() for kind in types}
         return [
@@ -63,7 +63,7 @@ class Administration:
         ]
 
     def handle_delete(self, group_id: str, call: Call) -> Outcome:
-        """DeleteGroups for one group: it and its offsets, if nobody is in it.
+        """DeleteGroups for one group: it and its offsets, if it has no members.
 
         The response is a `DeletableGroupResult`.
         """

@@ -1,12 +1,12 @@
 """Classic members of a consumer group: what their requests mean there (KIP-848).
 
 Such a member never leads: the coordinator assigns. Its generation is its epoch. JoinGroup is the
-heartbeat that says everything, SyncGroup tells what the member has, and Heartbeat tells it to join
-again whenever there is a step to take towards its target. A client that follows the cooperative
-protocol gives partitions up between two joins; one that follows the eager one, before each.
+full heartbeat, SyncGroup returns the current assignment, and Heartbeat tells the member to rejoin
+whenever there is a step to take towards its target. A client of the cooperative protocol revokes
+partitions between two joins; one of the eager protocol, before each.
 
-Timers: ("sync", group, member) ends with a member that joined and does not ask for its assignment,
-("rejoin", group, member) with one that was told to join again and does not.
+Timers: ("sync", group, member) removes a member that joined and does not ask for its assignment,
+("rejoin", group, member) one that was told to rejoin and does not.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from barnabas.wire.messages.sync_group import SyncGroupRequest, SyncGroupRespons
 
 
 class ClassicBridge:
-    """Answers classic members of consumer groups; the groups themselves are its arguments."""
+    """Answers classic members of consumer groups, which are its arguments."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class ClassicBridge:
     # -- joining
 
     def join(self, group: ConsumerGroup, request: JoinGroupRequest, call: Call) -> Outcome:
-        """Take over what a member says, and move it one step towards its target."""
+        """Update a member from its request, and move it one step towards its target."""
         error = self._join_error(group, request)
         said = None
         if error is ErrorCode.NONE:
@@ -134,7 +134,7 @@ class ClassicBridge:
                 if holder.member_id != member_id:
                     return ErrorCode.FENCED_INSTANCE_ID
             elif holder is not None and holder.classic is None:
-                # One that speaks the consumer protocol keeps its name until it is let go.
+                # A consumer-protocol member keeps its instance id until it is removed.
                 is_away = holder.current.epoch == LEFT_FOR_A_WHILE
                 return ErrorCode.NONE if is_away else ErrorCode.UNRELEASED_INSTANCE_ID
         member = group.members.get(member_id)
@@ -145,7 +145,7 @@ class ClassicBridge:
     # -- staying
 
     def sync(self, group: ConsumerGroup, request: SyncGroupRequest, call: Call) -> Outcome:
-        """Tell a member what it has."""
+        """Return a member's current assignment."""
         error = self._error(
             group, request.member_id, request.group_instance_id, request.generation_id
         )
@@ -176,7 +176,7 @@ class ClassicBridge:
         return out
 
     def heartbeat(self, group: ConsumerGroup, request: HeartbeatRequest, call: Call) -> Outcome:
-        """Keep a member alive, and tell it when joining again would get it further."""
+        """Keep a member alive, and tell it to rejoin when there is a step to take."""
         error = self._error(
             group, request.member_id, request.group_instance_id, request.generation_id
         )
@@ -203,7 +203,7 @@ class ClassicBridge:
     def _call_again(
         self, group: ConsumerGroup, member: ConsumerMember, now_ms: int, out: Outcome
     ) -> None:
-        """Begin to wait for a member's next join, unless that has begun."""
+        """Start waiting for a member's next join, unless already waiting."""
         if member.member_id not in group.called:
             group.called.add(member.member_id)
             key = ("rejoin", group.group_id, member.member_id)
@@ -226,7 +226,7 @@ class ClassicBridge:
     # -- time
 
     def expired(self, group: ConsumerGroup, kind: str, member_id: str, now_ms: int) -> Outcome:
-        """Give up a member that did not do in time what it was told or about to do."""
+        """Remove a member that did not join or sync in time."""
         member = group.members.get(member_id)
         if member is None or member.classic is None:
             return Outcome()

@@ -1,4 +1,4 @@
-"""What a coordinator knows about a request beside its body."""
+"""What a coordinator knows about a request besides its body."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from barnabas.model.outcome import Outcome, Reply
 
 
 class Call(NamedTuple):
-    """One request: the host's name for it, how and by whom it was sent, and the time."""
+    """One request: the host's token for it, its version and sender, and the time."""
 
     token: Hashable
-    """Comes back in the `Reply`, at once or much later."""
+    """Returned in the `Reply`, immediately or much later."""
     version: int
     now_ms: int
     client_id: str = ""
@@ -21,5 +21,5 @@ class Call(NamedTuple):
 
 
 def answered(call: Call, response: Any) -> Outcome:
-    """Answer a call at once, with nothing to write."""
+    """Answer a call immediately, with nothing to write."""
     return Outcome([Reply(call.token, response)])

@@ -1,9 +1,9 @@
-"""The classic group protocol: the answers to join, sync, heartbeat and leave.
+"""The classic group protocol: responses to join, sync, heartbeat and leave.
 
-Each answer depends on the group's state (see `rounds` for how that changes). Only two moments are
-worth a record: the assignment of a generation (with its members), and that the group is empty.
-Everything else is soft: members whose coordinator moved find a stable group again, and rejoin if
-they must.
+Each response depends on the group's state (see `rounds` for how that changes). Only two events are
+written: the assignment of a generation (with its members), and that the group is empty.
+Everything else is soft state: members whose coordinator moved find a stable group again, and rejoin
+if they must.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from barnabas.wire.messages.sync_group import SyncGroupRequest, SyncGroupRespons
 
 NEW_MEMBER_JOIN_TIMEOUT_MS: Final = 5 * 60_000
 """How long a member may wait in its first join. It sends no heartbeats meanwhile, so a client that
-went away and came back as somebody else is noticed only by this."""
+disconnected and came back with a new member id is only detected by this."""
 
 
 class ClassicProtocol:
-    """Decides for classic groups; the groups themselves are its arguments."""
+    """Decides for classic groups, which are its arguments."""
 
     def __init__(self, options: GroupOptions, rounds: Rounds, new_id: Callable[[], str]) -> None:
         self._options = options
@@ -39,7 +39,7 @@ class ClassicProtocol:
     # -- joining
 
     def join(self, group: ClassicGroup, request: JoinGroupRequest, call: Call) -> Outcome:
-        """Take part in the next generation: answered when that begins, or refused."""
+        """Join the next generation: answered when it begins, or rejected."""
         out = Outcome()
         error = self._join_error(group, request)
         if error is ErrorCode.GROUP_MAX_SIZE_REACHED:
@@ -74,13 +74,13 @@ class ClassicProtocol:
         if member_id == "":
             return ErrorCode.NONE
         if member_id in group.pending:
-            # Only dynamic members are given an id before they join.
+            # Only dynamic members are assigned an id before they join.
             pending_static = request.group_instance_id is not None
             return ErrorCode.UNKNOWN_MEMBER_ID if pending_static else ErrorCode.NONE
         return group.member_error(member_id, request.group_instance_id)
 
     def _has_room(self, group: ClassicGroup, member_id: str) -> bool:
-        """Tell whether a member may join; while a join is open, who waits first has the place."""
+        """Return whether a member may join; while a join is open, the first to wait comes first."""
         if group.state is State.PREPARING:
             return member_id in group.joining or len(group.joining) < self._options.size_max
         if group.state in (State.COMPLETING, State.STABLE):
@@ -102,7 +102,7 @@ class ClassicProtocol:
         if call.version < 4:
             self._add_member(group, member_id, request, call, out)
             return
-        # A client that dies between the two steps leaves an id behind, not a member.
+        # A client that dies between the two steps leaves only an id behind, not a member.
         group.pending.add(member_id)
         deadline_ms = call.now_ms + request.session_timeout_ms
         out.timers.append(session_timer(group.group_id, member_id, deadline_ms))
@@ -142,7 +142,7 @@ class ClassicProtocol:
         is_leader = group.leader == member.member_id
         is_same = member.protocols == [(item.name, item.metadata) for item in request.protocols]
         if group.state is State.COMPLETING and is_same:
-            # The answer to its last join may have been lost.
+            # The response to its last join may have been lost.
             response = self._rounds.joined(group, member)
             out.replies.append(Reply(call.token, response))
         elif group.state is State.STABLE and is_same and not is_leader:
@@ -161,7 +161,7 @@ class ClassicProtocol:
         member.session_timeout_ms = request.session_timeout_ms
 
     def _await_join(self, group: ClassicGroup, member_id: str, call: Call, out: Outcome) -> None:
-        """Let a join wait; one that waited for the same member was given up by its sender."""
+        """Park a join; an earlier one of the same member was given up by its sender."""
         earlier = group.joining.get(member_id)
         if earlier is not None:
             refusal = join_refusal(earlier.version, member_id, ErrorCode.REBALANCE_IN_PROGRESS)
@@ -176,7 +176,7 @@ class ClassicProtocol:
         call: Call,
         out: Outcome,
     ) -> None:
-        """Let a static member that started again take the place of its former self."""
+        """Replace a restarted static member's previous instance."""
         assert request.group_instance_id is not None
         old_leader = group.leader or ""
         member = group.members[group.static[request.group_instance_id]]
@@ -186,7 +186,7 @@ class ClassicProtocol:
             member.rebalance_timeout_ms,
             member.session_timeout_ms,
         )
-        # The former self's session runs on: it is back if this cannot be written.
+        # The previous session keeps running: it is restored if this cannot be written.
         self._rounds.refuse_waiting(group, member.member_id, ErrorCode.FENCED_INSTANCE_ID, out)
         group.rename(member, member_id)
         self._update_member(group, member, request)
@@ -199,7 +199,7 @@ class ClassicProtocol:
         if call.version >= 9:
             response.skip_assignment = group.leader == member_id
         else:
-            # It must not believe that it leads: nobody would take its assignment from it.
+            # It must not consider itself the leader: its assignment would be ignored.
             response.leader = old_leader
             response.members = []
         out.replies.append(Reply(call.token, response))
@@ -222,7 +222,7 @@ class ClassicProtocol:
     # -- sync
 
     def sync(self, group: ClassicGroup, request: SyncGroupRequest, call: Call) -> Outcome:
-        """Hand out the leader's assignment, or wait for it."""
+        """Return the leader's assignment, or wait for it."""
         out = Outcome()
         error = self._sync_error(group, request)
         if error is not ErrorCode.NONE:
@@ -262,7 +262,7 @@ class ClassicProtocol:
     def _assign(
         self, group: ClassicGroup, request: SyncGroupRequest, now_ms: int, out: Outcome
     ) -> None:
-        """Store what the leader decided and tell everybody; whom it forgot gets nothing."""
+        """Store the leader's assignment and answer all members; those left out get nothing."""
         assignments = {item.member_id: item.assignment for item in request.assignments}
         refusals = list(out.replies)
         told = []
@@ -279,7 +279,7 @@ class ClassicProtocol:
 
         def undo(code: ErrorCode) -> list[Reply]:
             if group.state is State.STABLE and group.generation == generation:
-                # The next join sets the round's deadline; sessions run on meanwhile.
+                # The next join sets the round's deadline; sessions keep running meanwhile.
                 for member in group.members.values():
                     member.assignment = b""
                 group.become(State.PREPARING, now_ms)
@@ -293,7 +293,7 @@ class ClassicProtocol:
     # -- staying and leaving
 
     def heartbeat(self, group: ClassicGroup, request: HeartbeatRequest, call: Call) -> Outcome:
-        """Keep a member alive, and tell it when it has to join again."""
+        """Keep a member alive, and tell it when it must rejoin."""
         out = Outcome()
         error = self._heartbeat_error(group, request)
         if error is ErrorCode.NONE:
@@ -314,7 +314,7 @@ class ClassicProtocol:
     def leave(
         self, group: ClassicGroup, identity: MemberIdentity, now_ms: int, out: Outcome
     ) -> ErrorCode:
-        """Let one member go: itself, or removed by an administrator through its instance id."""
+        """Remove one member: at its own request, or by an administrator through its instance id."""
         member_id = identity.member_id
         if member_id in group.pending:
             self._rounds.drop_pending(group, member_id, now_ms, out)
@@ -328,7 +328,7 @@ class ClassicProtocol:
 
 
 def rebalance_timeout_ms(request: JoinGroupRequest) -> int:
-    """Return how long a member may take to rejoin; version 0 knew one timeout for both."""
+    """Return how long a member may take to rejoin; version 0 has one timeout for both."""
     if request.rebalance_timeout_ms == -1:
         return request.session_timeout_ms
     return request.rebalance_timeout_ms

@@ -1,9 +1,9 @@
 """A classic consumer group as data: members, generation, protocol, and its record.
 
-Decisions about requests are in `classic`; here is what must hold whatever was decided:
+Decisions about requests are in `classic`; this class maintains the invariants:
 
 - the leader is a member, and there is one whenever there are members;
-- `supported` counts, for every protocol, the members that know it;
+- `supported` counts, for every protocol, the members that support it;
 - a static instance id names exactly one member;
 - requests wait only for members, and at most one join and one sync for each.
 """
@@ -30,11 +30,11 @@ from barnabas.wire.messages.consumer_protocol import ConsumerProtocolSubscriptio
 from barnabas.wire.versioned import decode_versioned
 
 CONSUMER: Final = "consumer"
-"""The protocol type of consumers; other types (of connectors, of registries) are opaque to us."""
+"""The protocol type of consumers; other types (Connect, Schema Registry) are opaque to us."""
 
 
 class State(Enum):
-    """Where a classic group is in its round; the values are the names that clients see."""
+    """The state of a classic group; the values are the names that clients see."""
 
     EMPTY = "Empty"
     PREPARING = "PreparingRebalance"
@@ -50,11 +50,11 @@ NEXT: Final[Mapping[State, frozenset[State]]] = {
     State.STABLE: frozenset({State.PREPARING, State.DEAD}),
     State.DEAD: frozenset(),
 }
-"""The states that may follow each state."""
+"""The legal successors of each state."""
 
 
 class Waiting(NamedTuple):
-    """A request that is answered later, in the version in which it was asked."""
+    """A request that is answered later, in its own version."""
 
     token: Hashable
     version: int
@@ -77,14 +77,14 @@ class ClassicMember:
     protocols: Protocols
     assignment: bytes = b""
     is_new: bool = False
-    """Has not been through a completed join yet, so it cannot send heartbeats."""
+    """Has not completed a join yet, so it cannot send heartbeats."""
 
     def metadata(self, protocol: str | None) -> bytes:
-        """Return what the member says about a protocol; nothing if it does not know it."""
+        """Return the member's metadata for a protocol; empty if it does not support it."""
         return next((data for name, data in self.protocols if name == protocol), b"")
 
     def vote(self, candidates: set[str]) -> str:
-        """Return the protocol that the member likes best among those that all know."""
+        """Return the member's preferred protocol among those that all members support."""
         return next(name for name, _ in self.protocols if name in candidates)
 
 
@@ -94,7 +94,7 @@ class ClassicGroup:
 
     group_id: str
     state_ms: int
-    """When the group came into its state; -1 if that was not recorded."""
+    """When the group entered its state; -1 if that was not recorded."""
     state: State = State.EMPTY
     generation: int = 0
     protocol_type: str | None = None
@@ -104,17 +104,17 @@ class ClassicGroup:
     static: dict[str, str] = field(default_factory=dict)
     """Instance id to member id."""
     pending: set[str] = field(default_factory=set)
-    """Ids that were handed out and did not come back with a join yet."""
+    """Member ids that were assigned and have not been used in a join yet."""
     joining: dict[str, Waiting] = field(default_factory=dict)
     syncing: dict[str, Waiting] = field(default_factory=dict)
     unsynced: dict[str, None] = field(default_factory=dict)
-    """Members of this generation that did not ask for their assignment yet."""
+    """Members of this generation that have not asked for their assignment yet."""
     supported: Counter[str] = field(default_factory=Counter)
     initial_ms_left: int | None = None
-    """For how much longer a first join may be held open for more members; None if it is not."""
+    """How much longer the first join may be held open for more members; None if it is not."""
     new_member_added: bool = False
     is_join_timed: bool = False
-    """Whether the present join ends at a deadline."""
+    """Whether the current join ends at a deadline."""
 
     @property
     def is_consumer_group(self) -> bool:
@@ -126,7 +126,7 @@ class ClassicGroup:
 
     @property
     def is_idle(self) -> bool:
-        """Tell whether nobody is in the group or about to be."""
+        """Return whether the group has neither members nor pending ones."""
         return self.state is State.EMPTY and not self.pending
 
     @property
@@ -139,7 +139,7 @@ class ClassicGroup:
 
     @property
     def rebalance_timeout_ms(self) -> int:
-        """Return the longest time that a member may need to rejoin."""
+        """Return the largest rebalance timeout of any member."""
         return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
 
     @property
@@ -147,13 +147,13 @@ class ClassicGroup:
         return len(self.joining) == len(self.members) and not self.pending
 
     def become(self, state: State, now_ms: int) -> None:
-        """Enter a state that may follow the present one."""
+        """Enter a legal successor of the current state."""
         assert state in NEXT[self.state], f"{self.state} -> {state}"
         self.state = state
         self.state_ms = now_ms
 
     def supports(self, protocol_type: str, names: list[str]) -> bool:
-        """Tell whether a member with these protocols can be in the group."""
+        """Return whether a member with these protocols can join the group."""
         if self.state is State.EMPTY:
             return bool(protocol_type and names)
         return protocol_type == self.protocol_type and any(
@@ -161,7 +161,7 @@ class ClassicGroup:
         )
 
     def add(self, member: ClassicMember, protocol_type: str) -> None:
-        """Take a member in; the first one leads and sets the type of protocol."""
+        """Add a member; the first one leads and sets the protocol type."""
         if not self.members:
             self.protocol_type = protocol_type
         if self.leader is None:
@@ -173,7 +173,7 @@ class ClassicGroup:
         self.pending.discard(member.member_id)
 
     def remove(self, member_id: str) -> None:
-        """Let a member go, or an id that never joined; the next member leads if it led."""
+        """Remove a member, or an id that never joined; if it led, the next member leads."""
         member = self.members.pop(member_id, None)
         if member is not None:
             self.supported.subtract(dict(member.protocols).keys())
@@ -187,13 +187,13 @@ class ClassicGroup:
             self.leader = next(iter(self.members), None)
 
     def update(self, member: ClassicMember, protocols: Protocols) -> None:
-        """Let a member propose other protocols."""
+        """Update the protocols of a member."""
         self.supported.subtract(dict(member.protocols).keys())
         member.protocols = protocols
         self.supported.update(dict(protocols).keys())
 
     def rename(self, member: ClassicMember, member_id: str) -> None:
-        """Give a static member that came back another id; nothing waits under the old one."""
+        """Give a returning static member a new id; nothing waits under the old one."""
         assert member.instance_id is not None
         old = member.member_id
         del self.members[old]
@@ -208,7 +208,7 @@ class ClassicGroup:
             self.leader = member_id
 
     def member_error(self, member_id: str, instance_id: str | None) -> ErrorCode:
-        """Tell why a request that names a member cannot be its own."""
+        """Return the error of a request that names a member but cannot be its own."""
         if instance_id is not None:
             current = self.static.get(instance_id)
             if current is None:
@@ -226,7 +226,7 @@ class ClassicGroup:
         *,
         transactional: bool,
     ) -> ErrorCode:
-        """Tell why offsets may not be committed: members may, and anybody if there are none."""
+        """Return why offsets may not be committed: members may, and anyone if there are none."""
         if generation < 0 and self.state is State.EMPTY:
             return ErrorCode.NONE
         if generation >= 0 or member_id != "" or instance_id is not None:
@@ -242,11 +242,11 @@ class ClassicGroup:
         return ErrorCode.NONE
 
     def fetch_error(self, member_id: str | None, member_epoch: int) -> ErrorCode:
-        """Everybody may read the offsets of a classic group."""
+        """Anyone may read the offsets of a classic group."""
         return ErrorCode.NONE
 
     def expiry(self) -> ExpiryRule | None:
-        """Tell how offsets age; None while they must not."""
+        """Return how offsets expire; None while they must not."""
         if self.protocol_type is None:
             return ExpiryRule(None, frozenset())
         if self.state is State.EMPTY:
@@ -257,26 +257,26 @@ class ClassicGroup:
         return None
 
     def tombstones(self) -> list[StateRecord]:
-        """Return the records that remove the group; one that was never stored needs none."""
+        """Return the records that delete the group; none if it was never stored."""
         if self.generation == 0:
             return []
         return [state_record(ClassicGroupKey(group=self.group_id), None)]
 
     def choose_protocol(self) -> str:
-        """Return the protocol with most votes among those that all members know."""
+        """Return the protocol with most votes among those that all members support."""
         size = len(self.members)
         candidates = {name for name, count in self.supported.items() if count == size}
         votes = Counter(member.vote(candidates) for member in self.members.values())
         return votes.most_common(1)[0][0]
 
     def elect_joined_leader(self) -> bool:
-        """See that the leader is a member that rejoined; tell whether there is one."""
+        """Ensure that the leader is a member that rejoined; return whether there is one."""
         if self.leader is not None and self.leader not in self.joining:
             self.leader = next((name for name in self.members if name in self.joining), self.leader)
         return self.leader in self.joining
 
     def subscribed_topics(self) -> set[str] | None:
-        """Return the topics that members read; None if that cannot be known."""
+        """Return the topics that members read; None if that is unknown."""
         if not self.is_consumer_group:
             return None
         topics: set[str] = set()
@@ -286,7 +286,7 @@ class ClassicGroup:
                     ConsumerProtocolSubscription, member.metadata(self.protocol)
                 )
             except RemoteProtocolError:
-                return None  # a protocol of its own under the name of consumers
+                return None  # a custom protocol with the protocol type of consumers
             topics.update(subscription.topics)
         return topics
 
@@ -332,7 +332,7 @@ class ClassicGroup:
                 stored.group_instance_id,
                 stored.client_id,
                 stored.client_host,
-                # The first version knew one timeout for both.
+                # The first version has one timeout for both.
                 stored.session_timeout
                 if stored.rebalance_timeout == -1
                 else stored.rebalance_timeout,

@@ -1,12 +1,12 @@
 """The consumer group protocol (KIP-848): one heartbeat does everything, the broker assigns.
 
 A heartbeat goes through three steps. It may change the member, and with it (or with the topics) the
-group's epoch; a group's epoch beyond its target's makes a new target; and the member moves one step
-from what it has towards its target (see `reconciliation`). All of that is written, so a new
-coordinator goes on exactly where this one stopped.
+group's epoch; a group epoch beyond the target's epoch triggers a new target; and the member moves
+one step from its current assignment towards its target (see `reconciliation`). All of that is
+written, so a new coordinator continues exactly where this one stopped.
 
-Timers: ("session", group, member) ends with a member that is silent, ("rebalance", group, member)
-with one that does not give back partitions.
+Timers: ("session", group, member) removes a silent member, ("rebalance", group, member) one that
+does not revoke partitions.
 """
 
 from __future__ import annotations
@@ -53,16 +53,16 @@ from barnabas.wire.messages.consumer_group_heartbeat import (
 from barnabas.wire.messages.leave_group import MemberIdentity
 
 SUBSCRIPTION_CHANGED: Final = -1
-"""A time in the past, at which to look at the topics again and to begin a new epoch anyway."""
+"""A time in the past: check the topics again and begin a new epoch anyway."""
 
 
 def refusal(code: ErrorCode, message: str | None = None) -> ConsumerGroupHeartbeatResponse:
-    """Answer a heartbeat with an error."""
+    """Build the error response to a heartbeat."""
     return ConsumerGroupHeartbeatResponse(error_code=code, error_message=message)
 
 
 class ConsumerProtocol:
-    """Decides for consumer groups; the groups themselves are its arguments."""
+    """Decides for consumer groups, which are its arguments."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class ConsumerProtocol:
         for name in options.consumer_assignors:
             if name not in known:
                 raise ConfigError(
-                    f"group.consumer.assignors names {name}; there are {', '.join(known)}"
+                    f"group.consumer.assignors={name}: must be one of {', '.join(known)}"
                 )
         self.assignors: Mapping[str, ServerAssignor] = {
             name: known[name] for name in options.consumer_assignors
@@ -96,7 +96,7 @@ class ConsumerProtocol:
         is_known = request.member_id in group.members or request.instance_id in group.static
         if not is_known and len(group.members) >= size_max:
             raise RequestError(
-                ErrorCode.GROUP_MAX_SIZE_REACHED, f"the group has {size_max} members"
+                ErrorCode.GROUP_MAX_SIZE_REACHED, f"the group is full: it has {size_max} members"
             )
         owned = owned_partitions(request)
         member = self._find(group, request, owned)
@@ -128,7 +128,7 @@ class ConsumerProtocol:
         owned: Partitions | None,
         call: Call,
     ) -> bool:
-        """Tell whether a heartbeat changes nothing: nearly all of them."""
+        """Return whether a heartbeat changes nothing, as nearly all of them."""
         return (
             call.now_ms < group.refresh_ms
             and group.epoch == group.target_epoch
@@ -142,41 +142,42 @@ class ConsumerProtocol:
         request: ConsumerGroupHeartbeatRequest,
         owned: Partitions | None,
     ) -> ConsumerMember | None:
-        """Return the member that a heartbeat is of, None if it is to be made."""
+        """Return the member that sent a heartbeat, None if it is new."""
         is_joining = request.member_epoch == JOINING
         member = group.members.get(request.member_id)
         if request.instance_id is not None:
             holder = group.members.get(group.static.get(request.instance_id, ""))
             if is_joining:
-                # A classic member does not say that it leaves for a while: it is simply replaced.
+                # A classic member does not announce a temporary leave: it is simply replaced.
                 if holder is None or holder.current.epoch == LEFT_FOR_A_WHILE or holder.classic:
                     return None
                 if holder.member_id != request.member_id:
                     raise RequestError(
                         ErrorCode.UNRELEASED_INSTANCE_ID,
-                        f"{request.instance_id} is held by member {holder.member_id}",
+                        f"instance id {request.instance_id} is used by member {holder.member_id}",
                     )
             elif holder is None:
                 raise RequestError(
-                    ErrorCode.UNKNOWN_MEMBER_ID, f"nobody is known as {request.instance_id}"
+                    ErrorCode.UNKNOWN_MEMBER_ID, f"instance id {request.instance_id} is unknown"
                 )
             elif holder.member_id != request.member_id:
                 raise RequestError(
                     ErrorCode.FENCED_INSTANCE_ID,
-                    f"{request.instance_id} is now member {holder.member_id}",
+                    f"instance id {request.instance_id} is now used by member {holder.member_id}",
                 )
             member = holder
         if is_joining:
             return member
         if member is None:
             raise RequestError(
-                ErrorCode.UNKNOWN_MEMBER_ID, f"{request.member_id} is not in {group.group_id}"
+                ErrorCode.UNKNOWN_MEMBER_ID,
+                f"member {request.member_id} is not in group {group.group_id}",
             )
         self._check_epoch(member, request.member_epoch, owned)
         return member
 
     def _check_epoch(self, member: ConsumerMember, epoch: int, owned: Partitions | None) -> None:
-        """Let a member pass that is up to date, or whose last answer may have been lost."""
+        """Accept a member that is up to date, or whose last response may have been lost."""
         current = member.current
         if epoch == current.epoch:
             return
@@ -189,7 +190,7 @@ class ConsumerProtocol:
     def admit(
         self, group: ConsumerGroup, member_id: str, instance_id: str | None, out: Outcome
     ) -> ConsumerMember:
-        """Make a member; a static one that was away gets its former place and partitions."""
+        """Create a member; a returning static one gets its previous state and partitions."""
         holder_id = group.static.get(instance_id or "")
         if holder_id is None:
             return ConsumerMember(member_id, instance_id)
@@ -227,7 +228,7 @@ class ConsumerProtocol:
         return self._reconcile(group, updated.member_id, owned, now_ms, out)
 
     def _update_member(self, group: ConsumerGroup, updated: ConsumerMember, out: Outcome) -> None:
-        """Step one: take over what the member says of itself."""
+        """Step one: update the member from its request."""
         member = group.members.get(updated.member_id)
         if updated == member:
             return
@@ -323,11 +324,13 @@ class ConsumerProtocol:
             holder = group.static.get(request.instance_id)
             if holder is not None and holder != request.member_id:
                 raise RequestError(
-                    ErrorCode.FENCED_INSTANCE_ID, f"{request.instance_id} is now member {holder}"
+                    ErrorCode.FENCED_INSTANCE_ID,
+                    f"instance id {request.instance_id} is now used by member {holder}",
                 )
         if member is None:
             raise RequestError(
-                ErrorCode.UNKNOWN_MEMBER_ID, f"{request.member_id} is not in {group.group_id}"
+                ErrorCode.UNKNOWN_MEMBER_ID,
+                f"member {request.member_id} is not in group {group.group_id}",
             )
         out = Outcome()
         number, before = group.changes + 1, group.snapshot()
@@ -345,7 +348,7 @@ class ConsumerProtocol:
         return out
 
     def evict(self, group: ConsumerGroup, identity: MemberIdentity, out: Outcome) -> ErrorCode:
-        """Remove a member in the name of an administrator, who may know its instance id only."""
+        """Remove a member for an administrator, who may know only its instance id."""
         member_id = identity.member_id
         if identity.group_instance_id is not None:
             holder = group.static.get(identity.group_instance_id)
@@ -366,9 +369,9 @@ class ConsumerProtocol:
         return ErrorCode.NONE
 
     def remove(self, group: ConsumerGroup, member_ids: Sequence[str], out: Outcome) -> None:
-        """Let members go; those who stay get their partitions as they send heartbeats.
+        """Remove members; the others get their partitions as they send heartbeats.
 
-        Timers run on: if the members are back because this could not be written, they matter.
+        Timers keep running: if this cannot be written, the members are restored and need them.
         """
         for member_id in member_ids:
             group.drop(member_id)
@@ -383,14 +386,14 @@ class ConsumerProtocol:
     # -- time
 
     def session_expired(self, group: ConsumerGroup, member_id: str, now_ms: int) -> Outcome:
-        """Give up a member that was not heard of."""
+        """Remove a member whose session timed out."""
         if member_id not in group.members:
             return Outcome()
         deadline_ms = now_ms + self._session_timeout_ms(group.members[member_id])
         return self.give_up(group, member_id, session_timer(group.group_id, member_id, deadline_ms))
 
     def rebalance_expired(self, group: ConsumerGroup, member_id: str, now_ms: int) -> Outcome:
-        """Give up a member that holds on to what it should have given back."""
+        """Remove a member that did not revoke its partitions in time."""
         member = group.members.get(member_id)
         if member is None or member.current.state is not MemberState.UNREVOKED:
             return Outcome()
@@ -399,7 +402,7 @@ class ConsumerProtocol:
         return self.give_up(group, member_id, TimerChange(key, deadline_ms))
 
     def give_up(self, group: ConsumerGroup, member_id: str, again: TimerChange) -> Outcome:
-        """Remove a member; another time if it cannot be written now."""
+        """Remove a member; retry later if it cannot be written now."""
         out = Outcome(timers=[again])
         number, before = group.changes + 1, group.snapshot()
         self.remove(group, [member_id], out)
@@ -407,7 +410,7 @@ class ConsumerProtocol:
         return out
 
     def loaded(self, group: ConsumerGroup, now_ms: int, out: Outcome) -> None:
-        """Begin to watch the members of a group that was read from the log."""
+        """Start the session timers of a group that was loaded from the log."""
         for member in group.members.values():
             self.keep_alive(group, member, now_ms, out)
             if member.current.state is MemberState.UNREVOKED:
@@ -417,7 +420,7 @@ class ConsumerProtocol:
     def keep_alive(
         self, group: ConsumerGroup, member: ConsumerMember, now_ms: int, out: Outcome
     ) -> None:
-        """Count what a member just sent as a sign of life."""
+        """Restart a member's session timer."""
         deadline_ms = now_ms + self._session_timeout_ms(member)
         out.timers.append(session_timer(group.group_id, member.member_id, deadline_ms))
 
@@ -429,7 +432,7 @@ class ConsumerProtocol:
         return self._options.consumer_session_timeout_ms
 
     def _matches(self, group: ConsumerGroup) -> dict[str, frozenset[str]]:
-        """Match the members' expressions against whole names of topics."""
+        """Match the members' expressions against full topic names."""
         expressions = {m.regex for m in group.members.values() if m.regex is not None}
         patterns = {expression: compile_pattern(expression) for expression in expressions}
         return {
@@ -448,7 +451,7 @@ class ConsumerProtocol:
         out: Outcome,
         refuse: Callable[[ErrorCode], object],
     ) -> None:
-        """Say how to take a change back, and what its sender is told then."""
+        """Attach how to undo a change, and the response to its sender in that case."""
         if not out.records:
             return
         replies = out.replies

@@ -1,10 +1,10 @@
 """A consumer group (KIP-848) as data: members, epochs, target, and the records of all that.
 
-Three epochs tell how far the group is. The group's epoch grows with every change of members,
-subscriptions or topics; the target's epoch is the group's epoch for which it was computed; each
-member's epoch follows the target's as the member gives up and takes over partitions.
+Three epochs track the group's progress. The group epoch grows with every change of members,
+subscriptions or topics; the target epoch is the group epoch for which it was computed; each member
+epoch follows the target epoch as the member revokes and takes over partitions.
 
-Invariant: no partition is held (assigned, or not yet given back) by two members; `holders` is the
+Invariant: no partition is held (assigned, or not yet revoked) by two members; `holders` is the
 index of that.
 """
 
@@ -50,18 +50,18 @@ from barnabas.model.outcome import StateRecord
 from barnabas.wire.schema import Message
 
 LEFT_FOR_A_WHILE = -2
-"""The epoch of a static member that is away and will be back."""
+"""The epoch of a static member that left temporarily."""
 
 
 class TopicInfo(NamedTuple):
-    """What an assignor must know of a topic."""
+    """What an assignor must know about a topic."""
 
     topic_id: Uuid
     partition_count: int
 
 
 class ClassicSide(NamedTuple):
-    """What a member said that speaks the classic protocol in a consumer group."""
+    """The state of a member that uses the classic protocol in a consumer group."""
 
     session_timeout_ms: int
     protocols: tuple[tuple[str, bytes], ...]
@@ -69,7 +69,7 @@ class ClassicSide(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ConsumerMember:
-    """One member: what it asked for, and what it has."""
+    """One member: its subscription, and its current assignment."""
 
     member_id: str
     instance_id: str | None = None
@@ -82,7 +82,7 @@ class ConsumerMember:
     assignor: str | None = None
     current: Current = NOTHING
     classic: ClassicSide | None = None
-    """Set while the member speaks the classic protocol."""
+    """Set while the member uses the classic protocol."""
 
     @property
     def holds(self) -> Partitions:
@@ -90,7 +90,7 @@ class ConsumerMember:
 
 
 class Snapshot(NamedTuple):
-    """The durable state of a group at one time."""
+    """A snapshot of a group's durable state."""
 
     epoch: int
     target_epoch: int
@@ -109,20 +109,20 @@ class ConsumerGroup:
     members: dict[str, ConsumerMember] = field(default_factory=dict)
     target: dict[str, Partitions] = field(default_factory=dict)
     topics: dict[str, TopicInfo] = field(default_factory=dict)
-    """The subscribed topics, as they were when the group's epoch grew last."""
+    """The subscribed topics as of the last change of the group epoch."""
     static: dict[str, str] = field(default_factory=dict)
     """Instance id to member id."""
     holders: dict[IdPartition, str] = field(default_factory=dict)
     refresh_ms: int = 0
-    """When to compare `topics` with the world again."""
+    """When to compare `topics` with the cluster again."""
     changes: int = 0
-    """Counts the changes that were ever made, also those taken back."""
+    """Counts all changes ever made, including undone ones."""
     undone: range = range(0)
-    """The numbers of the changes that were taken back last."""
+    """The numbers of the changes that were undone last."""
     called: set[str] = field(default_factory=set)
-    """Classic members that were told to join again and did not yet."""
+    """Classic members that were told to rejoin and have not yet."""
 
-    # -- what every group can tell
+    # -- what every group answers
 
     @property
     def is_empty(self) -> bool:
@@ -155,7 +155,7 @@ class ConsumerGroup:
         return set(self.topics)
 
     def expiry(self) -> ExpiryRule:
-        """Tell how offsets age: each by itself, unless somebody reads the topic."""
+        """Return how offsets expire: each on its own, unless a member reads the topic."""
         return ExpiryRule(None, self.topics)
 
     def commit_error(
@@ -167,7 +167,7 @@ class ConsumerGroup:
         *,
         transactional: bool,
     ) -> ErrorCode:
-        """Tell why offsets may not be committed; the generation is the member's epoch here."""
+        """Return why offsets may not be committed; the generation is the member epoch here."""
         if generation < 0 and (not self.members or transactional):
             return ErrorCode.NONE
         member = self.members.get(member_id)
@@ -175,13 +175,13 @@ class ConsumerGroup:
             return ErrorCode.UNKNOWN_MEMBER_ID
         is_classic = transactional or member.classic is not None
         if version < 9 and not is_classic:
-            return ErrorCode.UNSUPPORTED_VERSION  # its client could not understand our errors
+            return ErrorCode.UNSUPPORTED_VERSION  # its client would not understand the new errors
         if generation != member.current.epoch:
             return ErrorCode.ILLEGAL_GENERATION if is_classic else ErrorCode.STALE_MEMBER_EPOCH
         return ErrorCode.NONE
 
     def fetch_error(self, member_id: str | None, member_epoch: int) -> ErrorCode:
-        """Tell why offsets may not be read: by a member that is behind."""
+        """Return why offsets may not be read: by a member with a stale epoch."""
         if member_id is None and member_epoch < 0:
             return ErrorCode.NONE
         member = self.members.get(member_id or "")
@@ -194,7 +194,7 @@ class ConsumerGroup:
     # -- members
 
     def put(self, member: ConsumerMember) -> None:
-        """Take a member in, or take over its new state."""
+        """Add a member, or update its state."""
         self._release(member.member_id)
         self.members[member.member_id] = member
         if member.instance_id is not None:
@@ -203,7 +203,7 @@ class ConsumerGroup:
             self.holders[partition] = member.member_id
 
     def drop(self, member_id: str) -> None:
-        """Let a member go, with its target."""
+        """Remove a member, with its target."""
         self._release(member_id)
         member = self.members.pop(member_id)
         self.target.pop(member_id, None)
@@ -219,12 +219,12 @@ class ConsumerGroup:
 
     @property
     def is_all_classic(self) -> bool:
-        """Tell whether there are members and all of them speak the classic protocol."""
+        """Return whether there are members and all of them use the classic protocol."""
         members = self.members.values()
         return bool(members) and all(member.classic is not None for member in members)
 
     def supports_classic(self, protocol_type: str, names: Iterable[str]) -> bool:
-        """Tell whether a classic member shares a protocol with all the classic ones."""
+        """Return whether a classic member shares a protocol with all other classic members."""
         known = [
             {name for name, _ in member.classic.protocols}
             for member in self.members.values()
@@ -235,19 +235,19 @@ class ConsumerGroup:
         )
 
     def preferred_assignor(self, default: str) -> str:
-        """Return the assignor that most members ask for."""
+        """Return the assignor that most members request."""
         votes = Counter(m.assignor for m in self.members.values() if m.assignor is not None)
         return votes.most_common(1)[0][0] if votes else default
 
     def named(self, partitions: Iterable[IdPartition]) -> list[tuple[str, IdPartition]]:
-        """Add the names of topics; partitions of topics that are gone are left out."""
+        """Map topic ids to names; partitions of deleted topics are left out."""
         names = {info.topic_id: name for name, info in self.topics.items()}
         return [(names[p.topic_id], p) for p in partitions if p.topic_id in names]
 
-    # -- taking changes back
+    # -- undoing changes
 
     def snapshot(self) -> Snapshot:
-        """Remember the durable state before a change."""
+        """Take a snapshot of the durable state before a change."""
         self.changes += 1
         return Snapshot(
             self.epoch,
@@ -258,7 +258,7 @@ class ConsumerGroup:
         )
 
     def restore(self, number: int, before: Snapshot) -> None:
-        """Take back a change and all that came after it, unless that has happened."""
+        """Undo a change and all later ones, unless that has already happened."""
         if number in self.undone:
             return
         self.undone = range(number, self.changes + 1)
@@ -328,7 +328,7 @@ class ConsumerGroup:
         return state_record(CurrentMemberKey(group=self.group_id, member=member.member_id), value)
 
     def member_tombstones(self, member_id: str) -> list[StateRecord]:
-        """Return the records that remove a member."""
+        """Return the tombstones of a member."""
         group = self.group_id
         return [
             state_record(CurrentMemberKey(group=group, member=member_id), None),
@@ -337,7 +337,7 @@ class ConsumerGroup:
         ]
 
     def tombstones(self) -> list[StateRecord]:
-        """Return the records that remove the group; one that was never stored needs none."""
+        """Return the tombstones of the group; none if it was never stored."""
         if self.epoch == 0:
             return []
         group = self.group_id
@@ -351,7 +351,7 @@ class ConsumerGroup:
         ]
 
     def replay(self, key: Message, value: Message | None) -> bool:
-        """Take over a record of the log; tell whether the group still exists after it."""
+        """Replay a record of the log; return whether the group still exists after it."""
         match key, value:
             case GroupEpochKey(), GroupEpochValue():
                 self.epoch = value.epoch
@@ -380,7 +380,7 @@ class ConsumerGroup:
             case CurrentMemberKey(), _:
                 self._replay_current(key.member, value)
             case _:
-                raise AssertionError(f"not about a consumer group: {key!r}")
+                raise AssertionError(f"not a record of a consumer group: {key!r}")
         return True
 
     def _replay_member(self, member_id: str, value: MemberValue) -> None:
@@ -443,7 +443,7 @@ def resolve(
     world: Topics,
     matches: Mapping[str, frozenset[str]],
 ) -> dict[str, TopicInfo]:
-    """Return what the world knows of the topics that members subscribe to, sorted by name."""
+    """Return the metadata of the subscribed topics, sorted by name."""
     names: set[str] = set()
     for member in members:
         names.update(member.topics)

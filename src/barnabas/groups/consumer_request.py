@@ -1,7 +1,6 @@
-"""What a heartbeat of a consumer group says: whether it makes sense, and what it changes.
+"""The heartbeat request of a consumer group: whether it is valid, and what it changes.
 
-A member mentions only what changed; a heartbeat that mentions everything asks to be told everything
-too.
+A member sends only what changed; a heartbeat with all fields asks for a full response, too.
 """
 
 from __future__ import annotations
@@ -20,38 +19,38 @@ from barnabas.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbe
 
 JOINING: Final = 0
 LEAVING: Final = -1
-"""Epochs by which a member says that it comes or goes."""
+"""Epochs by which a member joins or leaves."""
 
 
 def validate(
     request: ConsumerGroupHeartbeatRequest, version: int, assignors: Collection[str]
 ) -> None:
-    """Raise RequestError if a heartbeat contradicts itself."""
+    """Raise RequestError if a heartbeat is invalid."""
     epoch = request.member_epoch
     has_subscription = bool(request.subscribed_topic_names or request.subscribed_topic_regex)
     wrong = None
     if request.group_id == "":
-        wrong = "a group needs a name"
+        wrong = "group id must not be empty"
     elif request.member_id == "" and (version >= 1 or epoch != JOINING):
-        wrong = "a member needs an id"
+        wrong = "member id must not be empty"
     elif request.instance_id == "" or request.rack_id == "":
-        wrong = "an instance id or rack may be absent, but not empty"
+        wrong = "instance id and rack must be absent or not empty"
     elif epoch < LEFT_FOR_A_WHILE:
-        wrong = f"there is no member epoch {epoch}"
+        wrong = f"invalid member epoch {epoch}"
     elif epoch == LEFT_FOR_A_WHILE and request.instance_id is None:
-        wrong = "only a member with an instance id can leave for a while"
+        wrong = "only a static member can leave temporarily"
     elif epoch == JOINING and request.rebalance_timeout_ms == -1:
-        wrong = "a joining member must name its rebalance timeout"
+        wrong = "a joining member must set its rebalance timeout"
     elif epoch == JOINING and request.topic_partitions != []:
-        wrong = "a joining member owns no partitions"
+        wrong = "a joining member must not own partitions"
     elif epoch == JOINING and not has_subscription:
-        wrong = "a joining member must subscribe to something"
+        wrong = "a joining member must have a subscription"
     if wrong is not None:
         raise RequestError(ErrorCode.INVALID_REQUEST, wrong)
     if request.server_assignor not in (None, *assignors):
         raise RequestError(
             ErrorCode.UNSUPPORTED_ASSIGNOR,
-            f"assignors are {', '.join(assignors)}, not {request.server_assignor}",
+            f"unknown assignor {request.server_assignor}; supported: {', '.join(assignors)}",
         )
     if request.subscribed_topic_regex:
         try:
@@ -61,7 +60,7 @@ def validate(
 
 
 def owned_partitions(request: ConsumerGroupHeartbeatRequest) -> Partitions | None:
-    """Return what a member reports to own; None if it reports nothing."""
+    """Return the partitions a member reports as owned; None if it reports nothing."""
     topics = request.topic_partitions
     if topics is None:
         return None
@@ -71,7 +70,7 @@ def owned_partitions(request: ConsumerGroupHeartbeatRequest) -> Partitions | Non
 def described(
     member: ConsumerMember, request: ConsumerGroupHeartbeatRequest, call: Call
 ) -> ConsumerMember:
-    """Return a member with what it says of itself; what it does not mention stays."""
+    """Return a member updated from a request; fields that are not set stay."""
     names = request.subscribed_topic_names
     regex = request.subscribed_topic_regex
     timeout_ms = request.rebalance_timeout_ms
@@ -82,7 +81,7 @@ def described(
         client_id=call.client_id,
         client_host=call.client_host,
         topics=member.topics if names is None else tuple(sorted(set(names))),
-        # An empty expression takes the subscription by expression back.
+        # An empty expression removes the subscription by expression.
         regex=member.regex if regex is None else regex or None,
         rebalance_timeout_ms=member.rebalance_timeout_ms if timeout_ms == -1 else timeout_ms,
         assignor=request.server_assignor or member.assignor,
@@ -91,7 +90,7 @@ def described(
 
 
 def is_full(request: ConsumerGroupHeartbeatRequest) -> bool:
-    """Tell whether a member says everything, as it does when it joins or lost an answer."""
+    """Return whether all fields are set, as when a member joins or lost a response."""
     return (
         request.rebalance_timeout_ms != -1
         and request.topic_partitions is not None

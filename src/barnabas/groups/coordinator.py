@@ -2,21 +2,21 @@
 
     outcome = coordinator.handle_join(request, Call(token, version, now_ms, client_id, host))
 
-It finds the group that a request of a member is about and lets the group's protocol decide
-(`classic`, `consumer`). Offsets are kept apart from both (`offset_table`), because they outlive
-members and may belong to nobody's group. Its other parts share the tables of groups and offsets:
+It finds the group of a member's request and lets the group's protocol decide (`classic`,
+`consumer`). Offsets are separate from both (`offset_table`), because they outlive members and may
+belong to a group without any. Its other parts share the tables of groups and offsets:
 
     offset_requests   commit, fetch and delete offsets
     administration    describe, list and delete groups
-    forgetting        offsets past their time, or of topics that are gone
-    replaying         what the log says
+    forgetting        expire offsets past their retention, or of deleted topics
+    replaying         rebuild the state from the log
 
-Everything changes at once, before its records are committed. So the host must not let an answer
+State changes immediately, before its records are committed. So the host must not let a response
 overtake those of earlier requests to the same partition that still wait for their records: then
-nobody is ever told of a state that a new leader would not know.
+no client ever sees a state that a new leader would not know.
 
-A request for several groups (describe, list, delete, fetch) may concern several partitions: here
-are the answers for one group, and the host puts them together.
+A request for several groups (describe, list, delete, fetch) may concern several partitions: the
+coordinator answers for one group, and the host combines the answers.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ from barnabas.wire.messages.leave_group import (
 from barnabas.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
 SERVER_ASSIGNORS: Final = (UniformAssignor(), RangeAssignor())
-"""The assignors that run here, for groups whose members leave that to us."""
+"""The server-side assignors, for consumer groups."""
 
 
 class GroupCoordinator:
@@ -92,7 +92,7 @@ class GroupCoordinator:
     # -- members of classic groups
 
     def handle_join(self, request: JoinGroupRequest, call: Call) -> Outcome:
-        """JoinGroup: enter a group or its next generation; often answered much later."""
+        """JoinGroup: join a group or its next generation; often answered much later."""
         group = self.groups.get(request.group_id)
         if request.group_id == "":
             return answered(call, join_refusal(call.version, "", ErrorCode.INVALID_GROUP_ID))
@@ -113,7 +113,7 @@ class GroupCoordinator:
         return outcome
 
     def handle_sync(self, request: SyncGroupRequest, call: Call) -> Outcome:
-        """SyncGroup: bring (as leader) and get the assignment of a generation."""
+        """SyncGroup: provide (as leader) and get the assignment of a generation."""
         if request.group_id == "":
             return answered(call, SyncGroupResponse(error_code=ErrorCode.INVALID_GROUP_ID))
         group = self.groups.get(request.group_id)
@@ -124,7 +124,7 @@ class GroupCoordinator:
         return self._classic.sync(group, request, call)
 
     def handle_heartbeat(self, request: HeartbeatRequest, call: Call) -> Outcome:
-        """Heartbeat: stay a member, and learn when to join again."""
+        """Heartbeat: stay a member, and learn when to rejoin."""
         if request.group_id == "":
             return answered(call, HeartbeatResponse(error_code=ErrorCode.INVALID_GROUP_ID))
         group = self.groups.get(request.group_id)
@@ -183,7 +183,7 @@ class GroupCoordinator:
             if not self._options.consumer_protocol:
                 raise RequestError(
                     ErrorCode.UNSUPPORTED_VERSION,
-                    "group.coordinator.rebalance.protocols does not name consumer",
+                    "group.coordinator.rebalance.protocols does not include consumer",
                 )
             validate(request, call.version, self._consumer.assignors)
             group = self.groups.get(request.group_id)
@@ -208,7 +208,7 @@ class GroupCoordinator:
     def _begun(
         self, request: ConsumerGroupHeartbeatRequest, former: ClassicGroup | None
     ) -> ConsumerGroup:
-        """Return the consumer group that a first member joins; raise if there cannot be one."""
+        """Return the consumer group for a new member to join; raise if there cannot be one."""
         if request.member_epoch == JOINING:
             if former is None or former.is_empty:
                 return ConsumerGroup(request.group_id)
@@ -217,28 +217,28 @@ class GroupCoordinator:
                 and former.is_consumer_group
                 and len(former.members) < self._options.consumer_size_max
             ):
-                with suppress(RemoteProtocolError):  # not how consumers describe themselves
+                with suppress(RemoteProtocolError):  # not a consumer's subscription
                     return upgraded(former, self._topics())
         raise RequestError(
-            ErrorCode.GROUP_ID_NOT_FOUND, f"{request.group_id} is not a consumer group"
+            ErrorCode.GROUP_ID_NOT_FOUND, f"group {request.group_id} is not a consumer group"
         )
 
     def _upgraded(
         self, former: ClassicGroup, group: ConsumerGroup, now_ms: int, outcome: Outcome
     ) -> None:
-        """Let a classic group go on as a consumer group, with its members."""
+        """Convert a classic group to a consumer group, with its members."""
         as_it_was = upgraded(former, self._topics())
         outcome.records[:0] = upgrade_records(former, as_it_was)
         for member in as_it_was.members.values():
             self._consumer.keep_alive(group, member, now_ms, outcome)
         interrupted = self._rounds.interrupted(former, ErrorCode.REBALANCE_IN_PROGRESS)
         undo_join = outcome.undo
-        assert undo_join is not None, "somebody new has joined, which is written"
+        assert undo_join is not None, "a new member has joined, which is written"
 
         def undo(code: ErrorCode) -> list[Reply]:
             replies = interrupted + undo_join(code)
             if self.groups.get(former.group_id) is group:
-                former.is_join_timed = False  # its timer may have rung in vain meanwhile
+                former.is_join_timed = False  # its timer may have fired without effect meanwhile
                 self.groups[former.group_id] = former
             return replies
 
@@ -246,7 +246,7 @@ class GroupCoordinator:
         outcome.replies += interrupted
 
     def _settled(self, group: ConsumerGroup, outcome: Outcome, now_ms: int) -> Outcome:
-        """Let a group whose last consumer-protocol member has gone be a classic one again."""
+        """Convert a group whose last consumer-protocol member has left to a classic one."""
         if not (
             outcome.records
             and group.is_all_classic
@@ -255,7 +255,7 @@ class GroupCoordinator:
         ):
             return outcome
         former, undo_change = group, outcome.undo
-        assert undo_change is not None, "somebody has gone, which is written"
+        assert undo_change is not None, "a member has left, which is written"
         classic = downgraded(former, now_ms)
         outcome.records += [*former.tombstones(), classic.record()]
         self.groups[former.group_id] = classic
@@ -273,7 +273,7 @@ class GroupCoordinator:
         return outcome
 
     def _replaced(self, former: Group, outcome: Outcome) -> None:
-        """Let an empty group of the other type give way; its offsets stay."""
+        """Replace an empty group of the other type; its offsets stay."""
         tombstones = former.tombstones()
         if not tombstones:
             return
@@ -291,7 +291,7 @@ class GroupCoordinator:
     # -- time and the world
 
     def on_timer(self, key: Hashable, now_ms: int) -> Outcome:
-        """Do what is due; a timer of something that is no more does nothing."""
+        """Handle a timer; one of something that no longer exists does nothing."""
         assert isinstance(key, tuple)
         group = self.groups.get(key[1])
         if group is None:
@@ -310,22 +310,22 @@ class GroupCoordinator:
             case ("sync" | "rejoin" as kind, _, member_id), ConsumerGroup():
                 outcome = self._bridge.expired(group, kind, member_id, now_ms)
             case _:
-                return Outcome()  # of a group that gave way to one of the other type
+                return Outcome()  # of a group that was replaced by one of the other type
         assert isinstance(group, ConsumerGroup)
         return self._settled(group, outcome, now_ms)
 
     # -- loading and unloading
 
     def on_marker(self, producer_id: int, committed: bool) -> None:
-        """A transaction ended in this partition: its offsets become visible, or vanish."""
+        """A transaction ended in this partition: its offsets become visible or are discarded."""
         self.offsets.end_transaction(producer_id, committed)
 
     def loaded(self, now_ms: int) -> Outcome:
-        """Begin to watch the members that the log told of."""
+        """Start the session timers of the members loaded from the log."""
         outcome = Outcome()
         for group_id, group in list(self.groups.items()):
             if group.is_idle and not group.tombstones() and not self.offsets.of(group_id):
-                del self.groups[group_id]  # all it ever had was aborted or deleted
+                del self.groups[group_id]  # everything it ever had was aborted or deleted
             elif isinstance(group, ClassicGroup):
                 self._rounds.loaded(group, now_ms, outcome)
             else:
@@ -333,7 +333,7 @@ class GroupCoordinator:
         return outcome
 
     def unload(self) -> list[Reply]:
-        """End: whoever waits is sent to the coordinator's next place."""
+        """Stop: waiting clients are redirected to the new coordinator."""
         replies: list[Reply] = []
         for group in self.groups.values():
             if isinstance(group, ClassicGroup):

@@ -17,7 +17,7 @@ _CLASSIC_MEMBER, _CONSUMER_MEMBER = 0, 1
 
 
 def describe_classic(group: ClassicGroup) -> DescribedGroup:
-    """Describe a classic group; what members have is told only while it is settled."""
+    """Describe a classic group; assignments are shown only while it is stable."""
     is_stable = group.state is State.STABLE
     members = [
         DescribedGroupMember(
@@ -40,16 +40,16 @@ def describe_classic(group: ClassicGroup) -> DescribedGroup:
 
 
 def no_classic_group(group_id: str, version: int) -> DescribedGroup:
-    """Describe a group that does not exist: up to version 5 as a dead one."""
+    """Describe a group that does not exist: as Dead up to version 5."""
     described = DescribedGroup(group_id=group_id, group_state=State.DEAD.value)
     if version >= 6:
         described.error_code = ErrorCode.GROUP_ID_NOT_FOUND
-        described.error_message = f"{group_id} is not a classic group"
+        described.error_message = f"group {group_id} is not a classic group"
     return described
 
 
 def describe_consumer(group: ConsumerGroup, default_assignor: str) -> consumer.DescribedGroup:
-    """Describe a consumer group with what its members have and should have."""
+    """Describe a consumer group with its members' current and target assignments."""
     return consumer.DescribedGroup(
         group_id=group.group_id,
         group_state=group.state_name,
@@ -65,7 +65,7 @@ def no_consumer_group(group_id: str) -> consumer.DescribedGroup:
     return consumer.DescribedGroup(
         group_id=group_id,
         error_code=ErrorCode.GROUP_ID_NOT_FOUND,
-        error_message=f"{group_id} is not a consumer group",
+        error_message=f"group {group_id} is not a consumer group",
     )
 
 

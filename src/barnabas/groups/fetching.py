@@ -1,8 +1,8 @@
-"""OffsetFetch before and after it could ask for several groups, as one form.
+"""OffsetFetch for one group and for several, in one form.
 
-Versions 0 to 7 ask for one group, later ones for a list; whoever answers sees lists only. What
-went wrong with a group is said in each partition (0, 1), in the response (2 to 7) or in the group
-(8 and later).
+Versions 0 to 7 ask for one group, later ones for a list; the rest of the code sees lists only. The
+error of a group is in each partition (0, 1), in the response (2 to 7) or in the group (8 and
+later).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _GROUPS_SINCE: Final = 8
 
 
 def groups_asked(request: OffsetFetchRequest, version: int) -> list[OffsetFetchRequestGroup]:
-    """Return the groups that a request asks for."""
+    """Return the groups of a request."""
     if version >= _GROUPS_SINCE:
         return request.groups
     topics = None
@@ -41,7 +41,7 @@ def groups_asked(request: OffsetFetchRequest, version: int) -> list[OffsetFetchR
 def refused(
     asked: OffsetFetchRequestGroup, version: int, code: ErrorCode
 ) -> OffsetFetchResponseGroup:
-    """Answer for a group as a whole with an error."""
+    """Build the response for a group that failed as a whole."""
     topics = []
     if version < 2:
         topics = [
@@ -55,14 +55,14 @@ def refused(
 
 
 def no_offset(index: int, code: ErrorCode = ErrorCode.NONE) -> OffsetFetchResponsePartitions:
-    """Say that a partition has no offset, or none that can be told."""
+    """Build the response for a partition without an offset, or with an error."""
     return OffsetFetchResponsePartitions(
         partition_index=index, committed_offset=-1, metadata="", error_code=code
     )
 
 
 def fetched(groups: list[OffsetFetchResponseGroup], version: int) -> OffsetFetchResponse:
-    """Make the response from the answers for each group."""
+    """Build the response from the results of each group."""
     if version >= _GROUPS_SINCE:
         return OffsetFetchResponse(groups=groups)
     (group,) = groups

@@ -1,4 +1,4 @@
-"""Offsets and groups that are forgotten: past their time, or of topics that are no more."""
+"""Expiry of offsets and groups: past their retention, or of deleted topics."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from barnabas.model.outcome import Outcome, Reply
 
 
 class Forgetting:
-    """Removes what one coordinator's groups need no more."""
+    """Removes expired offsets and groups of one coordinator."""
 
     def __init__(self, groups: Groups, offsets: OffsetTable) -> None:
         self._groups = groups
         self._offsets = offsets
 
     def expire_offsets(self, now_ms: int) -> Outcome:
-        """Forget offsets past their time, and empty groups that have none left."""
+        """Remove expired offsets, and empty groups that have none left."""
         outcome = Outcome()
         undos: list[Callable[[], None]] = []
         gone: Groups = {}
@@ -42,6 +42,6 @@ class Forgetting:
         return outcome
 
     def topics_deleted(self, names: Collection[str]) -> Outcome:
-        """Forget the offsets of topics that are no more."""
+        """Remove the offsets of deleted topics."""
         records = self._offsets.remove_topics(names)
         return Outcome(records=records, undo=(lambda code: []) if records else None)

@@ -10,4 +10,4 @@ from barnabas.groups.consumer_group import ConsumerGroup
 Group: TypeAlias = ClassicGroup | ConsumerGroup
 
 Groups: TypeAlias = dict[str, Group]
-"""The parts of a coordinator share one such table, and see each other's changes in it."""
+"""The parts of a coordinator share one such table and see each other's changes."""

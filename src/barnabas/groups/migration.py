@@ -1,9 +1,9 @@
-"""Groups that change their protocol while members stay (KIP-848).
+"""Online migration of groups between the protocols (KIP-848).
 
 A consumer-protocol member that joins a classic group of consumers makes it a consumer group; when
-the last one leaves and classic members stay, it is a classic group again. The generation of the one
-goes on as the epoch of the other, so members are neither fenced nor told anything twice, and what a
-member reads is what it goes on to hold.
+the last one leaves and classic members stay, it becomes a classic group again. The generation of
+one continues as the epoch of the other, so members are neither fenced nor notified twice, and every
+member keeps what it reads.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from barnabas.model.outcome import StateRecord
 
 
 def upgraded(group: ClassicGroup, topics: Topics) -> ConsumerGroup:
-    """Return a consumer group in which everybody has what the classic group gave them.
+    """Return a consumer group in which all members keep their assignments.
 
-    Raises RemoteProtocolError if what members say about themselves cannot be read.
+    Raises RemoteProtocolError if a member's subscription cannot be decoded.
     """
     new = ConsumerGroup(group.group_id, epoch=group.generation, target_epoch=group.generation)
     for member in group.members.values():
@@ -55,7 +55,7 @@ def upgraded(group: ClassicGroup, topics: Topics) -> ConsumerGroup:
 
 
 def upgrade_records(former: ClassicGroup, new: ConsumerGroup) -> list[StateRecord]:
-    """Return the records that turn the one group into the other."""
+    """Return the records that convert one group to the other."""
     members = new.members.values()
     return [
         *former.tombstones(),
@@ -68,10 +68,12 @@ def upgrade_records(former: ClassicGroup, new: ConsumerGroup) -> list[StateRecor
 
 
 def downgraded(group: ConsumerGroup, now_ms: int) -> ClassicGroup:
-    """Return a stable classic group in which everybody has what the consumer group gave them."""
+    """Return a stable classic group in which all members keep their assignments."""
     new = ClassicGroup(group.group_id, now_ms, State.STABLE, generation=group.epoch)
     for member in group.members.values():
-        assert member.classic is not None, "only a group of classic members becomes a classic one"
+        assert member.classic is not None, (
+            "only a group of classic members can become a classic group"
+        )
         new.add(
             ClassicMember(
                 member.member_id,
@@ -90,7 +92,7 @@ def downgraded(group: ConsumerGroup, now_ms: int) -> ClassicGroup:
 
 
 def read_subscription(member_id: str, metadata: bytes) -> Member | None:
-    """Decode what a classic consumer says of itself; None if that cannot be read."""
+    """Decode a classic consumer's subscription; None if that is not possible."""
     try:
         return decode_subscription(member_id, None, metadata)
     except RemoteProtocolError:
@@ -98,7 +100,7 @@ def read_subscription(member_id: str, metadata: bytes) -> Member | None:
 
 
 def classic_assignment(group: ConsumerGroup, member: ConsumerMember) -> bytes:
-    """Encode what a member has as its classic client understands it."""
+    """Encode a member's assignment for its classic client."""
     assert member.classic is not None
     # Each side's versions are the same, and a client reads the one that it writes.
     version = int.from_bytes(member.classic.protocols[0][1][:2], "big", signed=True)
@@ -112,7 +114,7 @@ def classic_assignment(group: ConsumerGroup, member: ConsumerMember) -> bytes:
 
 
 def by_id(partitions: Iterable[TopicPartition], topics: Topics) -> Partitions:
-    """Name partitions by the ids of their topics; those of topics that are gone are left out."""
+    """Map partitions to topic ids; those of deleted topics are left out."""
     return frozenset(
         IdPartition(topics[topic][0], number) for topic, number in partitions if topic in topics
     )

@@ -1,7 +1,7 @@
-"""What clients may do to a group's offsets: commit, read and delete them.
+"""Requests for a group's offsets: commit, fetch and delete.
 
-Whether they may is the group's decision (its members', or anybody's while it has none); what
-happens to the offsets is the table's.
+Whether they are allowed is the group's decision (members, or anyone while it has none); the offsets
+themselves are the table's.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class OffsetRequests:
         self._rounds = rounds
 
     def handle_commit(self, request: OffsetCommitRequest, call: Call) -> Outcome:
-        """OffsetCommit: by a member of the present generation, or by anybody to an idle group."""
+        """OffsetCommit: by a member of the current generation, or by anyone to an idle group."""
         error = self._commit_error(
             request.group_id,
             request.member_id,
@@ -92,7 +92,7 @@ class OffsetRequests:
         return self._offsets.fetch(asked, version, require_stable)
 
     def handle_delete(self, request: OffsetDeleteRequest, call: Call) -> Outcome:
-        """OffsetDelete: forget offsets of topics that no member reads."""
+        """OffsetDelete: delete offsets of topics that no member reads."""
         group = self._groups.get(request.group_id)
         subscribed: Collection[str] = ()
         error = ErrorCode.NONE
@@ -158,11 +158,11 @@ class OffsetRequests:
         call: Call,
         outcome: Outcome,
     ) -> None:
-        """Store commits; a group that nobody joined exists by its offsets."""
+        """Store commits; a group without members exists through its offsets."""
         if group_id not in self._groups:
             self._groups[group_id] = ClassicGroup(group_id, call.now_ms)
         outcome.records, undo_store = self._offsets.store(group_id, commits, producer_id)
-        # Not the outcome itself: with a cycle in it, every commit would wait for the collector.
+        # Not the outcome itself: that would be a reference cycle, left to the garbage collector.
         replies = outcome.replies
 
         def undo(code: ErrorCode) -> list[Reply]:

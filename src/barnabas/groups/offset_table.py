@@ -1,7 +1,7 @@
-"""The offsets of all groups of a coordinator, and the requests that write, read and age them.
+"""The offsets of all groups of a coordinator, and the requests that write, read and expire them.
 
-Whether a request may touch a group's offsets is the group's decision and made before; here is what
-happens to the offsets themselves. A group has an entry only while it has offsets.
+Whether a request may access a group's offsets is the group's decision, made before; this table only
+handles the offsets themselves. A group has an entry only while it has offsets.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ from barnabas.wire.messages.txn_offset_commit import (
 )
 
 TOPIC_IDS_SINCE: Final = 10
-"""The version from which OffsetCommit and OffsetFetch name topics by id."""
+"""The version from which OffsetCommit and OffsetFetch use topic ids."""
 
 LATEST_MS = 2**63 - 1
-"""The last moment that a record can name."""
+"""The largest timestamp of a record."""
 
 
 def refused_commit(request: OffsetCommitRequest, code: ErrorCode) -> OffsetCommitResponse:
-    """Answer a commit with one error for all its partitions."""
+    """Build the response to a commit with one error for all its partitions."""
     return OffsetCommitResponse(
         topics=[
             OffsetCommitResponseTopic(
@@ -64,7 +64,7 @@ def refused_commit(request: OffsetCommitRequest, code: ErrorCode) -> OffsetCommi
 
 
 def refused_txn_commit(request: TxnOffsetCommitRequest, code: ErrorCode) -> TxnOffsetCommitResponse:
-    """Answer a commit of a transaction with one error for all its partitions."""
+    """Build the response to a transactional commit with one error for all its partitions."""
     return TxnOffsetCommitResponse(
         topics=[
             TxnOffsetCommitResponseTopic(
@@ -86,21 +86,21 @@ class OffsetTable:
 
     def __init__(self, options: GroupOptions, topics: Callable[[], Topics]) -> None:
         self._options = options
-        # The option speaks of bytes; what Kafka counts is characters.
+        # The option is in bytes; Kafka counts characters.
         self._metadata_size_max = options.offset_metadata_bytes_max
         self._topics = topics
         self._order = 0
         self.by_group: dict[str, GroupOffsets] = {}
         self._open: dict[int, dict[str, None]] = {}
-        """By producer id: the groups in whose name its open transaction has committed, so that a
-        marker need not look at all of them."""
+        """By producer id: the groups for which its open transaction has committed, so that a marker
+        need not look at all of them."""
 
     # -- committing
 
     def commits(
         self, request: OffsetCommitRequest, version: int, now_ms: int
     ) -> tuple[dict[TopicPartition, Commit], OffsetCommitResponse]:
-        """Read what a request commits, and answer it as if that were stored."""
+        """Decode a commit, and build its response as if it were stored."""
         expire_ms = -1
         if request.retention_time_ms != -1:
             expire_ms = min(now_ms + request.retention_time_ms, LATEST_MS)
@@ -139,7 +139,7 @@ class OffsetTable:
     def txn_commits(
         self, request: TxnOffsetCommitRequest, now_ms: int
     ) -> tuple[dict[TopicPartition, Commit], TxnOffsetCommitResponse]:
-        """Read what a request commits in a transaction, and answer it as if that were stored."""
+        """Decode a transactional commit, and build its response as if it were stored."""
         accepted: dict[TopicPartition, Commit] = {}
         response = refused_txn_commit(request, ErrorCode.NONE)
         for topic, answer in zip(request.topics, response.topics, strict=True):
@@ -159,7 +159,7 @@ class OffsetTable:
         commits: Mapping[TopicPartition, Commit],
         producer_id: int | None = None,
     ) -> tuple[list[StateRecord], Callable[[], None]]:
-        """Store commits; return their records and how to take them back."""
+        """Store commits; return their records and how to undo them."""
         offsets = self.by_group.get(group_id)
         if offsets is None:
             offsets = self.by_group[group_id] = GroupOffsets()
@@ -191,7 +191,7 @@ class OffsetTable:
         value: OffsetValue | None,
         producer_id: int | None,
     ) -> None:
-        """Take over a record of the log."""
+        """Replay a record of the log."""
         if value is None:
             self.remove(group_id, [partition])
             return
@@ -212,10 +212,10 @@ class OffsetTable:
         offsets.commit(partition, commit, producer_id)
 
     def end_transaction(self, producer_id: int, committed: bool) -> None:
-        """Apply a marker to the offsets that waited for it, in whatever groups."""
+        """Apply a marker to the offsets that waited for it, in all groups."""
         for group_id in self._open.pop(producer_id, ()):
             offsets = self.by_group.get(group_id)
-            if offsets is not None:  # its offsets may have been removed meanwhile
+            if offsets is not None:  # its offsets may have been deleted meanwhile
                 offsets.end_transaction(producer_id, committed)
                 self._forget_if_empty(group_id)
 
@@ -224,7 +224,7 @@ class OffsetTable:
     def fetch(
         self, asked: OffsetFetchRequestGroup, version: int, require_stable: bool
     ) -> OffsetFetchResponseGroup:
-        """Answer with the offsets of a group: those asked for, or all."""
+        """Return the offsets of a group: those requested, or all."""
         offsets = self.by_group.get(asked.group_id, GroupOffsets())
         by_id = version >= TOPIC_IDS_SINCE
         if asked.topics is None:
@@ -272,7 +272,7 @@ class OffsetTable:
     def remove(
         self, group_id: str, partitions: Collection[TopicPartition]
     ) -> tuple[list[StateRecord], Callable[[], None]]:
-        """Forget offsets of a group; return the tombstones and how to take that back."""
+        """Delete offsets of a group; return the tombstones and how to undo that."""
         offsets = self.by_group.get(group_id)
         if offsets is None:
             return [], lambda: None
@@ -287,7 +287,7 @@ class OffsetTable:
         return records, undo
 
     def remove_topics(self, names: Collection[str]) -> list[StateRecord]:
-        """Forget the offsets of topics that are no more."""
+        """Delete the offsets of deleted topics."""
         records: list[StateRecord] = []
         for group_id, offsets in list(self.by_group.items()):
             records += self.remove(group_id, offsets.partitions(names))[0]
@@ -296,7 +296,7 @@ class OffsetTable:
     def expire(
         self, group_id: str, rule: ExpiryRule, now_ms: int
     ) -> tuple[list[StateRecord], Callable[[], None]]:
-        """Forget the offsets of a group that are past their time."""
+        """Delete the expired offsets of a group."""
         offsets = self.by_group.get(group_id)
         if offsets is None:
             return [], lambda: None

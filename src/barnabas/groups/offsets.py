@@ -1,8 +1,8 @@
 """The committed offsets of one group, and those that wait for the end of a transaction.
 
 Invariant: of two commits to one partition the one later in the log wins, also when the earlier one
-becomes visible later, because it waited for its transaction's marker. `order` stands for the place
-in the log: it grows with every commit that is made or replayed.
+becomes visible later, because it waited for its transaction's marker. `order` stands for the
+position in the log: it grows with every commit that is made or replayed.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ class Commit:
     metadata: str
     commit_ms: int
     expire_ms: int = -1
-    """When it expires, if the commit named a retention of its own."""
+    """When it expires, if the commit has its own retention."""
     order: int = field(default=0, compare=False)
     key: bytes | None = field(default=None, compare=False, repr=False)
     """The key of its record, kept for the next commit of the same group to the same partition."""
     undone: bool = field(default=False, compare=False)
     before: Commit | None = field(default=None, compare=False, repr=False)
-    """What was there before this commit; kept only when the commit was undone."""
+    """The offset before this commit; kept only if the commit was undone."""
 
     def record(self, group_id: str, partition: TopicPartition) -> StateRecord:
         """Encode this commit."""
@@ -54,13 +54,13 @@ class Commit:
             )
             self.key = record.key
             return record
-        # The same bytes at a tenth of the cost: nothing is written as often as commits.
+        # The same bytes at a tenth of the cost: commits are the most frequent records.
         head = _HEAD.pack(3, self.offset, self.leader_epoch, len(metadata))
         return StateRecord(self.key, head + metadata + _TIME.pack(self.commit_ms))
 
 
 def tombstone(group_id: str, partition: TopicPartition) -> StateRecord:
-    """Return the record that removes a committed offset."""
+    """Return the tombstone of a committed offset."""
     return state_record(_key(group_id, partition), None)
 
 
@@ -69,12 +69,12 @@ def _key(group_id: str, partition: TopicPartition) -> OffsetKey:
 
 
 class ExpiryRule(NamedTuple):
-    """How the offsets of a group age."""
+    """How the offsets of a group expire."""
 
     since_ms: int | None
-    """From when they age together; None if each ages from its commit."""
+    """From when all of them age; None if each ages from its commit."""
     subscribed: Collection[str]
-    """Topics that are in use, whose offsets do not age."""
+    """Topics in use, whose offsets do not expire."""
 
 
 class GroupOffsets:
@@ -91,7 +91,7 @@ class GroupOffsets:
     def commit(
         self, partition: TopicPartition, commit: Commit, producer_id: int | None = None
     ) -> Commit | None:
-        """Store a commit, of a transaction if a producer is named; return what was there before."""
+        """Store a commit, transactional if a producer is given; return the previous one."""
         table = self.committed
         if producer_id is not None:
             table = self.pending.setdefault(producer_id, {})
@@ -123,7 +123,7 @@ class GroupOffsets:
             self.pending.pop(producer_id, None)
 
     def end_transaction(self, producer_id: int, committed: bool) -> None:
-        """Make a producer's pending commits visible, or forget them."""
+        """Make a producer's pending commits visible, or discard them."""
         pending = self.pending.pop(producer_id, {})
         if not committed:
             return
@@ -133,7 +133,7 @@ class GroupOffsets:
                 self.committed[partition] = commit
 
     def is_unstable(self, partition: TopicPartition) -> bool:
-        """Tell whether an open transaction is about to move a partition's offset."""
+        """Return whether an open transaction has a pending commit for a partition."""
         return any(partition in table for table in self.pending.values())
 
     def expired(
@@ -142,7 +142,7 @@ class GroupOffsets:
         retention_ms: int,
         rule: ExpiryRule,
     ) -> list[TopicPartition]:
-        """Return the partitions whose offsets are past their time."""
+        """Return the partitions whose offsets have expired."""
         expired = []
         for partition, commit in self.committed.items():
             if partition.topic in rule.subscribed or self.is_unstable(partition):
@@ -157,7 +157,7 @@ class GroupOffsets:
         return expired
 
     def remove(self, partitions: Collection[TopicPartition]) -> Callable[[], None]:
-        """Forget offsets, also those that wait for a marker; return how to take that back."""
+        """Delete offsets, also pending ones; return how to undo that."""
         removed: list[tuple[dict[TopicPartition, Commit], TopicPartition, Commit]] = []
         for table in (self.committed, *self.pending.values()):
             for partition in partitions:
@@ -177,7 +177,7 @@ class GroupOffsets:
         return undo
 
     def partitions(self, topics: Collection[str] | None = None) -> list[TopicPartition]:
-        """Return the partitions with an offset, committed or pending; of some topics, or of all."""
+        """Return the partitions with an offset, committed or pending, of some topics or all."""
         found = dict.fromkeys(self.committed)
         for table in self.pending.values():
             found.update(dict.fromkeys(table))

@@ -1,4 +1,4 @@
-"""The options that group coordination follows, apart from where they are configured."""
+"""The options of group coordination, independent of where they are configured."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from barnabas.config.broker.groups import GroupsOptions
 
 
 class MigrationPolicy(Enum):
-    """Which changes of protocol a group makes while members stay (see `migration`)."""
+    """Which online migrations between protocols are allowed (see `migration`)."""
 
     DISABLED = "disabled"
     UPGRADE = "upgrade"
@@ -27,7 +27,7 @@ class MigrationPolicy(Enum):
 
 @dataclass(frozen=True, slots=True)
 class GroupOptions:
-    """What a group coordinator must know of its broker's options; the defaults are Kafka's."""
+    """The broker options that a group coordinator uses; the defaults are Kafka's."""
 
     session_timeout_ms_min: int = 6_000
     session_timeout_ms_max: int = 1_800_000
@@ -44,7 +44,7 @@ class GroupOptions:
 
     @classmethod
     def from_broker(cls, options: GroupsOptions) -> GroupOptions:
-        """Take what concerns groups from a broker's options."""
+        """Extract the group options from a broker's options."""
         return cls(
             session_timeout_ms_min=options.group_min_session_timeout_ms,
             session_timeout_ms_max=options.group_max_session_timeout_ms,
@@ -62,5 +62,5 @@ class GroupOptions:
 
 
 def _assignor_name(name: str) -> str:
-    """Return the name of an assignor, which files for Kafka may give as its class."""
+    """Return the name of an assignor, which Kafka's config files may give as its class."""
     return name.rpartition(".")[2].removesuffix("Assignor").lower()

@@ -1,4 +1,4 @@
-"""How a member of a consumer group moves from what it has to what it should have (KIP-848).
+"""How a member of a consumer group moves from its current to its target assignment (KIP-848).
 
     STABLE ──target changed, must give something up──▶ UNREVOKED ──given back──┐
       │ ▲                                                                      │
@@ -6,7 +6,7 @@
       └──target changed, others still hold parts──▶ UNRELEASED ◀───────────────┘
 
 A member acknowledges by no longer reporting a partition as owned. Only then is the partition free
-for somebody else: at no time has it two owners.
+for another member: it never has two owners.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ NONE: Final[Partitions] = frozenset()
 
 
 class MemberState(IntEnum):
-    """How far a member is; the numbers are those of its record."""
+    """The state of a member; the numbers are those of its record."""
 
     STABLE = 1
     UNREVOKED = 2
@@ -41,22 +41,22 @@ class MemberState(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Current:
-    """What a member has."""
+    """A member's current assignment."""
 
     epoch: int = 0
     previous_epoch: int = 0
     state: MemberState = MemberState.STABLE
     assigned: Partitions = NONE
     revoking: Partitions = NONE
-    """What it was told to give back and has not given back yet."""
+    """What it was told to revoke and has not revoked yet."""
 
     def is_reconciled_to(self, target_epoch: int) -> bool:
-        """Tell whether the member has what the target of an epoch gives it."""
+        """Return whether the member has its target assignment of an epoch."""
         return self.state is MemberState.STABLE and self.epoch == target_epoch
 
 
 NOTHING: Final = Current()
-"""What a member has when it comes."""
+"""The assignment of a new member."""
 
 
 def reconcile(
@@ -68,8 +68,8 @@ def reconcile(
 ) -> Current:
     """Take the next step towards the target, if the member and the others allow one.
 
-    `owned` is what the member reports, None if it reports nothing; `is_free` tells whether no other
-    member holds a partition.
+    `owned` is what the member reports, None if it reports nothing; `is_free` returns whether no
+    other member holds a partition.
     """
     if current.state is MemberState.UNREVOKED:
         if owned is None or owned & current.revoking:

@@ -1,16 +1,15 @@
 """The records of `__consumer_offsets`, byte for byte those of Kafka.
 
 Key and value each start with their version as an int16. The version of a key says what the record
-is about; a key of a version that is not known here belongs to a newer broker and is skipped.
+is about; a key of an unknown version was written by a newer broker and is skipped.
 
-    key 0, 1   group, topic, partition   a committed offset
-    key 2      group                     a classic group with its members
-    key 3      group                     a consumer group's epoch
-    key 4      group                     the topics that a consumer group subscribes to, as known
-    key 5      group, member             a consumer group's member
-    key 6      group                     the epoch of a consumer group's target assignment
-    key 7      group, member             the target assignment of a member
-    key 8      group, member             what a member has, and what it still has to give back
+    key 0, 1   group, topic, partition   a committed offset key 2      group                     a
+    classic group with its members key 3      group                     a consumer group's epoch key
+    4      group                     the metadata of the topics a consumer group subscribes to key 5
+    group, member             a consumer group's member key 6      group                     the
+    epoch of a consumer group's target assignment key 7      group, member             the target
+    assignment of a member key 8      group, member             a member's current assignment, and
+    what it must still revoke
 """
 
 from __future__ import annotations
@@ -206,7 +205,7 @@ def state_record(key: Message, value: Message | None) -> StateRecord:
     cls, version = _VALUES[type(key)]
     assert value is None or type(value) is cls
     if isinstance(value, OffsetValue) and value.expire_timestamp != -1:
-        version = 1  # the only version that has room for a retention of the commit's own
+        version = 1  # the only version with a field for the commit's own retention
     return StateRecord(
         encode_versioned(key, type(key).VERSIONS.last),
         None if value is None else encode_versioned(value, version),
@@ -214,7 +213,7 @@ def state_record(key: Message, value: Message | None) -> StateRecord:
 
 
 def decode_key(data: bytes) -> Message | None:
-    """Decode a key; None when its version is of a newer broker."""
+    """Decode a key; None if a newer broker wrote it."""
     if len(data) < _VERSION.size:
         raise RemoteProtocolError(f"a key of {len(data)} bytes has no version")
     cls = _KEYS.get(_VERSION.unpack_from(data)[0])

@@ -1,4 +1,4 @@
-"""How a coordinator comes to know what the log says: record by record, in the log's order."""
+"""Rebuilding a coordinator's state from the log, record by record."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class Replaying:
         self._offsets = offsets
 
     def replay(self, record: StateRecord, producer_id: int | None = None) -> None:
-        """Take over one record of the log, in the log's order.
+        """Replay one record of the log, in log order.
 
-        A record of a transactional batch names its producer: it counts when `on_marker` says so.
+        A record of a transactional batch has a producer: it counts when `on_marker` says so.
         """
         key = decode_key(record.key)
         if key is None:

@@ -1,14 +1,14 @@
-"""Rounds of a classic group: how a generation begins, and what time does to members.
+"""Rebalance rounds of a classic group: how a generation begins, and the timeouts of members.
 
     Empty ──join──▶ PreparingRebalance ──all rejoined, or deadline──▶ CompletingRebalance
       ▲                    │    ▲                                          │
-      └─────nobody left────┘    └──member comes, goes or changes──┬── leader's sync
+      └─────nobody left────┘    └──member joins, leaves, changes──┬── leader's sync
                                                                   │        ▼
                                                                   └──── Stable
 
 A generation begins when a join completes. Timers are named by tuples: ("session", group, member)
-for a member's life (or that of an id which was handed out), ("join", group) for the end of
-PreparingRebalance, ("sync", group) for the last moment to ask for an assignment.
+for a member's session (or an assigned id that has not joined yet), ("join", group) for the end of
+PreparingRebalance, ("sync", group) for the deadline to ask for an assignment.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from barnabas.wire.messages.sync_group import SyncGroupResponse
 
 
 def session_timer(group_id: str, member_id: str, deadline_ms: int | None) -> TimerChange:
-    """Set or cancel the deadline by which a member must be heard of."""
+    """Set or cancel the session timeout of a member."""
     return TimerChange(("session", group_id, member_id), deadline_ms)
 
 
 def join_refusal(version: int, member_id: str, code: ErrorCode) -> JoinGroupResponse:
-    """Answer a join with an error, in a version."""
+    """Build the error response to a join, in a version."""
     return JoinGroupResponse(
         error_code=code,
         generation_id=-1,
@@ -42,10 +42,10 @@ class Rounds:
     def __init__(self, options: GroupOptions) -> None:
         self._options = options
 
-    # -- answers about a generation
+    # -- responses about a generation
 
     def joined(self, group: ClassicGroup, member: ClassicMember) -> JoinGroupResponse:
-        """Describe the present generation to a member; the leader learns of the others."""
+        """Describe the current generation to a member; the leader gets all members."""
         members = []
         if group.leader == member.member_id:
             members = [
@@ -66,7 +66,7 @@ class Rounds:
         )
 
     def synced(self, group: ClassicGroup, member: ClassicMember) -> SyncGroupResponse:
-        """Tell a member what it is to read in the present generation."""
+        """Return a member's assignment in the current generation."""
         return SyncGroupResponse(
             protocol_type=group.protocol_type,
             protocol_name=group.protocol,
@@ -76,7 +76,7 @@ class Rounds:
     # -- the round
 
     def prepare(self, group: ClassicGroup, now_ms: int, out: Outcome) -> None:
-        """Begin a round, if none is being prepared: everybody has to join again."""
+        """Begin a rebalance, unless one is being prepared: all members must rejoin."""
         if group.state is State.PREPARING:
             if not group.is_join_timed:
                 self._time_join(group, now_ms + group.rebalance_timeout_ms, out)
@@ -101,12 +101,12 @@ class Rounds:
         out.timers.append(TimerChange(("join", group.group_id), deadline_ms))
 
     def try_complete(self, group: ClassicGroup, now_ms: int, out: Outcome) -> None:
-        """End the round early when nobody is missing; a first one always takes its time."""
+        """Complete a join early when all members have rejoined; never the first one."""
         if group.state is State.PREPARING and group.initial_ms_left is None and group.all_joined:
             self._complete(group, now_ms, out)
 
     def _complete(self, group: ClassicGroup, now_ms: int, out: Outcome) -> None:
-        """Begin a generation with those who rejoined; static members may be away for a while."""
+        """Begin a generation with the members that rejoined; static members may be absent."""
         for member in list(group.members.values()):
             if member.member_id not in group.joining and member.instance_id is None:
                 out.timers.append(session_timer(group.group_id, member.member_id, None))
@@ -123,7 +123,7 @@ class Rounds:
             group.protocol = None
             group.become(State.EMPTY, now_ms)
             out.records.append(group.record())
-            # Nobody waits for this record; without it the members would be given up anew.
+            # Nobody waits for this record; without it the members would be removed again.
             replies = out.replies
             out.undo = out.undo or (lambda code: replies)
             return
@@ -141,7 +141,7 @@ class Rounds:
         out.timers.append(TimerChange(("sync", group.group_id), deadline_ms))
 
     def _fail_syncs(self, group: ClassicGroup, code: ErrorCode, now_ms: int, out: Outcome) -> None:
-        """Forget the assignments of a generation that does not come to be."""
+        """Drop the assignments of a generation that did not complete."""
         for member in group.members.values():
             member.assignment = b""
             waiting = group.syncing.pop(member.member_id, None)
@@ -152,7 +152,7 @@ class Rounds:
     # -- members
 
     def keep_alive(self, group: ClassicGroup, member_id: str, now_ms: int, out: Outcome) -> None:
-        """Count another request of a member (a commit) as a sign of life."""
+        """Count another request of a member (a commit) as a heartbeat."""
         member = group.members.get(member_id)
         if member is not None:
             self.keep_member(group, member, now_ms, out)
@@ -179,7 +179,7 @@ class Rounds:
     def refuse_waiting(
         self, group: ClassicGroup, member_id: str, code: ErrorCode, out: Outcome
     ) -> None:
-        """Answer what waits for a member that is no more."""
+        """Answer the waiting requests of a removed member."""
         waiting = group.joining.pop(member_id, None)
         if waiting is not None:
             name = member_id if code is ErrorCode.FENCED_INSTANCE_ID else ""
@@ -191,7 +191,7 @@ class Rounds:
     # -- time
 
     def session_expired(self, group: ClassicGroup, member_id: str, now_ms: int) -> Outcome:
-        """Give up a member that was not heard of, unless it waits for us."""
+        """Remove a member whose session timed out, unless its request is waiting for us."""
         out = Outcome()
         member = group.members.get(member_id)
         if member_id in group.pending:
@@ -203,7 +203,7 @@ class Rounds:
         return out
 
     def join_expired(self, group: ClassicGroup, now_ms: int) -> Outcome:
-        """End a round at its deadline; a first round goes on while new members keep coming."""
+        """Complete a join at its deadline; the first is extended while new members join."""
         out = Outcome()
         if group.state is not State.PREPARING:
             return out
@@ -217,7 +217,7 @@ class Rounds:
         return out
 
     def sync_expired(self, group: ClassicGroup, now_ms: int) -> Outcome:
-        """Give up members that did not ask for their assignment in time."""
+        """Remove members that did not ask for their assignment in time."""
         out = Outcome()
         if group.state in (State.COMPLETING, State.STABLE) and group.unsynced:
             for member_id in list(group.unsynced):
@@ -230,14 +230,14 @@ class Rounds:
     # -- moving the coordinator
 
     def loaded(self, group: ClassicGroup, now_ms: int, out: Outcome) -> None:
-        """Begin to watch the members of a group that was read from the log."""
+        """Start the session timers of a group that was loaded from the log."""
         for member in group.members.values():
             self.keep_member(group, member, now_ms, out)
         if len(group.members) > self._options.size_max:
             self.prepare(group, now_ms, out)
 
     def interrupted(self, group: ClassicGroup, code: ErrorCode) -> list[Reply]:
-        """Answer all that waits with an error."""
+        """Answer all waiting requests with an error."""
         replies = [
             Reply(waiting.token, join_refusal(waiting.version, member_id, code))
             for member_id, waiting in group.joining.items()
@@ -251,6 +251,6 @@ class Rounds:
         return replies
 
     def unloaded(self, group: ClassicGroup) -> list[Reply]:
-        """Send waiting members to the coordinator's next place."""
+        """Redirect waiting members to the new coordinator."""
         group.state = State.DEAD
         return self.interrupted(group, ErrorCode.NOT_COORDINATOR)

@@ -1,7 +1,7 @@
-"""What clients of a group are told when something of it cannot be written.
+"""The errors that clients of a group get when its records cannot be written.
 
-The log speaks of topics, replicas and sizes; a client only knows coordinators. Most failures mean
-that it should look for the coordinator again, or try later.
+The log's errors are about topics, replicas and sizes; a client only knows coordinators. Most
+failures mean that it should find the coordinator again, or retry later.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def group_error(code: ErrorCode) -> ErrorCode:
     if code in _TOO_LARGE:
         return ErrorCode.UNKNOWN_SERVER_ERROR
     if code is ErrorCode.REQUEST_TIMED_OUT:
-        return ErrorCode.REBALANCE_IN_PROGRESS  # it joins again, and the group is written again
+        return ErrorCode.REBALANCE_IN_PROGRESS  # it rejoins, and the group is written again
     return _COMMON.get(code, code)
 
 

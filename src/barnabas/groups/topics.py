@@ -1,4 +1,4 @@
-"""The cluster's topics, as groups ask for them: by name, and by id."""
+"""The cluster's topics, as groups look them up: by name, and by id."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from barnabas.model.ids import Uuid
 
 
 class Topics(Protocol):
-    """The topics that there are now; of each its id and its number of partitions."""
+    """The existing topics, with their ids and partition counts."""
 
     def __contains__(self, name: object) -> bool:
-        """Tell whether there is a topic of this name."""
+        """Return whether a topic exists."""
 
     def __getitem__(self, name: str) -> tuple[Uuid, int]:
-        """Return the id of a topic and how many partitions it has."""
+        """Return the id and the partition count of a topic."""
 
     def __iter__(self) -> Iterator[str]:
         """Yield the names of all topics."""
 
     def name_of(self, topic_id: Uuid) -> str | None:
-        """Return the name behind an id, None if nobody has it."""
+        """Return the name of a topic id, None if it is unknown."""

@@ -1,6 +1,6 @@
-"""Which partition of a coordinator's topic keeps a group or a transactional id.
+"""Which partition of a coordinator's topic a group or a transactional id belongs to.
 
-Every client and broker must agree on it, so the hash is the one of Java strings.
+All clients and brokers must agree on it, so the hash is that of Java strings.
 """
 
 from __future__ import annotations
@@ -18,6 +18,6 @@ def java_hash(text: str) -> int:
 
 
 def partition_for(identifier: str, partition_count: int) -> int:
-    """Return the partition that keeps an id; the one hash without a positive twin counts as 0."""
+    """Return the partition of an id; the one hash without an absolute value counts as 0."""
     value = java_hash(identifier)
     return (0 if value == -0x8000_0000 else abs(value)) % partition_count

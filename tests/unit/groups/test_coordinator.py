@@ -92,7 +92,7 @@ def test_options_come_from_the_broker() -> None:
 
 
 def test_unknown_assignors_are_refused_by_name() -> None:
-    with pytest.raises(ConfigError, match=r"group\.consumer\.assignors names best"):
+    with pytest.raises(ConfigError, match=r"group\.consumer\.assignors=best"):
         Host(GroupOptions(consumer_assignors=("best",)))
 
 
