@@ -3,10 +3,11 @@
 Given who owns what, find an assignment in which no partition could move to a member that has two
 fewer, and which moves as little as it can for that.
 
-When all members subscribe to the same topics this is arithmetic: everybody has a quota, keeps that
-much of what it owned, and the rest fills the gaps. Then nothing ever moves between two members that
-stay. Otherwise partitions without an owner go to the least loaded subscriber, and moves follow
-until none helps any more: each move lowers the sum of the squares of the loads, so they end.
+When all members subscribe to the same topics this is arithmetic: each member has a quota, keeps
+that much of what it owned, and the rest fills the gaps. Then nothing ever moves between two members
+that stay. Otherwise partitions without an owner go to the least loaded subscriber, followed by
+moves until none improves the balance: each move lowers the sum of the squared loads, so this
+terminates.
 """
 
 from __future__ import annotations
@@ -53,12 +54,12 @@ def balance(
 
 
 def _fill_quotas(kept: list[list[TopicPartition]], free: list[TopicPartition]) -> None:
-    """Trim everybody to its quota and deal the rest, where all members may have everything."""
+    """Trim each member to its quota and deal the rest, if all members subscribe to everything."""
     if not kept:
         return
     total = len(free) + sum(map(len, kept))
     share, larger = divmod(total, len(kept))
-    # Those that have more than the share keep one above it, as long as there are such places.
+    # Members with more than the quota keep one above it, while there are such slots.
     quotas = [share] * len(kept)
     for position, mine in enumerate(kept):
         if len(mine) > share and larger:
@@ -85,7 +86,7 @@ def _fill_gaps(
     free: list[TopicPartition],
     topics: Mapping[str, Sequence[int]],
 ) -> None:
-    """Give partitions without an owner to the least loaded, the least wanted topics first."""
+    """Give partitions without an owner to the least loaded, topics with fewest readers first."""
     by_topic: dict[str, list[TopicPartition]] = {}
     for partition in free:
         by_topic.setdefault(partition.topic, []).append(partition)
@@ -118,10 +119,10 @@ def _give_one(
     before: Sequence[frozenset[TopicPartition]],
     topics: Mapping[str, Sequence[int]],
 ) -> bool:
-    """Let a member give one partition to a less loaded one; rather one that was not its own."""
+    """Move one partition to a less loaded member, preferably one that was not owned before."""
     mine = kept[position]
     best: tuple[int, bool, int, TopicPartition] | None = None
-    # One candidate for each topic is enough: its partitions differ only in who had them.
+    # One candidate per topic is enough: its partitions differ only in their previous owner.
     candidates: dict[str, TopicPartition] = {}
     for partition in mine:
         if partition.topic not in candidates or partition not in before[position]:

@@ -1,9 +1,9 @@
-"""What an assignor is given and what it answers: the contract for our own and for custom ones.
+"""What an assignor is given and what it returns: the contract for our own and for custom ones.
 
-An assignor is pure: the same members and partition counts give the same assignment, in whatever
-order the members come. Every member is in the answer, if only with an empty list, and every
-partition of a topic that somebody subscribes to has exactly one owner. (A cooperative assignor may
-leave out partitions that another member has to give back first.)
+An assignor is pure: the same members and partition counts give the same assignment, regardless of
+the order of the members. Every member is in the result, if only with an empty list, and every
+partition of a subscribed topic has exactly one owner. (A cooperative assignor may leave out
+partitions that another member has to revoke first.)
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ Assignment: TypeAlias = dict[str, list[TopicPartition]]
 
 
 class Share(NamedTuple):
-    """What one member gets, and what the leader's assignor adds for it."""
+    """The assignment of one member, and the user data that the leader's assignor adds."""
 
     partitions: Sequence[TopicPartition]
     user_data: bytes | None = None
 
 
 Decision: TypeAlias = Mapping[str, Sequence[TopicPartition] | Share]
-"""What an assignor answers: for each member its partitions, or a `Share` of them and more."""
+"""What an assignor returns: for each member its partitions, or a `Share` with user data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,16 +40,16 @@ class Member:
     topics: Sequence[str]
     instance_id: str | None = None
     owned: Sequence[TopicPartition] = ()
-    """What it says it has; believed by assignors that want to leave it there."""
+    """The partitions it claims to own; used by sticky assignors."""
     generation: int = -1
-    """The generation in which it got what it owns."""
+    """The generation in which it got its partitions."""
     user_data: bytes | None = None
-    """What the same assignor added on the member's side."""
+    """The user data that the member's assignor added."""
     rack_id: str | None = None
 
 
 class Assignor(Protocol):
-    """Decides who reads what.
+    """Assigns partitions to members.
 
     An assignor may also have `on_assignment(partitions, generation[, user_data])`, which every
     member's own assignor is called with when the member gets its share: `user_data` is what the
@@ -62,10 +62,10 @@ class Assignor(Protocol):
 
     @property
     def is_cooperative(self) -> bool:
-        """Tell whether members keep what they own while they rejoin."""
+        """Return whether members keep their partitions while they rejoin."""
 
     def user_data(self, owned: Sequence[TopicPartition], generation: int) -> bytes | None:
-        """Return what a member adds to its subscription for the leader's assignor."""
+        """Return the user data of a member's subscription, for the leader's assignor."""
 
     def assign(self, partition_counts: PartitionCounts, members: Sequence[Member]) -> Decision:
         """Assign every partition of the subscribed topics."""
@@ -92,7 +92,7 @@ def in_order(members: Iterable[Member]) -> list[Member]:
 def subscribers(
     partition_counts: PartitionCounts, members: Sequence[Member]
 ) -> dict[str, list[int]]:
-    """Map each topic, in order of names, to the positions of the members that subscribe to it."""
+    """Map each topic, in order of names, to the indexes of its subscribers."""
     found: dict[str, list[int]] = {}
     for position, member in enumerate(members):
         for topic in dict.fromkeys(member.topics):

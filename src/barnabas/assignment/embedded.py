@@ -1,8 +1,8 @@
 """The data that classic consumers exchange through a group: subscriptions and assignments.
 
-A member's metadata in JoinGroup is a subscription, what SyncGroup brings is an assignment; the
-broker only carries them. Topics and owned partitions are written sorted, as the Java client does:
-equal subscriptions are then equal bytes, and a rejoin without a change is seen as one.
+A member's metadata in JoinGroup is a subscription, and SyncGroup returns an assignment; the broker
+only passes them on. Topics and owned partitions are written sorted, as the Java client does: equal
+subscriptions are then equal bytes, and a rejoin without a change is recognised as one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from barnabas.wire.versioned import decode_versioned, encode_versioned
 
 
 def encode_subscription(member: Member, version: int = 3) -> bytes:
-    """Encode what a member subscribes to, owns, and adds for its assignor."""
+    """Encode a member's subscription, with owned partitions and user data."""
     subscription = ConsumerProtocolSubscription(
         topics=sorted(member.topics),
         user_data=member.user_data,
@@ -48,7 +48,7 @@ def decode_subscription(member_id: str, instance_id: str | None, metadata: bytes
 def encode_assignment(
     partitions: Iterable[TopicPartition], user_data: bytes | None = None, version: int = 3
 ) -> bytes:
-    """Encode what a member is to read."""
+    """Encode a member's assignment."""
     assignment = ConsumerProtocolAssignment(
         assigned_partitions=_grouped(partitions), user_data=user_data
     )
@@ -56,7 +56,7 @@ def encode_assignment(
 
 
 def decode_assignment(data: bytes) -> Share:
-    """Decode what a member is to read; a member that its leader forgot got no bytes at all."""
+    """Decode a member's assignment; empty bytes if the leader left the member out."""
     if not data:
         return Share([])
     assignment, _ = decode_versioned(ConsumerProtocolAssignment, data)

@@ -1,6 +1,6 @@
-"""Random: each partition goes to any of its topic's subscribers.
+"""Random: each partition goes to a random subscriber of its topic.
 
-The source of chance is given by the caller: `choose(count)` returns a number below `count`.
+The caller supplies the source of randomness: `choose(count)` returns a number below `count`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from barnabas.model.ids import TopicPartition
 
 
 class RandomAssignor:
-    """Whoever chance picks."""
+    """A random subscriber for each partition."""
 
     name = "random"
     is_cooperative = False
@@ -27,7 +27,7 @@ class RandomAssignor:
         self._choose = choose
 
     def user_data(self, owned: Sequence[TopicPartition], generation: int) -> None:
-        """Nothing: chance has no memory."""
+        """Return nothing: a random assignment needs no memory."""
 
     def assign(self, partition_counts: PartitionCounts, members: Sequence[Member]) -> Assignment:
         """Assign every partition of the subscribed topics."""

@@ -1,12 +1,12 @@
 """Range: for each topic, every member gets a contiguous range.
 
-The first members get one partition more when a topic cannot be divided evenly, in every topic: what
-this loses in balance it gains in joins, because equal partitions of equally partitioned topics come
-together.
+The first members get one more partition if a topic cannot be divided evenly, in every topic: this
+costs balance but allows joins, because equal partitions of co-partitioned topics go to the same
+member.
 
-Where it is known on which racks partitions have replicas, and that makes a difference, members
-first get partitions of their own racks (KIP-881), as many as they would have got anyway. Topics
-with the same readers and the same number of partitions are then dealt together.
+If the racks of the partitions' replicas are known and make a difference, members first get
+partitions of their own racks (KIP-881), as many as they would have got anyway. Topics with the same
+subscribers and the same number of partitions are then dealt together.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from barnabas.assignment.contract import (
 from barnabas.model.ids import TopicPartition
 
 Racks: TypeAlias = Mapping[TopicPartition, Collection[str]]
-"""The racks of each partition's replicas; partitions of which nothing is known are absent."""
+"""The racks of each partition's replicas; unknown partitions are absent."""
 
 
 class RangeAssignor:
@@ -36,7 +36,7 @@ class RangeAssignor:
     is_cooperative = False
 
     def user_data(self, owned: Sequence[TopicPartition], generation: int) -> None:
-        """Nothing: ranges depend on names, counts and racks only."""
+        """Return nothing: ranges depend on names, counts and racks only."""
 
     def assign(
         self,
@@ -76,7 +76,7 @@ class _Topic:
 
     @property
     def is_rack_aware(self) -> bool:
-        """Tell whether racks make a difference: some reader is near some partitions only."""
+        """Return whether racks make a difference: some subscriber is near some partitions only."""
         everywhere: frozenset[str] = frozenset().union(*self._racks)
         return any(member.rack_id in everywhere for member in self.readers) and any(
             racks != everywhere for racks in self._racks
@@ -86,7 +86,7 @@ class _Topic:
         return member.rack_id in self._racks[number]
 
     def room(self, member: Member) -> int:
-        """Return how many partitions a member may still get; below 0 if it has a larger share."""
+        """Return how many partitions a member may still get; negative beyond its share."""
         return self._share + (self._larger > 0) - len(self.given[member.member_id])
 
     def give(self, member: Member, numbers: Iterable[int]) -> None:
@@ -99,13 +99,13 @@ class _Topic:
             self._larger -= 1
 
     def deal_near(self) -> None:
-        """Give members in turn what is near them, as much as there is room for."""
+        """Give members in turn partitions of their own rack, up to their share."""
         for member in self.readers:
             near = (number for number in self.left if self.is_near(member, number))
             self.give(member, list(islice(near, max(self.room(member), 0))))
 
     def deal_rest(self) -> None:
-        """Give members in turn of what is left, as much as there is room for."""
+        """Give members in turn the remaining partitions, up to their share."""
         rest = iter(list(self.left))
         for member in self.readers:
             if not self.left:
@@ -114,7 +114,7 @@ class _Topic:
 
 
 def _deal(topics: list[_Topic]) -> None:
-    """Deal topics that have the same readers and the same number of partitions."""
+    """Deal topics with the same subscribers and the same number of partitions."""
     if any(topic.is_rack_aware for topic in topics):
         if len(topics) > 1:
             _deal_together(topics)

@@ -1,6 +1,6 @@
 """Round robin: all partitions of all topics are dealt like cards.
 
-A member that does not subscribe to a topic is passed over for its partitions.
+A member that does not subscribe to a topic is skipped for its partitions.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class RoundRobinAssignor:
     is_cooperative = False
 
     def user_data(self, owned: Sequence[TopicPartition], generation: int) -> None:
-        """Nothing: the deal depends on names and counts only."""
+        """Return nothing: the assignment depends on names and counts only."""
 
     def assign(self, partition_counts: PartitionCounts, members: Sequence[Member]) -> Assignment:
         """Assign every partition of the subscribed topics."""

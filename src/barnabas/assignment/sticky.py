@@ -1,7 +1,7 @@
-"""Sticky: as balanced as possible, and each member keeps what it had as far as that allows.
+"""Sticky: as balanced as possible, and each member keeps as much as that allows.
 
-Members tell what they had in their user data, because an eager member gives everything up before it
-joins again:
+Members report their previous assignment in their user data, because an eager member revokes
+everything before it rejoins:
 
     previous assignment   array of (topic string, partitions array of int32)
     generation            int32, missing in data of the first version
@@ -34,7 +34,7 @@ class StickyAssignor:
     is_cooperative = False
 
     def user_data(self, owned: Sequence[TopicPartition], generation: int) -> bytes:
-        """Tell the leader what this member had."""
+        """Return this member's previous assignment, for the leader."""
         topics: dict[str, list[int]] = {}
         for partition in sorted(owned):
             topics.setdefault(partition.topic, []).append(partition.partition)
@@ -55,21 +55,21 @@ class StickyAssignor:
 
 
 class CooperativeStickyAssignor:
-    """Balanced and sticky, while members go on with what they own.
+    """Balanced and sticky, while members keep reading what they own.
 
-    A partition that changes hands is left out until its owner has given it back, which takes a
-    second round.
+    A partition that changes owners is left out until its owner has revoked it, which takes a second
+    rebalance.
     """
 
     name = "cooperative-sticky"
     is_cooperative = True
 
     def user_data(self, owned: Sequence[TopicPartition], generation: int) -> bytes:
-        """Tell the leader the generation; what is owned is in the subscription itself."""
+        """Return the generation, for the leader; owned partitions are in the subscription."""
         return _GENERATION.pack(generation)
 
     def assign(self, partition_counts: PartitionCounts, members: Sequence[Member]) -> Assignment:
-        """Assign every partition whose owner needs not give it back first."""
+        """Assign every partition that no other member has to revoke first."""
         ordered = in_order(members)
         claims = {member.member_id: _claim(member) for member in ordered}
         assignment = balance(partition_counts, ordered, settled(claims))
@@ -88,13 +88,13 @@ class CooperativeStickyAssignor:
 
 
 Claim = tuple[int, Sequence[TopicPartition]]
-"""What a member says it has, and since which generation."""
+"""The partitions a member claims to own, and since which generation."""
 
 _GENERATION = struct.Struct(">i")
 
 
 def previous(member: Member) -> Claim:
-    """Read what a member of the sticky assignor had."""
+    """Decode the previous assignment of a member of the sticky assignor."""
     if member.user_data is None:
         return member.generation, member.owned
     for version in (1, 0):
@@ -108,11 +108,11 @@ def previous(member: Member) -> Claim:
             for number in topic.partitions
         ]
         return data.generation, partitions
-    return -1, ()  # data of somebody else: nothing is known
+    return -1, ()  # user data of another assignor: nothing is known
 
 
 def settled(claims: Mapping[str, Claim]) -> dict[str, list[TopicPartition]]:
-    """Decide who really has what: the later generation is right; of equals neither."""
+    """Resolve conflicting claims: the later generation wins; of equals, neither."""
     holders: dict[TopicPartition, tuple[int, str | None]] = {}
     for name, (generation, partitions) in claims.items():
         for partition in dict.fromkeys(partitions):
@@ -130,7 +130,7 @@ def settled(claims: Mapping[str, Claim]) -> dict[str, list[TopicPartition]]:
 
 
 def _claim(member: Member) -> Claim:
-    """Read a cooperative member's claim; newer subscriptions carry the generation themselves."""
+    """Decode a cooperative member's claim; newer subscriptions have the generation themselves."""
     user_data = member.user_data or b""
     if member.generation == -1 and len(user_data) >= _GENERATION.size:
         return _GENERATION.unpack_from(user_data)[0], member.owned

@@ -1,7 +1,7 @@
 """Uniform: what the broker uses for consumer groups (KIP-848): balanced, and sticky.
 
-The broker knows what it assigned last, so nothing has to be claimed: `owned` is the member's part
-of the present target assignment.
+The broker knows what it assigned last, so members need not claim anything: `owned` is the member's
+part of the current target assignment.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class UniformAssignor:
     is_cooperative = True
 
     def user_data(self, owned: Sequence[TopicPartition], generation: int) -> None:
-        """Nothing: the broker remembers."""
+        """Return nothing: the broker remembers."""
 
     def assign(self, partition_counts: PartitionCounts, members: Sequence[Member]) -> Assignment:
         """Assign every partition of the subscribed topics."""

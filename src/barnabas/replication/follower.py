@@ -1,9 +1,9 @@
-"""What a leader knows of one follower, from nothing but the follower's fetches.
+"""What a leader knows about one follower, from the follower's fetches alone.
 
-A fetch from an offset says that the follower has everything below it. A follower is *caught up* as
-of the last moment at which it is known to have had all that the leader had then: when it fetches
-from the leader's end, that is now; when it fetches from where the leader's end was at the fetch
-before, that is the time of the fetch before.
+A fetch from an offset means that the follower has everything below it. A follower is *caught up* as
+of the last moment at which it is known to have had everything the leader had then: if it fetches
+from the leader's log end, that is now; if it fetches from where the leader's log end was at the
+previous fetch, that is the time of the previous fetch.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Follower:
         self._leader_end_then = UNKNOWN
 
     def begin_epoch(self, now_ms: int, *, in_sync: bool) -> None:
-        """Forget what an older leader epoch told; one in sync has the time of a lag to show up."""
+        """Reset for a new leader epoch; an in-sync follower gets the full lag time to fetch."""
         self.end_offset = UNKNOWN
         self.log_start_offset = UNKNOWN
         self.caught_up_ms = now_ms if in_sync else 0
@@ -46,7 +46,7 @@ class Follower:
     def fetched(
         self, offset: int, log_start_offset: int, broker_epoch: int, leader_end: int, now_ms: int
     ) -> None:
-        """Note a fetch from `offset`, at a time when the leader's log ended at `leader_end`."""
+        """Record a fetch from `offset`, at a time when the leader's log ended at `leader_end`."""
         if offset >= leader_end:
             self.caught_up_ms = max(self.caught_up_ms, now_ms)
         elif UNKNOWN < self._leader_end_then <= offset:
@@ -58,5 +58,5 @@ class Follower:
         self._leader_end_then = leader_end
 
     def is_caught_up(self, leader_end: int, now_ms: int, lag_ms_max: int) -> bool:
-        """Tell whether it has all that the leader has, or had it not too long ago."""
+        """Return whether it has caught up with the leader, or had not too long ago."""
         return self.end_offset == leader_end or now_ms - self.caught_up_ms <= lag_ms_max

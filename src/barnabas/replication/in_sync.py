@@ -1,9 +1,9 @@
-"""The in-sync replicas of a partition: what the controller confirmed, and what was proposed to it.
+"""The ISR of a partition: what the controller confirmed, and what was proposed to it.
 
-One proposal is under way at a time. A proposed member counts from the moment of the proposal
-(`maximal`), since the controller may already have taken it in; a member that is to go counts until
-the controller has said that it is gone. So whatever the controller answers, or another leader
-finds later, nothing was promised on too few replicas.
+One proposal is pending at a time. A proposed replica counts from the moment of the proposal
+(`maximal`), since the controller may already have added it; a replica to be removed counts until
+the controller has confirmed its removal. So whatever the controller answers, or another leader
+finds later, nothing was acknowledged on too few replicas.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from barnabas.model.ids import NO_EPOCH, TopicPartition
 
 
 class Proposal(NamedTuple):
-    """A change of the in-sync replicas, as the controller is asked for it."""
+    """A proposed ISR change, for the controller."""
 
     topic_partition: TopicPartition
     leader_epoch: int
     isr: tuple[int, ...]
     broker_epochs: tuple[int, ...]
-    """Which life of each broker is meant, where its fetches told; -1 where not."""
+    """The epoch of each broker, from its fetches; -1 if unknown."""
     partition_epoch: int
 
 
@@ -34,10 +34,10 @@ WAIT_FOR_THE_CONTROLLER = frozenset(
         ErrorCode.INVALID_UPDATE_VERSION,
     }
 )
-"""The controller knows more than this leader, and will tell it. What was proposed may hold."""
+"""The controller has newer state, and will send it. The proposal may have been accepted."""
 
 PROPOSE_ANEW = frozenset({ErrorCode.INELIGIBLE_REPLICA, ErrorCode.OPERATION_NOT_ATTEMPTED})
-"""The controller surely did not take it: the next look at the followers decides again."""
+"""The controller certainly rejected it: the next check of the followers decides again."""
 
 
 class InSync:
@@ -53,7 +53,7 @@ class InSync:
 
     @property
     def settled(self) -> bool:
-        """True while no proposal is under way."""
+        """Whether no proposal is pending."""
         return self._proposal is None
 
     def decided(
@@ -62,9 +62,9 @@ class InSync:
         partition_epoch: int,
         answer_to: Proposal | None = None,
     ) -> None:
-        """The controller's word: a role, or the answer to a proposal.
+        """Apply the controller's state: a role, or the response to a proposal.
 
-        An answer that is older than what this broker has been told meanwhile changes nothing.
+        A response older than what this broker has learned meanwhile changes nothing.
         """
         if answer_to is not None and (
             answer_to != self._proposal or partition_epoch < self.partition_epoch
@@ -82,7 +82,7 @@ class InSync:
         isr: tuple[int, ...],
         broker_epochs: tuple[int, ...],
     ) -> Proposal:
-        """Put a change under way."""
+        """Begin a proposal."""
         assert self._proposal is None
         self._proposal = Proposal(
             topic_partition, leader_epoch, isr, broker_epochs, self.partition_epoch
@@ -91,7 +91,7 @@ class InSync:
         return self._proposal
 
     def refused(self, proposal: Proposal, code: ErrorCode) -> Proposal | None:
-        """Take a refusal; return the proposal where it should be sent again."""
+        """Handle a rejection; return the proposal if it should be sent again."""
         if proposal != self._proposal or code in WAIT_FOR_THE_CONTROLLER:
             return None
         if code in PROPOSE_ANEW:

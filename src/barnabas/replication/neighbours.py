@@ -1,4 +1,4 @@
-"""What a leader must know of the world to judge its followers."""
+"""What a leader needs from its broker to judge its followers."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """The clock that lags are measured by, who is alive, and how long a follower may lag."""
+    """The clock for measuring lag, the live brokers, and how long a follower may lag."""
 
     clock_ms: Callable[[], int]
-    """Must never step back: a follower's lag is a difference of its times."""
+    """Must be monotonic: a follower's lag is a difference of its times."""
     is_alive: Callable[[int], bool]
     lag_ms_max: Callable[[], int]
 

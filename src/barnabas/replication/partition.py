@@ -1,18 +1,18 @@
-"""One partition as this broker holds it: who may write, who is in sync, how far readers may see.
+"""One partition on this broker: who may write, which replicas are in sync, how far readers may see.
 
 The high watermark is the offset below which a record will not be lost: every in-sync replica has
-it. A leader counts the replicas of the *maximal* in-sync set, that is the committed set and those
+it. A leader counts the replicas of the *maximal* ISR, that is the committed ISR and the replicas
 whose joining was proposed to the controller and not yet answered: whether they are in or not, the
-watermark is right. It also waits for a follower that has caught up and is about to join, since it
+watermark is right. It also waits for a follower that has caught up and is about to join, which
 would otherwise never reach a watermark that runs ahead of it. On a leader the watermark only rises,
 and stands still while fewer than `min.insync.replicas` are in sync.
 
 While the flush policy demands a flush, the leader itself counts only as far as it has flushed, so
-that nobody reads or is promised what a crash could take back.
+that nothing is read or acknowledged that a crash could undo.
 
-A follower's watermark is its leader's, as far as its own log goes. A new leader knows less of it
-than the last one did until its followers have fetched; what a follower has heard once stays true,
-so its watermark only falls when its log is cut below.
+A follower's watermark is its leader's, as far as its own log goes. A new leader's watermark may be
+behind the last one's until its followers have fetched; what a follower has learned stays true, so
+its watermark only falls when its log is truncated below it.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Partition:
         self.topic_id = topic_id
         self.log = log
         self.leader = NO_LEADER
-        """Who leads, as far as this broker may say so; nobody while it may not (`mute`)."""
+        """The leader, as far as this broker may say so; none while it may not (`mute`)."""
         self.leader_epoch = NO_EPOCH
         self.replicas: tuple[int, ...] = ()
         self.adding: tuple[int, ...] = ()
@@ -94,41 +94,41 @@ class Partition:
 
     @property
     def is_leader(self) -> bool:
-        """True while this broker leads the partition, and may say so."""
+        """Whether this broker leads the partition, and may say so."""
         return self.leader == self._broker_id
 
     @property
     def assigned_leader(self) -> int:
-        """Return who leads as the controller last told, also while this broker is mute."""
+        """Return the leader last assigned by the controller, even while this broker is muted."""
         return self._assigned
 
     @property
     def is_assigned_leader(self) -> bool:
-        """Return whether the controller last told this broker to lead."""
+        """Return whether the controller last assigned the leadership to this broker."""
         return self._assigned == self._broker_id
 
     @property
     def isr(self) -> tuple[int, ...]:
-        """Return the in-sync replicas that the controller has confirmed."""
+        """Return the ISR that the controller has confirmed."""
         return self._in_sync.committed
 
     @property
     def maximal_isr(self) -> frozenset[int]:
-        """Return the in-sync replicas, and those whose joining is on its way."""
+        """Return the ISR, plus the replicas whose joining has been proposed."""
         return self._in_sync.maximal
 
     @property
     def partition_epoch(self) -> int:
-        """Return which change of the in-sync replicas this broker knows."""
+        """Return the partition epoch: the version of the ISR that this broker knows."""
         return self._in_sync.partition_epoch
 
     @property
     def followers(self) -> Sequence[Follower]:
-        """Return what a leader knows of its followers."""
+        """Return what a leader knows about its followers."""
         return tuple(self._followers.values())
 
     def assume(self, role: Role) -> None:
-        """Take over what the controller decided; a leader's new epoch begins at the log's end."""
+        """Apply the controller's decision; a leader's new epoch begins at the log end."""
         self._assigned = role.leader
         self._show_leader()
         self.replicas = role.replicas
@@ -163,23 +163,23 @@ class Partition:
             self._followers[replica] = follower
 
     def resign(self) -> None:
-        """Neither lead nor follow any more: the partition is stopped or being deleted."""
+        """Stop leading or following: the partition is stopped or being deleted."""
         self._assigned = self.leader = NO_LEADER
         self._followers.clear()
 
-    # Checks of `leader` are on the path of every request. So a broker that must be silent hides who
-    # leads, and none of them knows of silence.
+    # Every request checks `leader`. So a broker that must be silent hides the leader, and none of
+    # these checks has to know about muting.
 
     def mute(self) -> None:
-        """Answer for nothing, until `unmute`: others may have been elected."""
+        """Stop serving the partition until `unmute`: another leader may have been elected."""
         self._muted = True
         self._show_leader()
 
     def unmute(self) -> None:
-        """Answer again: nobody was elected meanwhile."""
+        """Serve the partition again: no other leader was elected meanwhile."""
         self._muted = False
         self._show_leader()
-        # Followers were refused for a while, and have the time of a lag to show up again.
+        # Followers were rejected for a while, and get the full lag time to fetch again.
         now_ms = self._neighbours.clock_ms()
         for follower in self._followers.values():
             if follower.broker_id in self._in_sync.committed:
@@ -187,12 +187,12 @@ class Partition:
         self.advance_high_watermark()
 
     def await_role(self) -> None:
-        """Answer for nothing, until the controller has told the role again: `confirm`."""
+        """Stop serving the partition until the controller has sent the role again (`confirm`)."""
         self._unconfirmed = True
         self._show_leader()
 
     def confirm(self) -> bool:
-        """Note that the controller told this role; return whether that was waited for."""
+        """Record that the controller sent this role; return whether that was awaited."""
         awaited, self._unconfirmed = self._unconfirmed, False
         self._show_leader()
         return awaited
@@ -213,7 +213,7 @@ class Partition:
         self.check_epoch(epoch)
 
     def check_epoch(self, epoch: int) -> None:
-        """Raise unless the epoch that somebody knows is this one (-1: any)."""
+        """Raise unless the given epoch is the current one (-1: any)."""
         if epoch != NO_EPOCH and epoch != self.leader_epoch:
             raise RequestError(
                 ErrorCode.FENCED_LEADER_EPOCH
@@ -232,7 +232,7 @@ class Partition:
         now_ms: int,
         origin: Origin = "client",
     ) -> Appended:
-        """Append what was sent; readers see it once the high watermark has passed it."""
+        """Append records; readers see them once the high watermark has passed them."""
         if self.leader != self._broker_id:
             raise RequestError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         if acks == -1 and len(self._in_sync.committed) < self.min_isr:
@@ -263,7 +263,7 @@ class Partition:
 
     @property
     def flush_owed(self) -> bool:
-        """True while the flush policy holds back the high watermark."""
+        """Whether the flush policy holds back the high watermark."""
         return self._flush_owed
 
     @property
@@ -272,12 +272,12 @@ class Partition:
         return log.log_end_offset - log.recovery_point >= log.options.flush_messages
 
     def flushed(self) -> None:
-        """Note that everything below the log's recovery point would survive a crash."""
+        """Record that everything below the log's recovery point would survive a crash."""
         self._flush_owed = self._flush_is_due
         self.advance_high_watermark()
 
     def advance_high_watermark(self) -> bool:
-        """Let readers see what is safe; tell whether that is more than before."""
+        """Advance the high watermark; return whether it rose."""
         if not self.is_leader:
             return False
         log = self.log
@@ -295,7 +295,7 @@ class Partition:
         return True
 
     def _safe_with_followers(self, end: int) -> int:
-        """Return the least offset that a follower which counts has reached."""
+        """Return the lowest offset that all counted followers have reached."""
         neighbours = self._neighbours
         now_ms, lag_ms_max = neighbours.clock_ms(), neighbours.lag_ms_max()
         safe = end
@@ -313,9 +313,9 @@ class Partition:
     def follower_fetched(
         self, broker_id: int, broker_epoch: int, offset: int, log_start_offset: int
     ) -> bool:
-        """Note how far a follower is; tell whether the high watermark rose.
+        """Record a follower's position; return whether the high watermark rose.
 
-        Raises for a broker that is not assigned: the controller has not told one of us yet.
+        Raises for a broker that is not assigned: one of us has not heard from the controller yet.
         """
         follower = self._followers.get(broker_id)
         if follower is None:
@@ -323,7 +323,7 @@ class Partition:
                 ErrorCode.UNKNOWN_LEADER_EPOCH,
                 f"broker {broker_id} is not a follower of {self.topic_partition}",
             )
-        if NO_EPOCH < broker_epoch < follower.broker_epoch:  # before Fetch v15 none is told
+        if NO_EPOCH < broker_epoch < follower.broker_epoch:  # not sent before Fetch v15
             raise RequestError(
                 ErrorCode.STALE_BROKER_EPOCH,
                 f"broker {broker_id} has restarted since it sent this fetch of "
@@ -335,7 +335,7 @@ class Partition:
 
     @property
     def low_watermark(self) -> int:
-        """Return the offset below which no live replica keeps records (a leader's knowledge)."""
+        """Return the low watermark: the offset below which no live replica keeps records."""
         starts = [
             follower.log_start_offset
             for follower in self._followers.values()
@@ -346,9 +346,9 @@ class Partition:
     # -- the in-sync replicas -----------------------------------------------------------------
 
     def propose_expansion(self, broker_id: int) -> Proposal | None:
-        """Ask to count a follower as in sync, if it has caught up and nothing is on its way.
+        """Propose to add a follower to the ISR, if it has caught up and no proposal is pending.
 
-        Caught up means: it has all that was promised, and has reached this leader's epoch.
+        Caught up means: it has reached the high watermark and this leader's epoch.
         """
         follower = self._followers.get(broker_id)
         if (
@@ -362,7 +362,7 @@ class Partition:
         return self._propose((*self._in_sync.committed, broker_id))
 
     def propose_shrink(self) -> Proposal | None:
-        """Ask to drop the followers that lag too far behind."""
+        """Propose to remove the followers that lag too far behind."""
         if not self.is_leader or not self._in_sync.settled:
             return None
         end = self.log.log_end_offset
@@ -390,14 +390,14 @@ class Partition:
     def proposal_accepted(
         self, proposal: Proposal, isr: tuple[int, ...], partition_epoch: int
     ) -> bool:
-        """The controller confirmed a set; tell whether the high watermark rose with it."""
+        """Apply an ISR that the controller confirmed; return whether the high watermark rose."""
         if not self.is_assigned_leader or proposal.leader_epoch != self.leader_epoch:
             return False
         self._in_sync.decided(isr, partition_epoch, proposal)
         return self.advance_high_watermark()
 
     def proposal_refused(self, proposal: Proposal, code: ErrorCode) -> Proposal | None:
-        """The controller said no; return what to send again, None when waiting is the answer."""
+        """Handle the controller's rejection; return what to send again, None to wait."""
         return self._in_sync.refused(proposal, code)
 
     # -- the follower -------------------------------------------------------------------------
@@ -405,12 +405,12 @@ class Partition:
     def append_from_leader(
         self, records: Buffer, high_watermark: int, log_start_offset: int, now_ms: int
     ) -> int:
-        """Append what the leader has and follow its watermarks; return how many batches came."""
+        """Append the leader's records and follow its watermarks; return the number of batches."""
         log = self.log
         if len(records) >= OFFSET_BYTES and log.log_start_offset == log.log_end_offset:
             first = first_offset(records)
             if first < log.log_end_offset:
-                # The leader's log starts inside of a batch, which comes whole: so must ours.
+                # The leader's log starts inside a batch, which is sent whole: so must ours.
                 log.truncate_all(first, now_ms)
         count = log.append_as_follower(records, now_ms) if len(records) else 0
         log.set_high_watermark(max(log.high_watermark, min(high_watermark, log.log_end_offset)))
@@ -422,10 +422,10 @@ class Partition:
 
     @property
     def knows_its_end(self) -> bool:
-        """Tell whether a leader's watermark has reached what its predecessors showed to readers.
+        """Return whether a leader's watermark has reached what its predecessors exposed to readers.
 
-        A new leader knows less of the watermark than the old one did, until its followers have
-        fetched. Whatever was shown is below the place where its epoch began.
+        A new leader's watermark may be behind the old one's until its followers have fetched.
+        Everything exposed before is below the start of its epoch.
         """
         return self.log.high_watermark >= self._epoch_start
 

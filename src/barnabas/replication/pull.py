@@ -1,15 +1,14 @@
-"""The follower's side: what to ask of the leader next, and what its answer asks of us.
+"""The follower's side: what to fetch from the leader next, and how to handle the response.
 
-A follower's log is all the state there is. It fetches from its own end and tells the epoch of its
-last batch; a leader whose log has parted from it says where, instead of sending records. One
-`Pull` serves the partitions that one fetcher follows on one source broker.
+A follower's log is its only state. It fetches from its log end with the epoch of its last batch; a
+leader whose log has diverged returns where, instead of records. One `Pull` serves the partitions
+that one fetcher follows on one source broker.
 
-Appending is done here, at once. What takes longer (cutting the log back, asking the leader for its
-bounds) is returned as a step for the caller, and the partition is left alone until `resume`.
+Appending happens here, immediately. What takes longer (truncating the log, asking the leader for
+its bounds) is returned as a step for the caller, and the partition is paused until `resume`.
 
-Most partitions are at rest most of the time, and each turn of the fetcher is about the others: only
-those to which something happened are looked at. Now and then all are, since the start of a log may
-move without anybody's telling.
+Most partitions are idle most of the time, so each turn of the fetcher looks only at those to which
+something happened. Now and then it looks at all, since the start of a log may move without notice.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from barnabas.replication.truncation import truncation_offset
 from barnabas.wire.messages.fetch import PartitionData
 
 LOOK_MS = 3000
-"""After this time all partitions are looked at again."""
+"""How often all partitions are looked at again."""
 
 FIRST_PAUSE_MS = 10
 NOT_HEARD_YET = frozenset(
@@ -35,9 +34,9 @@ NOT_HEARD_YET = frozenset(
         ErrorCode.UNKNOWN_TOPIC_ID,
     }
 )
-"""The controller tells all replicas at once, and a follower may hear of its leader before that one
-does: it asks again after a moment, then after twice as long. Until it has fetched, nothing that the
-new leader takes is safe, and its clients wait.
+"""The controller notifies all replicas at once, and a follower may learn of its leader before the
+leader does: it retries after a moment, then after twice as long. Until it has fetched, nothing that
+the new leader appends is safe, and its clients wait.
 """
 
 
@@ -53,20 +52,20 @@ class Wanted(NamedTuple):
 
 
 class Action(Enum):
-    """What an answer asks of the follower."""
+    """What a response requires of the follower."""
 
-    NOTHING = "the answer was empty"
-    DROPPED = "the answer came too late to matter, and its leader takes it for told"
+    NOTHING = "the response was empty"
+    DROPPED = "the response is outdated, but its leader counts it as delivered"
     APPENDED = "records were appended"
-    TRUNCATE = "the log must be cut back to an offset before the next fetch"
-    RESTART = "the log must be emptied, and begin at an offset"
-    FIND_BOUNDS = "the offset is outside of the leader's log: its bounds must be asked"
-    RETRY = "the leader cannot answer now: it is asked again after a pause"
-    WAIT = "the leader is of another epoch: the controller will tell"
+    TRUNCATE = "the log must be truncated to an offset before the next fetch"
+    RESTART = "the log must be emptied, and restarted at an offset"
+    FIND_BOUNDS = "the offset is outside the leader's log: its bounds must be requested"
+    RETRY = "the leader cannot respond now: retry after a pause"
+    WAIT = "the leader has another epoch: wait for the controller"
 
 
 class Step(NamedTuple):
-    """What an answer did, or what the caller must do next."""
+    """What a response did, or what the caller must do next."""
 
     action: Action
     offset: int = -1
@@ -79,7 +78,7 @@ _APPENDED = Step(Action.APPENDED)
 
 
 class _Followed:
-    """One partition, and how its fetching goes."""
+    """One partition, and the state of fetching it."""
 
     __slots__ = ("held", "not_before_ms", "partition", "pause_ms", "wanted")
 
@@ -88,7 +87,7 @@ class _Followed:
         self.wanted: Wanted | None = None
         self.not_before_ms = 0
         self.pause_ms = FIRST_PAUSE_MS
-        """The next pause for a leader that has not heard of its role."""
+        """The next pause for a leader that does not know its role yet."""
         self.held = False
 
 
@@ -108,9 +107,9 @@ class Pull:
         return key in self._followed
 
     def follow(self, partition: Partition) -> Step:
-        """Begin to follow, or go on in a new epoch; the step may ask for a truncation first.
+        """Begin to follow, or continue in a new epoch; the step may require a truncation first.
 
-        Without epochs there is nothing to compare: only what is below the watermark is certain.
+        Without epochs there is nothing to compare: only records below the watermark are certain.
         """
         followed = _Followed(partition)
         self._followed[partition.topic_partition] = followed
@@ -122,14 +121,14 @@ class Pull:
         return _NOTHING
 
     def forget(self, key: TopicPartition) -> None:
-        """Follow a partition no longer."""
+        """Stop following a partition."""
         if self._followed.pop(key, None) is not None:
             self._touched[key] = None
 
     def news(self, now_ms: int) -> dict[TopicPartition, Wanted | None]:
         """Return what to fetch from now on of the partitions that may have changed; None: nothing.
 
-        The others are to be fetched as before.
+        The others are fetched as before.
         """
         if now_ms - self._looked_ms >= LOOK_MS:
             self._looked_ms = now_ms
@@ -142,7 +141,7 @@ class Pull:
         if followed is None or followed.held:
             return None
         if followed.not_before_ms > now_ms:
-            self._touched[key] = None  # only the time changes it
+            self._touched[key] = None  # only time changes it
             return None
         partition = followed.partition
         log = partition.log
@@ -160,13 +159,13 @@ class Pull:
         self._touched.update(dict.fromkeys(self._followed))
 
     def next_ready_ms(self) -> int | None:
-        """Return when the next partition may be fetched; None while all are held or gone."""
+        """Return when the next partition may be fetched; None while all are paused or removed."""
         return min((f.not_before_ms for f in self._followed.values() if not f.held), default=None)
 
     def patience_ms(self, now_ms: int) -> int | None:
-        """Return how long a fetch of the others may wait; None: as long as it likes.
+        """Return how long a fetch of the others may wait; None: no limit.
 
-        A partition that pauses is wanted again after its pause, and no later.
+        A paused partition must be fetched again right after its pause.
         """
         pauses = [
             followed.not_before_ms - now_ms
@@ -176,9 +175,9 @@ class Pull:
         return max(min(pauses), 0) if pauses else None
 
     def take(self, key: TopicPartition, data: PartitionData, now_ms: int, wall_ms: int) -> Step:
-        """Act on the answer for one partition; raises what its log raises.
+        """Handle the response for one partition; raises what its log raises.
 
-        An answer to another offset or epoch than the present one is of older times.
+        A response for an offset or epoch other than the current one is outdated.
         """
         followed = self._followed.get(key)
         if followed is None or followed.held or followed.wanted is None:
@@ -218,7 +217,7 @@ class Pull:
         return Step(Action.RETRY, code=code)
 
     def bounds_found(self, key: TopicPartition, leader_start: int, leader_end: int) -> Step:
-        """Say how to come back into the leader's log: cut to its end, or begin at its start."""
+        """Return how to get back into the leader's log: truncate to its end, or restart."""
         followed = self._followed.get(key)
         if followed is None:
             return _NOTHING
@@ -227,19 +226,19 @@ class Pull:
             return Step(Action.TRUNCATE, leader_end)
         if leader_start > log.log_end_offset:
             return Step(Action.RESTART, leader_start)
-        followed.held = False  # the leader's log has moved meanwhile
+        followed.held = False  # the leader's log has changed meanwhile
         self._touched[key] = None
         return _NOTHING
 
     def hold(self, key: TopicPartition) -> None:
-        """Leave a partition alone until `resume`: its log must be flushed first."""
+        """Pause a partition until `resume`: its log must be flushed first."""
         followed = self._followed.get(key)
         if followed is not None:
             followed.held = True
             self._touched[key] = None
 
     def resume(self, key: TopicPartition, now_ms: int, *, after_pause: bool = False) -> None:
-        """Fetch a partition again whose step was taken, or could not be."""
+        """Fetch a partition again after its step was taken, or failed."""
         followed = self._followed.get(key)
         if followed is not None:
             followed.held = False
@@ -247,13 +246,13 @@ class Pull:
             self._touched[key] = None
 
     def hurry(self) -> None:
-        """The source can be reached again: whoever waited for that is asked at once."""
+        """The source is reachable again: fetch what waited for it immediately."""
         for followed in self._followed.values():
             followed.not_before_ms = 0
         self._touch_all()
 
     def back_off(self, now_ms: int) -> None:
-        """The source did not answer: none of its partitions is asked for a while."""
+        """The source did not respond: pause all its partitions for a while."""
         for followed in self._followed.values():
             followed.not_before_ms = max(followed.not_before_ms, now_ms + self._backoff_ms)
         self._touch_all()

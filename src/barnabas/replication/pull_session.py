@@ -1,8 +1,8 @@
-"""A follower's fetch session with one leader (KIP-227): only what changed is asked for.
+"""A follower's fetch session with one leader (KIP-227): requests contain only what changed.
 
-The leader keeps the list of partitions and answers about those with news. Both sides count the
-requests of a session; whatever breaks the count, or the connection, ends it, and the next request
-names everything again.
+The leader keeps the list of partitions and responds with those that changed. Both sides count the
+requests of a session; anything that breaks the count, or the connection, ends it, and the next
+request lists everything again.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ EPOCH_MAX = 2**31 - 1
 
 
 class Asked(NamedTuple):
-    """One request: the session's count, what changed since the last one, what is left out."""
+    """One request: the session's epoch, what changed since the last one, what is removed."""
 
     session_id: int
     epoch: int
@@ -43,8 +43,8 @@ class PullSession:
         return not self._wanted
 
     def want(self, key: TopicPartition, wanted: Wanted | None) -> None:
-        """Fetch a partition like this from now on, or not at all."""
-        # Whoever changes goes to the end of the row: others come first when all are named.
+        """Set how a partition is fetched from now on, or None not to fetch it."""
+        # A changed partition moves to the end: others come first when all are listed.
         self._wanted.pop(key, None)
         if wanted is not None:
             self._wanted[key] = wanted
@@ -60,7 +60,7 @@ class PullSession:
         forgotten: list[Wanted] = []
         for key in untold:
             before, now = self._told.pop(key, None), self._wanted.get(key)
-            # A topic that was made anew has another id, and its old one must go.
+            # A recreated topic has a new id, and its old one must be removed.
             if before is not None and (now is None or now.topic_id != before.topic_id):
                 forgotten.append(before)
             if now is not None:
@@ -70,11 +70,11 @@ class PullSession:
         return Asked(self._id, self._epoch, changed, forgotten)
 
     def answered(self, session_id: int) -> None:
-        """The leader has answered, in this session (0: it keeps none)."""
+        """Handle the leader's response, in this session (0: it keeps none)."""
         if session_id != self._id:
             self._id, self._epoch = session_id, INITIAL_EPOCH
         self._epoch = 1 if self._epoch == EPOCH_MAX else self._epoch + 1
 
     def end(self) -> None:
-        """Name everything again with the next request."""
+        """List everything again in the next request."""
         self._id, self._epoch = NO_SESSION, INITIAL_EPOCH

@@ -1,4 +1,4 @@
-"""What the controller decided about one partition, as a broker is told it."""
+"""A broker's role in one partition, as sent by the controller."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from typing import NamedTuple
 
 
 class Role(NamedTuple):
-    """Who leads a partition in which epoch, who follows, and who is in sync."""
+    """The leader of a partition, its epoch, the replicas and the ISR."""
 
     leader: int
     leader_epoch: int
     isr: tuple[int, ...]
     replicas: tuple[int, ...]
     partition_epoch: int = 0
-    """The version of the partition's node: which change of the ISR this is."""
+    """The version of the partition's node, which grows with every ISR change."""
     adding: tuple[int, ...] = ()
     removing: tuple[int, ...] = ()
     recovering: bool = False
-    """The leader was elected although it was not in sync, and has not made up for it."""
+    """The leader was elected although it was out of sync, and has not recovered yet."""

@@ -1,22 +1,22 @@
-"""Whether a broker may still speak for what it leads, when its session may have ended.
+"""Whether a broker may still serve the partitions it leads when its session may have ended.
 
 A session lives for its timeout, counted from the last request that the coordination service
-answered. Until shortly before that a broker *holds its lease*: nobody can have been elected in its
-place. From half of the timeout on it is *in doubt* and asks the other brokers, so that it
-knows enough when the lease ends. From then on it speaks only while
+answered. Until shortly before that a broker *holds its lease*: no other leader can have been
+elected. From half of the timeout on it is *in doubt* and asks the other brokers, so that it knows
+enough when the lease ends. From then on it serves only while
 
 - a majority of the brokers that it last knew, itself included, can be reached, and each of those
-  was without contact to the service when it was last asked, or at most TRUST_MS before: then the
-  service is away, and nobody is elected; and
+  was disconnected from the service when it was last asked, or at most TRUST_MS before: then the
+  service is unavailable, and no leader is elected; and
 - none knows a newer controller epoch, a newer leader epoch of one of this broker's partitions, or a
   cluster without this broker.
 
-Otherwise it is silent: others may lead. A session that the service has ended is certain news; then
-only a new registration helps. A broker that knows no other one is never silent.
+Otherwise it is silent: others may lead. If the service has expired the session, there is no doubt,
+and only a new registration helps. A broker that knows no other one is never silent.
 
-What holds: no broker that lost its session answers for what it led more than TRUST_MS after another
-one could have begun to. Not covered is a service that only a minority of the brokers reaches, from
-which the others are cut off, too.
+Guarantee: no broker that lost its session serves the partitions it led for more than TRUST_MS after
+another one could have begun to. Not covered is a service that only a minority of the brokers can
+reach, from which the others are cut off, too.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from typing import NamedTuple
 
 ASK_FROM = 1 / 2
 LEASE = 0.9
-"""Shares of the session's timeout. What the lease leaves out is for a clock that is slower than the
-service's, and for contact that one server of an ensemble has yet to pass on.
+"""Fractions of the session's timeout. What the lease leaves out allows for a clock slower than the
+service's, and for a heartbeat that one server of an ensemble has yet to pass on.
 """
 IN_CONTACT = 1 / 3
-"""A session known to be alive within this share of its timeout is in contact.
+"""A session known to be alive within this fraction of its timeout is connected.
 
-Those who lose the service at the same time all say so when the first of their leases ends.
+Brokers that lose the service at the same time all say so when the first of their leases ends.
 """
 ASK_EVERY_MS = 200
 TRUST_MS = 1_000
-"""For so long an answer counts, from when it was asked for."""
+"""How long an answer counts, from when it was requested."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +49,12 @@ class Answer:
     is_member: bool
     """Whether it counts the asking broker among those that are alive."""
     in_contact: bool | None = None
-    """Whether it is in contact with the coordination service; None where it cannot say."""
+    """Whether it is connected to the coordination service; None if it cannot say."""
     controller_epoch: int = -1
 
 
 class Verdict(NamedTuple):
-    """Whether to speak, why not, and until when that holds if nothing happens."""
+    """Whether to serve, why not, and until when that holds if nothing happens."""
 
     speaks: bool
     reason: str
@@ -62,7 +62,7 @@ class Verdict(NamedTuple):
 
 
 class Standing:
-    """One broker's knowledge of whether it is still what it was elected to be."""
+    """One broker's knowledge of whether it is still the leader it was elected to be."""
 
     def __init__(self, broker_id: int) -> None:
         self._broker_id = broker_id
@@ -71,16 +71,16 @@ class Standing:
         self._ended = False
         self._answers: dict[int, Answer] = {}
         self._out_of_contact_ms: dict[int, float] = {}
-        """When others were last asked and were not in contact with the service either."""
+        """When others were last asked and were not connected to the service either."""
 
     @property
     def lease_ends_ms(self) -> float:
-        """Return until when nobody can have been elected in this broker's place."""
+        """Return until when no other leader can have been elected."""
         return self._alive_ms + self._timeout_ms * LEASE
 
     @property
     def asks_from_ms(self) -> float:
-        """Return when this broker begins to ask others, unless there is contact before."""
+        """Return when this broker begins to ask others, unless it is connected again before."""
         return math.inf if self._ended else self._alive_ms + self._timeout_ms * ASK_FROM
 
     @property
@@ -88,26 +88,26 @@ class Standing:
         """Return whether the session is known to have ended, and no other has begun."""
         return self._ended
 
-    # what it is told
+    # events
 
     def was_alive(self, at_ms: float, timeout_ms: float) -> bool:
-        """Note that a request sent at a time was answered; return whether that is news."""
+        """Record that a request sent at a time was answered; return whether that is newer."""
         self._timeout_ms = timeout_ms
         if self._ended or at_ms <= self._alive_ms:
             return False
         self._alive_ms = at_ms
-        # What others said before that is no longer of interest.
+        # What others said before that is obsolete.
         for broker_id in [b for b, each in self._answers.items() if each.asked_ms <= at_ms]:
             del self._answers[broker_id]
         return True
 
     def session_ended(self) -> None:
-        """Note that the service has ended the session: the broker is a member no longer."""
+        """Record that the service has expired the session: the broker is no longer a member."""
         self._ended = True
         self._forget()
 
     def registered(self, at_ms: float, timeout_ms: float) -> None:
-        """Note that the broker is a member again, in a session that was alive at a time."""
+        """Record that the broker is a member again, in a session that was alive at a time."""
         self._ended = False
         self._alive_ms, self._timeout_ms = at_ms, timeout_ms
         self._forget()
@@ -117,22 +117,22 @@ class Standing:
         self._out_of_contact_ms.clear()
 
     def answered(self, broker_id: int, answer: Answer) -> None:
-        """Note what another broker said; an answer that was overtaken says nothing."""
+        """Record another broker's answer; an outdated one is ignored."""
         known = self._answers.get(broker_id)
         if answer.asked_ms > self._alive_ms and (known is None or answer.asked_ms > known.asked_ms):
             self._answers[broker_id] = answer
             if not answer.in_contact:
                 self._out_of_contact_ms[broker_id] = answer.asked_ms
 
-    # what it says
+    # decisions
 
     def verdict(
         self, now_ms: float, brokers: Collection[int], controller_epoch: int, fenced: str | None
     ) -> Verdict:
-        """Decide whether to speak.
+        """Decide whether to serve.
 
-        `brokers` are those that were alive when the controller last told, `controller_epoch` is its
-        epoch, and `fenced` says of which partition somebody has shown a newer leader epoch.
+        `brokers` are the live ones as of the controller's last update, `controller_epoch` is its
+        epoch, and `fenced` is a partition for which a newer leader epoch has been seen.
         """
         others = {each for each in brokers if each != self._broker_id}
         if not others:
@@ -152,14 +152,14 @@ class Standing:
                 return Verdict(False, news, math.inf)
             if answer.asked_ms + TRUST_MS <= now_ms:
                 continue
-            # One that has come back into contact lately: so may this broker, in a moment.
+            # One that has reconnected recently: so may this broker, in a moment.
             out_of_contact_ms = self._out_of_contact_ms.get(broker_id, -math.inf)
             if out_of_contact_ms + TRUST_MS <= now_ms:
                 told = f"broker {broker_id} is in contact with the coordination service"
                 return Verdict(False, told, math.inf)
             if broker_id in others:
                 reached.append(out_of_contact_ms)
-        needed = (len(others) + 1) // 2  # beside itself
+        needed = (len(others) + 1) // 2  # besides itself
         if len(reached) < needed:
             counted = f"{len(reached) + 1} of {len(others) + 1} brokers"
             return Verdict(False, f"it reaches only {counted}, itself included", math.inf)

@@ -1,7 +1,7 @@
-"""How much of its log a follower must give up when it and its leader have parted.
+"""How far a follower must truncate its log when it has diverged from its leader.
 
-The leader names the end of the greatest epoch that it knows at or below the follower's last one.
-What the follower has beyond the common part was never promised to anyone.
+The leader returns the end of the greatest epoch that it knows at or below the follower's last one.
+What the follower has beyond the common part was never acknowledged.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ UNKNOWN = -1
 
 
 def truncation_offset(log: PartitionLog, epoch: int, end_offset: int) -> int:
-    """Return where to cut `log`, whose leader says that `epoch` ends at `end_offset`.
+    """Return where to truncate `log`, whose leader says that `epoch` ends at `end_offset`.
 
-    Where the follower does not know the leader's epoch, it cuts to the end of the one below that
-    it knows; its next fetch then carries that epoch, and the leader answers again if need be.
+    If the follower does not know the leader's epoch, it truncates to the end of its next lower one;
+    its next fetch then carries that epoch, and the leader responds again if need be.
     """
     log_end = log.log_end_offset
     if end_offset == UNKNOWN:

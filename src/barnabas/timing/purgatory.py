@@ -1,16 +1,16 @@
-"""Purgatory: operations that cannot be answered yet, watched by key and bounded by a deadline.
+"""Purgatory: operations that cannot be completed yet, watched by key and limited by a deadline.
 
-An operation is tried when it arrives, tried again whenever one of its keys is checked, and given up
-at its deadline. It completes exactly once, whichever comes first. Who changes what an operation may
-wait for (an append, a high watermark, an ISR, a deletion) calls `check(key)`.
+An operation is tried when it arrives, tried again whenever one of its keys is checked, and expires
+at its deadline. It completes exactly once, whichever comes first. Code that changes what an
+operation may wait for (an append, a high watermark, an ISR, a deletion) calls `check(key)`.
 
-A check asked for while another one of the same purgatory is running (an answer that lets a
-connection's next request run, which appends and checks in turn) is not nested: the running one
-takes it up before it returns. A chain of completions therefore never grows the stack.
+A check during another one of the same purgatory (a response that lets a connection's next request
+run, which appends and checks in turn) is not nested: it is queued, and the running one handles it
+before it returns. A chain of completions therefore never grows the stack.
 
 Everything is synchronous and single-threaded, so nothing can happen between trying an operation and
-watching it, and a completed operation leaves all its watch lists at once: what is kept here is what
-waits.
+watching it, and a completed operation leaves all its watch lists at once: only waiting operations
+are kept.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from barnabas.timing.wheel import Timer, TimingWheel
 
 
 class DelayedOperation(ABC):
-    """Something to be answered later; subclasses decide and answer."""
+    """A delayed operation; subclasses decide when to complete it, and respond."""
 
     __slots__ = ("_keys", "_purgatory", "_timer", "completed")
 
@@ -35,27 +35,27 @@ class DelayedOperation(ABC):
 
     @abstractmethod
     def try_complete(self) -> bool:
-        """Say whether the operation can be answered now."""
+        """Return whether the operation can be completed now."""
 
     @abstractmethod
     def on_complete(self) -> None:
-        """Answer; called exactly once, with whatever state there is then."""
+        """Respond; called exactly once, with the state at that time."""
 
-    def on_expire(self) -> None:  # noqa: B027 - most have nothing to note
-        """Note that the deadline came first; called just before `on_complete`."""
+    def on_expire(self) -> None:  # noqa: B027 - most have nothing to do
+        """Handle the expiry of the deadline; called just before `on_complete`."""
 
     def give_way(self) -> None:  # noqa: B027 - most let it wait
-        """Hear that whoever waits for this has more to ask, behind it."""
+        """Handle that the client has sent another request behind this one."""
 
     def complete(self) -> bool:
-        """Answer now, without trying; False when it was completed or cancelled before."""
+        """Complete now, without trying; False if it was already completed or cancelled."""
         if not self.cancel():
             return False
         self.on_complete()
         return True
 
     def cancel(self) -> bool:
-        """Leave without an answer (its connection is gone); False when it is completed already."""
+        """Cancel without a response (its connection closed); False if it is already completed."""
         if self.completed:
             return False
         self.completed = True
@@ -70,7 +70,7 @@ class DelayedOperation(ABC):
 
 
 class Purgatory:
-    """Watch lists of delayed operations over a timing wheel, which purgatories may share."""
+    """Watch lists of delayed operations, with a timing wheel that purgatories may share."""
 
     def __init__(self, name: str, wheel: TimingWheel) -> None:
         self.name = name
@@ -81,12 +81,12 @@ class Purgatory:
         self._asked: deque[Hashable] = deque()
 
     def __len__(self) -> int:
-        """Count the operations that wait."""
+        """Return the number of waiting operations."""
         return self._waiting
 
     @property
     def key_count(self) -> int:
-        """Count the keys under which something waits."""
+        """Return the number of watched keys."""
         return len(self._watchers)
 
     def watch(
@@ -94,16 +94,16 @@ class Purgatory:
     ) -> bool:
         """Try the operation; if it must wait, watch it under `keys` until `deadline_ms`.
 
-        Return whether it is completed. Without a deadline it waits for its keys alone.
+        Return whether it is completed. Without a deadline it only waits for its keys.
         """
         if operation.completed:
             return True
         if operation.try_complete():
             operation.complete()
             return True
-        if operation.completed:  # trying it may have cancelled it
+        if operation.completed:  # the attempt may have cancelled it
             return True
-        assert operation._purgatory is None, "an operation is watched once"
+        assert operation._purgatory is None, "an operation can be watched only once"
         operation._purgatory = self
         operation._keys = keys = tuple(keys)
         watchers = self._watchers
@@ -121,7 +121,7 @@ class Purgatory:
     def check(self, key: Hashable) -> int:
         """Try every operation that waits for `key`; return how many completed.
 
-        Within a check of this purgatory the key is queued for the running one, and 0 is returned.
+        During a check of this purgatory the key is queued for the running one, and 0 is returned.
         """
         if key not in self._watchers:
             return 0
@@ -135,24 +135,24 @@ class Purgatory:
             while asked:
                 completed += self._try_watchers(asked.popleft())
         finally:
-            # If an answer failed, the keys still asked for are taken up by the next check.
+            # If a response failed, the next check handles the remaining keys.
             self._checking = False
         return completed
 
     def give_up(self) -> None:
-        """Let everything that waits expire now: what it waits for will not come any more."""
+        """Expire all waiting operations now: what they wait for will never happen."""
         for watchers in list(self._watchers.values()):
             for operation in tuple(watchers):
                 operation._expire()
 
     def expire(self, now_ms: int) -> int:
-        """Give up what is due at `now_ms`; return how many timers of the wheel fired."""
+        """Expire what is due at `now_ms`; return how many timers of the wheel fired."""
         return self.wheel.run(now_ms)
 
     def _try_watchers(self, key: Hashable) -> int:
         completed = 0
         for operation in tuple(self._watchers.get(key, ())):
-            # An earlier one's answer may have completed this one.
+            # An earlier one's response may have completed this one.
             if not operation.completed and operation.try_complete() and operation.complete():
                 completed += 1
         return completed
@@ -168,7 +168,7 @@ class Purgatory:
         for key in operation._keys:
             waiting = watchers.get(key)
             if waiting is not None:
-                waiting.pop(operation, None)  # a key given twice is already gone
+                waiting.pop(operation, None)  # a duplicate key is already gone
                 if not waiting:
                     del watchers[key]
         operation._keys = ()

@@ -1,4 +1,4 @@
-"""A hierarchical timing wheel: many deadlines, most of them cancelled, at a small fixed cost each.
+"""A hierarchical timing wheel: many deadlines, most of them cancelled, at a small constant cost.
 
 Adding and cancelling a timer are O(1). A wheel of `wheel_size` buckets covers that many ticks; a
 deadline beyond it waits in the next, coarser wheel, whose tick is the whole span of the wheel
@@ -6,13 +6,12 @@ below, and moves down when its bucket comes due:
 
     level 0   | 0 | 1 | 2 | … | 19 |          one bucket = 1 tick
     level 1   | 0-19 | 20-39 | … | 380-399 |  one bucket = 20 ticks
-    level 2   …                               made when a deadline first needs it
+    level 2   …                               created when a deadline first needs it
 
-It promises that every timer fires once unless cancelled, never before its deadline, less than a
-tick after it (as far as `advance` is called in time), and that `advance` returns what is due in
-tick order. It owns no clock: the time is told to it. Invariant: a bucket that holds timers is in
-the queue, once, with the tick at which it comes due; an emptied bucket may linger there until that
-tick.
+It guarantees that every timer fires once unless cancelled, never before its deadline, less than a
+tick after it (if `advance` is called in time), and that `advance` returns what is due in tick
+order. It owns no clock: the caller passes the time. Invariant: a bucket with timers is in the
+queue, once, with the tick at which it comes due; an emptied bucket may stay there until that tick.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ class _Bucket(dict["Timer", None]):
 
 
 class Timer:
-    """One deadline on the wheel; hand it back by `cancel()` when it is no longer wanted."""
+    """One deadline on the wheel; call `cancel()` when it is no longer needed."""
 
     __slots__ = ("_bucket", "_tick", "deadline_ms", "item")
 
@@ -44,11 +43,11 @@ class Timer:
 
     @property
     def pending(self) -> bool:
-        """True until the timer has fired or was cancelled."""
+        """Whether the timer has neither fired nor been cancelled."""
         return self._bucket is not None
 
     def cancel(self) -> bool:
-        """Take the timer off the wheel; False when it has fired or was cancelled before."""
+        """Remove the timer from the wheel; False if it has already fired or was cancelled."""
         bucket = self._bucket
         if bucket is None:
             return False
@@ -95,16 +94,16 @@ class TimingWheel:
         self._queue: list[tuple[int, int, _Bucket]] = []
 
     def __len__(self) -> int:
-        """Count the pending timers (walks all buckets: for gauges and tests)."""
+        """Return the number of pending timers (walks all buckets: for gauges and tests)."""
         rings = sum(len(bucket) for level in self._levels for bucket in level.buckets)
         return rings + len(self._overdue)
 
     def add(self, deadline_ms: int, item: Any) -> Timer:
-        """Return a timer that hands out `item` once `deadline_ms` has come.
+        """Return a timer that yields `item` once `deadline_ms` is reached.
 
-        A deadline that has passed already is due at the next `advance`.
+        A deadline in the past is due at the next `advance`.
         """
-        # Rounded up: a timer may be late by a part of a tick, never early.
+        # Rounded up: a timer may be late by a fraction of a tick, never early.
         tick = -(-deadline_ms // self.tick_ms)
         timer = Timer(deadline_ms, item, tick)
         self._place(timer)
@@ -113,7 +112,7 @@ class TimingWheel:
     def advance(self, now_ms: int) -> list[Any]:
         """Move the time to `now_ms` and return the items that are due, in tick order.
 
-        A time before the present one moves nothing back; it only collects what was added overdue.
+        An earlier time moves nothing back; it only collects timers that were overdue when added.
         """
         self._collect(now_ms)
         overdue = self._overdue
@@ -126,7 +125,7 @@ class TimingWheel:
     def run(self, now_ms: int) -> int:
         """Advance and call the due items, which must be callable; return how many were called.
 
-        One that an earlier one cancels is not called. If one raises, the rest stay due.
+        An item cancelled by an earlier one is not called. If one raises, the rest stay due.
         """
         self._collect(now_ms)
         overdue = self._overdue
@@ -139,7 +138,7 @@ class TimingWheel:
         return called
 
     def next_deadline_ms(self) -> int | None:
-        """Return when `advance` next has something to do, or None when nothing is pending.
+        """Return when `advance` next has something to do, or None if nothing is pending.
 
         For timers in a coarse bucket this is when they move down, which is before their deadline.
         """
@@ -195,7 +194,7 @@ class TimingWheel:
         self._now_tick = max(self._now_tick, now_tick)
 
     def _place(self, timer: Timer) -> None:
-        """Put a timer in the bucket that its tick asks for at the present time."""
+        """Put a timer into the bucket for its tick, as of now."""
         tick = timer._tick
         distance = tick - self._now_tick
         if 0 < distance < self.wheel_size:

@@ -1,8 +1,8 @@
-"""Error codes as clients know them: by the version of the request, and by what failed.
+"""Error codes as clients expect them: by the version of the request, and by what failed.
 
-Older versions of the requests have no word for "fenced" or "abort and go on" and are told in the
-words that they know. An append to the coordinator's partition that failed is told as the
-coordinator's failure, so that clients look for it again or repeat the request.
+Older versions of the requests have no code for "fenced" or "abortable" and get the closest one they
+know. A failed append to the coordinator's partition is reported as a coordinator error, so that
+clients find the coordinator again or retry.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import Final
 from barnabas.model.error_codes import ErrorCode
 
 INIT_KNOWS_FENCED: Final = 4
-"""From this version of InitProducerId on clients know PRODUCER_FENCED."""
+"""From this version of InitProducerId on, clients know PRODUCER_FENCED."""
 
 OTHERS_KNOW_FENCED: Final = 2
 """The same for AddPartitionsToTxn, AddOffsetsToTxn and EndTxn."""
 
 VERIFY_KNOWS_ABORTABLE: Final = 5
-"""From this version of AddPartitionsToTxn on brokers know TRANSACTION_ABORTABLE."""
+"""From this version of AddPartitionsToTxn on, brokers know TRANSACTION_ABORTABLE."""
 
 _APPEND_ERRORS: Final[Mapping[ErrorCode, ErrorCode]] = MappingProxyType(
     {
@@ -37,19 +37,19 @@ _APPEND_ERRORS: Final[Mapping[ErrorCode, ErrorCode]] = MappingProxyType(
 
 
 def fenced_in_words_of(version: int, knows_fenced: int, code: ErrorCode) -> ErrorCode:
-    """Return the code, "fenced" in the words of the request's version."""
+    """Return the code, with "fenced" translated for the request's version."""
     if code is ErrorCode.PRODUCER_FENCED and version < knows_fenced:
         return ErrorCode.INVALID_PRODUCER_EPOCH
     return code
 
 
 def not_in_transaction(version: int) -> ErrorCode:
-    """Return what a broker is told of a partition that is no part of the transaction."""
+    """Return the error for a partition that is not part of the transaction."""
     if version < VERIFY_KNOWS_ABORTABLE:
         return ErrorCode.INVALID_TXN_STATE
     return ErrorCode.TRANSACTION_ABORTABLE
 
 
 def append_failed(error: ErrorCode) -> ErrorCode:
-    """Return what clients are told when the append to the coordinator's partition failed."""
+    """Return the error for a failed append to the coordinator's partition."""
     return _APPEND_ERRORS.get(error, error)

@@ -1,15 +1,15 @@
 """The machine of one partition of `__transaction_state`: who owns a transactional id, and how its
 transactions end.
 
-It is told of requests and of the time and answers with outcomes (see `outcome.py`); it owns no
-clock, socket or log. One machine serves one term of leadership: made with the leader epoch as
-`coordinator_epoch`, fed by `replay` with every record of the partition, told `loaded`, and left
-behind after `unload`. Before and after that it answers with the protocol's "loading" and "not
-coordinator".
+It is given requests and the time and returns outcomes (see `outcome.py`); it owns no clock, socket
+or log. One machine serves one term of leadership: it is created with the leader epoch as
+`coordinator_epoch`, fed every record of the partition through `replay`, started by `loaded`, and
+discarded after `unload`. Before and after that it answers with COORDINATOR_LOAD_IN_PROGRESS and
+NOT_COORDINATOR.
 
 Invariants:
-- What a step writes holds from its `commit` on. Until then every request to change the same id is
-  told to come back (CONCURRENT_TRANSACTIONS), so one step at most is under way per id.
+- A state change takes effect with its `commit`. Until then every request to change the same id is
+  rejected with CONCURRENT_TRANSACTIONS, so at most one write is pending per id.
 - A decided transaction (PrepareX) is complete only when every one of its partitions has reported
   the marker; until then nothing else happens to its id.
 """
@@ -50,10 +50,10 @@ from barnabas.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
 from barnabas.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
 EXPIRED_TOGETHER: Final = 1000
-"""How many ids one append forgets."""
+"""How many expired ids one append removes."""
 
 END_RAISES_EPOCH: Final = 5
-"""From this version of EndTxn on clients take a new epoch from its answer (KIP-890)."""
+"""From this version of EndTxn on, clients take a new epoch from its response (KIP-890)."""
 
 
 class _Phase(Enum):
@@ -78,15 +78,15 @@ class TransactionCoordinator:
     # Life
 
     def replay(self, record: StateRecord) -> None:
-        """Take in one record of the partition, while loading."""
+        """Replay one record of the partition, while loading."""
         assert self._phase is _Phase.LOADING
         self._ledger.replay(record)
 
     def loaded(self, now_ms: int) -> list[TransactionOutcome]:
-        """Begin to serve; what was decided before is brought to its end.
+        """Begin to serve; transactions decided earlier are completed.
 
-        Every replayed record must be committed by now (below the high watermark): repetitions are
-        answered from memory, and what is answered must not be lost with the next change of leader.
+        Every replayed record must be committed by now (below the high watermark): retries are
+        answered from memory, and what was answered must survive the next change of leader.
         """
         assert self._phase is _Phase.LOADING
         self._phase = _Phase.ACTIVE
@@ -98,7 +98,7 @@ class TransactionCoordinator:
     def unload(self) -> TransactionOutcome:
         """Stop serving: another broker leads the partition now.
 
-        Outcomes that wait for their append end in `undo` (with NOT_LEADER_OR_FOLLOWER) as usual.
+        Outcomes that wait for their append are undone (with NOT_LEADER_OR_FOLLOWER) as usual.
         """
         timers = [TimerChange(transactional_id, None) for transactional_id in self._ledger.entries]
         self._phase = _Phase.UNLOADED
@@ -107,7 +107,7 @@ class TransactionCoordinator:
 
     @property
     def unavailable(self) -> ErrorCode:
-        """Why this machine answers no request now; NONE when it does."""
+        """Why this machine serves no requests now; NONE if it does."""
         if self._phase is _Phase.LOADING:
             return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         if self._phase is _Phase.UNLOADED:
@@ -115,13 +115,13 @@ class TransactionCoordinator:
         return ErrorCode.NONE
 
     def transactions(self) -> Iterator[tuple[str, Transaction]]:
-        """Yield every transactional id and what is committed of it."""
+        """Yield every transactional id and its committed state."""
         for transactional_id, entry in self._ledger.entries.items():
             if entry.current is not None:
                 yield transactional_id, entry.current
 
     def get(self, transactional_id: str) -> Transaction | None:
-        """Return what is committed of a transactional id."""
+        """Return the committed state of a transactional id."""
         entry = self._ledger.entries.get(transactional_id)
         return entry.current if entry is not None else None
 
@@ -135,9 +135,9 @@ class TransactionCoordinator:
         now_ms: int,
         fresh_producer_id: int | None = None,
     ) -> TransactionOutcome:
-        """Give a transactional id to a producer.
+        """Initialize a producer of a transactional id.
 
-        Where a producer id is needed and none was given, the outcome asks for one.
+        If a producer id is needed and none was given, the outcome asks for one.
         """
 
         def respond(code: ErrorCode, producer: Producer) -> InitProducerIdResponse:
@@ -169,7 +169,7 @@ class TransactionCoordinator:
         token: Hashable,
         now_ms: int,
     ) -> TransactionOutcome:
-        """Let partitions take part in a transaction, or tell whether they do.
+        """Add partitions to a transaction, or verify that they were added.
 
         The reply is the result of this one transaction (see `enlisting.py`).
         """
@@ -195,7 +195,7 @@ class TransactionCoordinator:
         token: Hashable,
         now_ms: int,
     ) -> TransactionOutcome:
-        """Let a group's offsets take part; `partition` is the one that keeps them."""
+        """Add a group's offsets; `partition` is the one that stores them."""
         producer = Producer(request.producer_id, request.producer_epoch)
         return self._answer(
             request.transactional_id,
@@ -216,7 +216,7 @@ class TransactionCoordinator:
     ) -> TransactionOutcome:
         """Commit or abort a transaction.
 
-        Where a producer id is needed and none was given, the outcome asks for one.
+        If a producer id is needed and none was given, the outcome asks for one.
         """
         raises_epoch = version >= END_RAISES_EPOCH
         producer = Producer(request.producer_id, request.producer_epoch)
@@ -247,10 +247,10 @@ class TransactionCoordinator:
     def markers_written(
         self, marker: MarkerRequest, errors: Mapping[TopicPartition, ErrorCode], now_ms: int
     ) -> TransactionOutcome:
-        """Note what became of markers; the last one completes the transaction.
+        """Record the results of markers; the last one completes the transaction.
 
-        `errors` may name some of the request's partitions (those of one leader), NONE for written
-        ones and for partitions that do not exist any more.
+        `errors` may cover some of the request's partitions (those of one leader), NONE for written
+        markers and for partitions that no longer exist.
         """
         entry = self._ledger.entries.get(marker.transactional_id)
         progress = entry.reported(marker, errors) if entry is not None else Progress.NOTHING
@@ -262,7 +262,7 @@ class TransactionCoordinator:
         return TransactionOutcome(timers=[TimerChange(entry.transactional_id, again_ms)])
 
     def on_timer(self, key: Hashable, now_ms: int) -> TransactionOutcome:
-        """Try again what failed at the end of the transaction that the timer is named after."""
+        """Retry what failed when completing the transaction that the timer is named after."""
         assert isinstance(key, str)
         entry = self._ledger.entries.get(key)
         return TransactionOutcome() if entry is None else self._ledger.finish(entry, now_ms)
@@ -270,7 +270,7 @@ class TransactionCoordinator:
     # Time
 
     def abort_timed_out(self, now_ms: int) -> list[TransactionOutcome]:
-        """Abort the transactions that were open for longer than their producers allowed."""
+        """Abort the transactions that have timed out."""
         return [
             self._ledger.write(transactional_id, target)
             for transactional_id, current in self._settled()
@@ -278,7 +278,7 @@ class TransactionCoordinator:
         ]
 
     def expire(self, now_ms: int) -> list[TransactionOutcome]:
-        """Forget the transactional ids that nobody used for long."""
+        """Remove the transactional ids that have expired."""
         expiration_ms = self._options.transactional_id_expiration_ms
         deaths = [
             self._ledger.write(transactional_id, target)
@@ -291,7 +291,7 @@ class TransactionCoordinator:
         ]
 
     def _settled(self) -> list[tuple[str, Transaction]]:
-        """Return the ids about which nothing is being written, while they are ours to change."""
+        """Return the ids without a pending write, while this machine is active."""
         return self._ledger.settled() if self.unavailable is ErrorCode.NONE else []
 
     # Answers
@@ -303,14 +303,14 @@ class TransactionCoordinator:
         respond: Callable[[ErrorCode, Producer], object],
         token: Hashable,
     ) -> TransactionOutcome:
-        """Decide on a request, and answer it at once or when what it changes is committed."""
+        """Decide on a request, and answer it now or when its state change is committed."""
         nobody = Producer(NO_PRODUCER_ID, NO_EPOCH)
         entry = self._ledger.entries.get(transactional_id or "")
         code = self.unavailable
         if code is ErrorCode.NONE and not transactional_id:
             code = ErrorCode.INVALID_REQUEST
         if code is ErrorCode.NONE and entry is not None and entry.pending is not None:
-            # Before looking at id and epoch: the request may carry those that are being written.
+            # Before checking id and epoch: the request may carry those of the pending write.
             code = ErrorCode.CONCURRENT_TRANSACTIONS
         if code is not ErrorCode.NONE:
             return TransactionOutcome(replies=[Reply(token, respond(code, nobody))])
@@ -333,10 +333,10 @@ class TransactionCoordinator:
     def _verified(
         self, transaction: AddPartitionsToTxnTransaction, producer: Producer, version: int
     ) -> AddPartitionsToTxnResult:
-        """Tell of each partition whether it is part of the transaction.
+        """Return for each partition whether it is part of the transaction.
 
-        A step that is being written does not matter: should it end the transaction, its marker
-        comes after this answer, and the partition's leader lets no append pass its marker.
+        A pending write does not matter: if it ends the transaction, its marker comes after this
+        response, and the partition's leader lets no append past the marker.
         """
         code = self.unavailable
         if code is ErrorCode.NONE and not transaction.transactional_id:

@@ -1,8 +1,8 @@
-"""AddPartitionsToTxn as the transactions that it is about, and its answer from their results.
+"""AddPartitionsToTxn: splitting a request by transaction, and combining the results.
 
 Clients send one transaction (versions 0 to 3), brokers several (from 4 on), which may belong to
-different coordinators of the same broker. So a coordinator is told of one at a time and answers
-with that one's result; these functions take the request apart and put the answer together.
+different coordinators of the same broker. So a coordinator gets one at a time and returns the
+result of that one; these functions split the request and assemble the response.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from barnabas.wire.messages.add_partitions_to_txn import (
 )
 
 BATCHED = 4
-"""From this version on brokers send several transactions at once."""
+"""From this version on, brokers send several transactions at once."""
 
 
 def transactions_of(
     request: AddPartitionsToTxnRequest, version: int
 ) -> list[AddPartitionsToTxnTransaction]:
-    """Return what a request asks, transaction by transaction."""
+    """Return the transactions of a request."""
     if version >= BATCHED:
         return request.transactions
     return [
@@ -42,7 +42,7 @@ def transactions_of(
 
 
 def partitions_of(transaction: AddPartitionsToTxnTransaction) -> frozenset[TopicPartition]:
-    """Return the partitions that a transaction names."""
+    """Return the partitions of a transaction."""
     return frozenset(
         TopicPartition(topic.name, partition)
         for topic in transaction.topics
@@ -55,7 +55,7 @@ def result_of(
     otherwise: ErrorCode,
     errors: Mapping[TopicPartition, ErrorCode] | None = None,
 ) -> AddPartitionsToTxnResult:
-    """Answer for every partition: with its own error, or the one of all the others."""
+    """Build the result of every partition: its own error, or the common one."""
     codes = errors or {}
     return AddPartitionsToTxnResult(
         transactional_id=transaction.transactional_id,
@@ -80,14 +80,14 @@ def result_of(
 def refused(
     transaction: AddPartitionsToTxnTransaction, errors: Mapping[TopicPartition, ErrorCode]
 ) -> AddPartitionsToTxnResult:
-    """Answer where some partitions may not take part (unknown, forbidden): then none does."""
+    """Build the result if some partitions cannot be added (unknown, unauthorized): none is."""
     return result_of(transaction, ErrorCode.OPERATION_NOT_ATTEMPTED, errors)
 
 
 def add_partitions_response(
     results: Sequence[AddPartitionsToTxnResult], version: int
 ) -> AddPartitionsToTxnResponse:
-    """Put the answer together, in the shape of the request's version."""
+    """Assemble the response, in the form of the request's version."""
     if version >= BATCHED:
         return AddPartitionsToTxnResponse(results_by_transaction=list(results))
     [result] = results

@@ -1,4 +1,4 @@
-"""A transactional id in memory: what is committed, what is being written, which markers miss."""
+"""A transactional id in memory: its committed state, pending write and missing markers."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from barnabas.transactions.outcome import MarkerRequest
 from barnabas.transactions.transaction import Transaction
 
 _TO_BE_SENT: Final = 0
-"""Stands for the attempt of a marker that failed and was not sent again yet; real ones begin at 1.
+"""The attempt of a marker that failed and was not sent again yet; real attempts begin at 1.
 """
 
 _DONE: Final = frozenset(
     {
         ErrorCode.NONE,
-        # A partition in a format without transactions holds nothing of this one.
+        # A partition in a format without transactions has no records of this one.
         ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT,
         ErrorCode.UNSUPPORTED_VERSION,
     }
@@ -29,14 +29,14 @@ _FENCED: Final = frozenset(
 
 
 class Progress(Enum):
-    """What reported markers mean for their transaction."""
+    """What marker results mean for their transaction."""
 
     NOTHING = auto()
-    """Others are still on their way, or the report is about an earlier attempt."""
+    """Others are still in flight, or the result is of an earlier attempt."""
     FAILED = auto()
     """Some must be sent again."""
     FENCED = auto()
-    """A newer coordinator was here: the rest is that one's business."""
+    """A newer coordinator has taken over: the rest is up to that one."""
     DONE = auto()
     """That was the last one."""
 
@@ -51,21 +51,21 @@ class Entry:
         self.current: Transaction | None = None
         self.pending: Transaction | None = None
         self.fenced = False
-        # Partitions without a reported marker, and the attempt that is to bring it.
+        # Partitions whose marker is missing, and the current attempt.
         self._awaited: dict[TopicPartition, int] = {}
 
     @property
     def is_finishing(self) -> bool:
-        """Tell whether the end is decided, and this coordinator is to bring it about."""
+        """Return whether the end is decided and this coordinator must complete it."""
         return self.current is not None and self.current.state.is_decided and not self.fenced
 
     @property
     def awaits_markers(self) -> bool:
-        """Tell whether a partition's marker is missing."""
+        """Return whether a partition's marker is missing."""
         return bool(self._awaited)
 
     def await_all(self) -> None:
-        """Wait for the markers of all partitions, none of which is sent yet."""
+        """Wait for the markers of all partitions, none of which has been sent."""
         if self.current is not None:
             self._awaited = dict.fromkeys(sorted(self.current.partitions), _TO_BE_SENT)
 
@@ -76,10 +76,9 @@ class Entry:
     def reported(
         self, marker: MarkerRequest, errors: Mapping[TopicPartition, ErrorCode]
     ) -> Progress:
-        """Note what became of markers.
+        """Record the results of markers.
 
-        Whatever goes wrong, short of being fenced, is to be tried again: a decided transaction must
-        not stay open.
+        Every failure short of being fenced is retried: a decided transaction must not stay open.
         """
         news = [p for p in errors if self._awaited.get(p) == marker.attempt]
         for partition in news:

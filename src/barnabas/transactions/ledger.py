@@ -1,8 +1,8 @@
-"""The transactional ids of one coordinator, and the steps that are being written about them.
+"""The transactional ids of one coordinator, and their state changes that are being written.
 
-A step is asked for with `write`: its record goes to the coordinator's partition, and what it says
-holds when the host calls `commit`. A decided transaction is brought to its end by `finish`: markers
-to every partition, then the record that it is complete, each again until it succeeds.
+`write` requests a state change: its record goes to the coordinator's partition, and it takes effect
+when the host calls `commit`. A decided transaction is completed by `finish`: markers to every
+partition, then the record that it is complete, each retried until it succeeds.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from barnabas.transactions.state import State
 from barnabas.transactions.transaction import Transaction
 
 RETRY_BACKOFF_MS: Final = 100
-"""How long markers and completions that failed wait for their next attempt."""
+"""Backoff before failed markers and completions are retried."""
 
 
 class Ledger:
-    """What a coordinator knows, is writing and waits for."""
+    """What a coordinator knows, is writing and is waiting for."""
 
     def __init__(self, coordinator_epoch: int) -> None:
         self.coordinator_epoch = coordinator_epoch
@@ -32,7 +32,7 @@ class Ledger:
         self._attempts = 0
 
     def replay(self, record: StateRecord) -> None:
-        """Take in one record of the partition; the last one about an id stands."""
+        """Replay one record of the partition; the last one of an id wins."""
         transactional_id = decode_key(record.key)
         if transactional_id is None:
             return
@@ -43,7 +43,7 @@ class Ledger:
             entry.current = decode_value(record.value)
 
     def settled(self) -> list[tuple[str, Transaction]]:
-        """Return the ids about which nothing is being written."""
+        """Return the ids without a pending write."""
         return [
             (transactional_id, entry.current)
             for transactional_id, entry in self.entries.items()
@@ -57,9 +57,9 @@ class Ledger:
         replies: list[Reply] | None = None,
         refuse: Callable[[ErrorCode], list[Reply]] | None = None,
     ) -> TransactionOutcome:
-        """Ask for a step's record; the step is done when it is committed."""
+        """Request the write of a state change, which takes effect when it is committed."""
         entry = self.entries.setdefault(transactional_id, Entry(transactional_id))
-        assert entry.pending is None, f"two steps at once about {transactional_id!r}"
+        assert entry.pending is None, f"{transactional_id!r} already has a pending write"
         entry.pending = target
         markers = []
         if target.state.is_decided:
@@ -89,7 +89,7 @@ class Ledger:
         )
 
     def finish(self, entry: Entry, now_ms: int) -> TransactionOutcome:
-        """Take the next step to the end of a decided transaction."""
+        """Take the next step towards completing a decided transaction."""
         if entry.current is None or not entry.is_finishing:
             return TransactionOutcome()
         retry = TimerChange(entry.transactional_id, now_ms + RETRY_BACKOFF_MS)
@@ -97,7 +97,7 @@ class Ledger:
             return TransactionOutcome(timers=[retry])
         if not entry.awaits_markers:
             outcome = self.write(entry.transactional_id, entry.current.completed(now_ms))
-            # Finds the transaction complete, unless the append fails.
+            # By then the transaction is complete, unless the append fails.
             outcome.timers.append(retry)
             return outcome
         unsent = entry.unsent()
@@ -124,7 +124,7 @@ class Ledger:
 
 
 def together(outcomes: list[TransactionOutcome]) -> TransactionOutcome:
-    """Make one append of several steps that nobody waits for."""
+    """Combine several state changes that nobody waits for into one append."""
 
     def commit() -> None:
         for outcome in outcomes:

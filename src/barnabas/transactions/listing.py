@@ -1,7 +1,7 @@
 """DescribeTransactions and ListTransactions: what administrators see of transactions.
 
-Both show what is committed, never a step that is still being written. Which ids and topics a
-principal may see is the host's matter.
+Both show committed state, never a pending write. Which ids and topics a principal may see is up to
+the host.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from barnabas.wire.messages import describe_transactions, list_transactions
 def describe(
     coordinator: TransactionCoordinator, transactional_id: str
 ) -> describe_transactions.TransactionState:
-    """Show one transactional id of a coordinator."""
+    """Describe one transactional id of a coordinator."""
     code = coordinator.unavailable
     if code is ErrorCode.NONE and not transactional_id:
         code = ErrorCode.INVALID_REQUEST
@@ -46,7 +46,7 @@ def describe(
 
 
 def undescribed(transactional_id: str, code: ErrorCode) -> describe_transactions.TransactionState:
-    """Say why an id is not shown."""
+    """Build the error response for an id."""
     return describe_transactions.TransactionState(
         error_code=code,
         transactional_id=transactional_id,
@@ -92,7 +92,7 @@ def list_of(
 def _passes(
     transaction: Transaction, request: list_transactions.ListTransactionsRequest, now_ms: int
 ) -> bool:
-    """Tell whether a transaction is asked for, by state, producer and how long it is open."""
+    """Return whether a transaction passes the filters on state, producer and duration."""
     if request.state_filters and transaction.state.title not in request.state_filters:
         return False
     if request.producer_id_filters and transaction.producer_id not in request.producer_id_filters:

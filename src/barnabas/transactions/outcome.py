@@ -1,9 +1,9 @@
-"""What the transaction coordinator asks its host to do, beyond what every coordinator asks.
+"""What the transaction coordinator asks of its host, in addition to what every coordinator does.
 
 The host appends `records`; when they are committed it calls `commit`, sends the replies, and has
-the markers written by the partitions' leaders. When the append fails it calls `undo` instead, sends
-the replies that this returns and drops the markers. An outcome without records has neither `commit`
-nor `undo`: its replies and markers leave at once.
+the partitions' leaders write the markers. If the append fails it calls `undo` instead, sends the
+replies that this returns and drops the markers. An outcome without records has neither `commit` nor
+`undo`: its replies and markers are sent immediately.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from barnabas.model.outcome import Outcome
 
 
 class MarkerRequest(NamedTuple):
-    """End markers that partition leaders are to append; handed back with what became of them."""
+    """Markers that partition leaders are to append; returned with their results."""
 
     transactional_id: str
     producer_id: int
@@ -27,15 +27,15 @@ class MarkerRequest(NamedTuple):
     transaction_version: int
     partitions: tuple[TopicPartition, ...]
     attempt: int
-    """Tells this request from earlier ones, whose late answers must not count."""
+    """Distinguishes this request from earlier ones, whose late results must be ignored."""
 
 
 @dataclass(slots=True)
 class TransactionOutcome(Outcome):
-    """What the host is to do; everything empty means: nothing."""
+    """What the host is to do; nothing if everything is empty."""
 
     commit: Callable[[], None] | None = None
-    """Called when the records are committed: what they say holds from then on."""
+    """Called when the records are committed, and take effect."""
     markers: list[MarkerRequest] = field(default_factory=list)
     needs_producer_id: bool = False
-    """Nothing was decided: the host calls again with a producer id that nobody had before."""
+    """Nothing was decided: the host calls again with a new producer id."""

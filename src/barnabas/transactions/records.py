@@ -1,12 +1,12 @@
-"""The records of `__transaction_state`: what they look like in bytes.
+"""The records of `__transaction_state`, as bytes.
 
     key     int16 version 0, transactional id
     value   int16 version, producer id and epoch, timeout, state, partitions by topic (null when
-            Empty), last update, start; no value forgets the id
+            Empty), last update, start; no value is a tombstone
 
-Version 0 is written wherever it can tell everything, so that any Kafka reads it. Version 1 (the
-same with compact lengths and tags) is written only for what has no place in version 0: a change of
-producer id, and an end that raised the epoch (KIP-890). Both are read.
+Version 0 is written wherever it suffices, so that any Kafka can read it. Version 1 (the same with
+compact lengths and tags) is written only for what version 0 lacks: a change of producer id, and an
+end that raised the epoch (KIP-890). Both are read.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def partitions_by_topic(partitions: frozenset[TopicPartition]) -> dict[str, list
 
 
 def encode_record(transactional_id: str, transaction: Transaction) -> StateRecord:
-    """Return the record that stores a transaction, or forgets a dead one."""
+    """Return the record that stores a transaction, or the tombstone of a dead one."""
     key = encode_versioned(TransactionLogKey(transactional_id=transactional_id), KEY_VERSION)
     if transaction.state is State.DEAD:
         return StateRecord(key, None)
@@ -92,7 +92,7 @@ def encode_record(transactional_id: str, transaction: Transaction) -> StateRecor
 
 
 def decode_key(key: Buffer) -> str | None:
-    """Return the transactional id of a key; None for a kind of record that is not ours to read."""
+    """Return the transactional id of a key; None for an unknown kind of record."""
     if int.from_bytes(key[:2], "big", signed=True) > KEY_VERSION:
         return None
     decoded, _ = decode_versioned(TransactionLogKey, key)
@@ -106,7 +106,7 @@ def decode_value(value: Buffer) -> Transaction:
         state = State(decoded.transaction_status)
     except ValueError:
         raise CorruptRecordError(
-            f"no state of a transaction: {decoded.transaction_status}"
+            f"unknown transaction state {decoded.transaction_status}"
         ) from None
     return Transaction(
         producer_id=decoded.producer_id,

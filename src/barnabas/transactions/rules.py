@@ -1,13 +1,11 @@
 """What a request does to a transaction: decisions only, no memory.
 
-Every function is given the transaction as it stands and what was asked, and answers with a
-`Verdict`: what the client is told, and what is to be written before it is told. That another step
-is still being written, and error codes that depend on a request's version, are the coordinator's
-matter.
+Every function is given the current transaction and the request, and returns a `Verdict`: the
+response, and what must be written before it is sent. Pending writes, and error codes that depend on
+a request's version, are up to the coordinator.
 
-Who may do what: a request must carry the present producer id and epoch. The exceptions are
-repetitions of a request whose answer was lost: they carry the epoch before, and get the same answer
-again.
+A request must carry the current producer id and epoch. The exceptions are retries of a request
+whose response was lost: they carry the previous epoch, and get the same response again.
 """
 
 from __future__ import annotations
@@ -27,7 +25,7 @@ from barnabas.transactions.transaction import (
 
 
 class Verdict(NamedTuple):
-    """What a client is told, after `target` is written if there is one."""
+    """The response, sent after `target` is written if there is one."""
 
     code: ErrorCode
     target: Transaction | None = None
@@ -38,7 +36,7 @@ NEEDS_PRODUCER_ID: Final = Verdict(ErrorCode.NONE, needs_producer_id=True)
 
 
 def refuse_other_producer(current: Transaction | None, producer: Producer) -> ErrorCode:
-    """Tell why a producer has no say in this transaction, NONE if it has."""
+    """Return why a producer may not change this transaction, NONE if it may."""
     if current is None or current.granted.producer_id != producer.producer_id:
         return ErrorCode.INVALID_PRODUCER_ID_MAPPING
     if current.granted.epoch != producer.epoch:
@@ -53,9 +51,9 @@ def initialise(
     fresh_producer_id: int | None,
     now_ms: int,
 ) -> Verdict:
-    """Give a transactional id to a producer and shut out whoever had it.
+    """Initialize a producer of a transactional id, fencing the previous one.
 
-    `expected` is what a producer that asks for a further epoch believes to be.
+    `expected` is the id and epoch that a producer asking for a new epoch believes it has.
     """
     if current is None:
         if fresh_producer_id is None:
@@ -81,7 +79,7 @@ def initialise(
 
 
 def _repeats_initialise(current: Transaction, expected: Producer) -> bool:
-    """Tell whether the producer was given its present epoch already and did not hear of it."""
+    """Return whether the producer was already given its current epoch but lost the response."""
     if current.last_epoch == NO_EPOCH or expected.epoch != current.last_epoch:
         return False
     if expected.producer_id == current.producer_id:
@@ -95,7 +93,7 @@ def add_partitions(
     partitions: frozenset[TopicPartition],
     now_ms: int,
 ) -> Verdict:
-    """Let partitions take part, and begin the transaction with the first of them."""
+    """Add partitions; the first of them begin the transaction."""
     code = refuse_other_producer(current, producer)
     if current is None or code is not ErrorCode.NONE:
         return Verdict(code)
@@ -107,7 +105,7 @@ def add_partitions(
 
 
 def verify(current: Transaction | None, producer: Producer) -> ErrorCode:
-    """Tell whether a producer may write to the partitions of its transaction now."""
+    """Return whether a producer may write to the partitions of its transaction now."""
     code = refuse_other_producer(current, producer)
     if current is not None and code is ErrorCode.NONE and current.state.is_decided:
         return ErrorCode.CONCURRENT_TRANSACTIONS
@@ -117,7 +115,7 @@ def verify(current: Transaction | None, producer: Producer) -> ErrorCode:
 def end(
     current: Transaction | None, producer: Producer, *, committed: bool, now_ms: int
 ) -> Verdict:
-    """Commit or abort; the producer goes on with the epoch that it has."""
+    """Commit or abort; the producer keeps its epoch."""
     code = refuse_other_producer(current, producer)
     if current is None or code is not ErrorCode.NONE:
         return Verdict(code)
@@ -136,7 +134,7 @@ def end_with_new_epoch(
 ) -> Verdict:
     """Commit or abort, and raise the epoch for the producer's next transaction (KIP-890).
 
-    So the epoch alone tells a repetition from the next end: an abort with the present epoch is a
+    So the epoch alone distinguishes a retry from the next end: an abort with the current epoch is a
     new one, even of a transaction that never began.
     """
     if current is not None and _repeats_end(current, producer):
@@ -145,7 +143,7 @@ def end_with_new_epoch(
     if current is None or code is not ErrorCode.NONE:
         return Verdict(code)
     if current.state.is_decided:
-        # The producer heard of its new epoch and is ahead of the markers of its last transaction.
+        # The producer got its new epoch and is ahead of the markers of its last transaction.
         return Verdict(ErrorCode.CONCURRENT_TRANSACTIONS)
     if committed and current.state is not State.ONGOING:
         return Verdict(ErrorCode.INVALID_TXN_STATE)
@@ -162,7 +160,7 @@ def end_with_new_epoch(
 
 
 def _repeats_end(current: Transaction, producer: Producer) -> bool:
-    """Tell whether this producer's end raised the epoch already, and it did not hear of it."""
+    """Return whether this producer's end already raised the epoch but its response was lost."""
     if current.transaction_version != EPOCH_PER_TRANSACTION:
         return False
     if producer == Producer(current.producer_id, current.producer_epoch - 1):
@@ -173,7 +171,7 @@ def _repeats_end(current: Transaction, producer: Producer) -> bool:
 
 
 def _answer_ended(state: State, *, committed: bool) -> ErrorCode:
-    """Answer an end where there is no open transaction: it may repeat the one that did it."""
+    """Answer an end without an open transaction: it may be a retry of the one that ended it."""
     if state is (State.PREPARE_COMMIT if committed else State.PREPARE_ABORT):
         return ErrorCode.CONCURRENT_TRANSACTIONS
     if state is (State.COMPLETE_COMMIT if committed else State.COMPLETE_ABORT):
@@ -182,14 +180,14 @@ def _answer_ended(state: State, *, committed: bool) -> ErrorCode:
 
 
 def time_out(current: Transaction, now_ms: int) -> Transaction | None:
-    """Return what becomes of a transaction that was open for too long, None if it was not."""
+    """Return the abort of a transaction that has timed out, None if it has not."""
     if current.state is not State.ONGOING or current.start_ms + current.timeout_ms >= now_ms:
         return None
     return current.fenced(last_epoch=NO_EPOCH, now_ms=now_ms)
 
 
 def expire(current: Transaction, expiration_ms: int, now_ms: int) -> Transaction | None:
-    """Return what becomes of an id that nobody used for so long, None if it is still wanted."""
+    """Return the removal of an id that has expired, None if it has not."""
     if not current.state.is_idle or current.last_update_ms + expiration_ms > now_ms:
         return None
     return current.to(State.DEAD, now_ms)

@@ -1,8 +1,8 @@
-"""The states of a transaction and the steps between them, as a table.
+"""The states of a transaction and the transitions between them, as a table.
 
-The numbers are those of the records in `__transaction_state`, the titles those that the protocol
-shows. Code never compares "from" and "to" by itself: `Transaction.to` asks this table, so a step
-that is not listed here cannot happen, and the picture in the documentation is drawn from it.
+The numbers are those of the records in `__transaction_state`, the titles those of the protocol. No
+other code decides on transitions: `Transaction.to` checks this table, so a transition that is not
+listed cannot happen, and the diagram in the documentation is generated from it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final
 
 
 class State(IntEnum):
-    """Where a transactional id stands."""
+    """The state of a transactional id."""
 
     EMPTY = 0
     ONGOING = 1
@@ -29,24 +29,24 @@ class State(IntEnum):
 
     @property
     def title(self) -> str:
-        """The name that the protocol shows."""
+        """The name in the protocol."""
         return self.name.title().replace("_", "")
 
     @property
     def is_decided(self) -> bool:
-        """Tell whether the end is decided and its markers are being written."""
+        """Return whether the end is decided and its markers are being written."""
         return self in (State.PREPARE_COMMIT, State.PREPARE_ABORT)
 
     @property
     def is_idle(self) -> bool:
-        """Tell whether no transaction is open."""
+        """Return whether no transaction is open."""
         return self in (State.EMPTY, State.COMPLETE_COMMIT, State.COMPLETE_ABORT)
 
 
 STEPS: Final[Mapping[State, tuple[State, ...]]] = MappingProxyType(
     {
-        # From an idle state straight to an abort: a client of transaction version 2 may end what it
-        # never began, to have its epoch raised.
+        # From an idle state straight to an abort: a client of transaction version 2 may abort a
+        # transaction that it never began, to have its epoch raised.
         State.EMPTY: (State.EMPTY, State.ONGOING, State.PREPARE_ABORT, State.DEAD),
         State.ONGOING: (
             State.ONGOING,
@@ -62,9 +62,9 @@ STEPS: Final[Mapping[State, tuple[State, ...]]] = MappingProxyType(
         State.PREPARE_EPOCH_FENCE: (State.PREPARE_ABORT,),
     }
 )
-"""From each state, the states that may come next."""
+"""The legal successors of each state."""
 
 
 def state_titled(title: str) -> State | None:
-    """Return the state of a title, None when there is none."""
+    """Return the state with a title, None if there is none."""
     return next((state for state in State if state.title == title), None)

@@ -1,9 +1,9 @@
-"""What is known of one transactional id: a value that is never changed, only replaced.
+"""The state of one transactional id, as an immutable value.
 
-A step makes a new `Transaction` from the old one. The coordinator writes it to its partition and
-puts it in the old one's place once it is committed there; until then everyone sees the old one.
+A transition creates a new `Transaction` from the old one. The coordinator writes it to its
+partition and replaces the old one once it is committed there; until then the old one is visible.
 
-Epochs: a producer is told epochs up to 32766. 32767 is kept for the coordinator, so that the last
+Epochs: a producer gets epochs up to 32766. 32767 is reserved for the coordinator, so that the last
 epoch can be fenced as well; after it the transactional id gets a new producer id.
 """
 
@@ -18,14 +18,14 @@ from barnabas.transactions.state import STEPS, State
 NO_PRODUCER_ID: Final = -1
 NO_TIME: Final = -1
 LAST_EPOCH: Final = 32_766
-"""The highest epoch that a producer gets; one more is left for fencing it."""
+"""The highest epoch of a producer; one more is reserved for fencing it."""
 
 EPOCH_PER_TRANSACTION: Final = 2
-"""The transaction version (KIP-890) whose clients have their epoch raised by every EndTxn."""
+"""The transaction version (KIP-890) in which every EndTxn raises the epoch."""
 
 
 class Producer(NamedTuple):
-    """Under which id and epoch a producer writes."""
+    """The id and epoch of a producer."""
 
     producer_id: int
     epoch: int
@@ -33,7 +33,7 @@ class Producer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """One transactional id at one moment."""
+    """The state of one transactional id."""
 
     producer_id: int
     producer_epoch: int
@@ -43,42 +43,42 @@ class Transaction:
     partitions: frozenset[TopicPartition] = frozenset()
     start_ms: int = NO_TIME
     previous_producer_id: int = NO_PRODUCER_ID
-    """The id before the present one, when its epochs ran out."""
+    """The previous producer id, if its epochs were exhausted."""
     next_producer_id: int = NO_PRODUCER_ID
-    """The id that the producer goes on with once this transaction is complete, if it changes."""
+    """The producer id after this transaction, if it changes."""
     transaction_version: int = 0
     """2 in PrepareX and CompleteX when the producer's own EndTxn raised the epoch, else 0."""
     last_epoch: int = NO_EPOCH
-    """The epoch before the present one, where a repeated InitProducerId is to be recognised. It is
-    not stored: after a change of coordinator such a repetition is refused.
+    """The previous epoch, to recognise a retried InitProducerId. It is not stored: after a change
+    of coordinator such a retry is rejected.
     """
 
     @property
     def producer(self) -> Producer:
-        """The present id and epoch."""
+        """The current id and epoch."""
         return Producer(self.producer_id, self.producer_epoch)
 
     @property
     def granted(self) -> Producer:
-        """The id and epoch that the producer goes on with."""
+        """The id and epoch of the producer's next transaction."""
         if self.next_producer_id != NO_PRODUCER_ID:
             return Producer(self.next_producer_id, 0)
         return self.producer
 
     @property
     def is_exhausted(self) -> bool:
-        """Tell whether the producer id has no further epoch to give."""
+        """Return whether the epochs of the producer id are exhausted."""
         return self.producer_epoch >= LAST_EPOCH
 
     def to(self, state: State, now_ms: int, **changes: Any) -> Transaction:
-        """Return this transaction one step further."""
+        """Return this transaction in another state."""
         assert state in STEPS[self.state], f"{self.state.title} cannot become {state.title}"
         return replace(self, state=state, last_update_ms=now_ms, **changes)
 
     def initialised(
         self, producer: Producer, last_epoch: int, timeout_ms: int, now_ms: int
     ) -> Transaction:
-        """Return it ready for a first transaction of this producer."""
+        """Return it ready for the first transaction of a producer."""
         previous = self.previous_producer_id
         if producer.producer_id != self.producer_id:
             previous = self.producer_id
@@ -96,7 +96,7 @@ class Transaction:
         )
 
     def with_partitions(self, added: frozenset[TopicPartition], now_ms: int) -> Transaction:
-        """Return it open, with these partitions among its own."""
+        """Return it open, with these partitions added."""
         start_ms = now_ms if self.state.is_idle else self.start_ms
         return self.to(
             State.ONGOING,
@@ -107,7 +107,7 @@ class Transaction:
         )
 
     def ended(self, *, committed: bool, now_ms: int) -> Transaction:
-        """Return it with its end decided, under its present epoch."""
+        """Return it with its end decided, in the current epoch."""
         decided = State.PREPARE_COMMIT if committed else State.PREPARE_ABORT
         return self.to(decided, now_ms)._completed_without_partitions(now_ms)
 
@@ -116,7 +116,7 @@ class Transaction:
     ) -> Transaction:
         """Return it with its end decided, and the epoch raised for the producer that ended it.
 
-        `next_producer_id` is given when the producer has no epoch left.
+        `next_producer_id` is given if the producer's epochs are exhausted.
         """
         assert self.is_exhausted == (next_producer_id != NO_PRODUCER_ID)
         decided = State.PREPARE_COMMIT if committed else State.PREPARE_ABORT
@@ -131,10 +131,10 @@ class Transaction:
         )._completed_without_partitions(now_ms)
 
     def fenced(self, *, last_epoch: int, now_ms: int) -> Transaction:
-        """Return it with its abort decided under a new epoch, which shuts its producer out.
+        """Return it with its abort decided in a new epoch, which fences its producer.
 
-        `last_epoch` is the present epoch when the producer itself asked for it, so that it is known
-        when it asks again, and none when it is to be refused.
+        `last_epoch` is the current epoch if the producer itself asked for it, so that its retries
+        are recognised, and none if they are to be rejected.
         """
         fence = self.to(
             State.PREPARE_EPOCH_FENCE,
@@ -146,7 +146,7 @@ class Transaction:
         return fence.to(State.PREPARE_ABORT, now_ms)._completed_without_partitions(now_ms)
 
     def completed(self, now_ms: int) -> Transaction:
-        """Return it after the last of its markers."""
+        """Return it complete, after the last of its markers."""
         is_commit = self.state is State.PREPARE_COMMIT
         producer = self.granted
         rotated = producer.producer_id != self.producer_id
@@ -161,5 +161,6 @@ class Transaction:
         )
 
     def _completed_without_partitions(self, now_ms: int) -> Transaction:
-        # Without partitions there are no markers to wait for: decided is complete, in one record.
+        # Without partitions there are no markers to wait for: it is complete at once, in one
+        # record.
         return self if self.partitions else self.completed(now_ms)
