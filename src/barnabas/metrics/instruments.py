@@ -1,7 +1,7 @@
-"""What a broker counts with: counters, gauges, histograms and meters.
+"""Metric instruments: counters, gauges, histograms and meters.
 
 The hot calls (`Counter.add`, `Histogram.record`, `Meter.mark`) are a few attribute and list
-operations: no clock, no lock, no allocation that lasts. Reading may cost more. Memory is bounded: a
+operations: no clock, no lock, no lasting allocation. Reading may cost more. Memory is bounded: a
 histogram has at most `BUCKETS_MAX` counts, whatever is recorded.
 """
 
@@ -12,7 +12,7 @@ from math import ceil, exp
 
 
 class Counter:
-    """A number that only grows."""
+    """A number that only increases."""
 
     __slots__ = ("value",)
 
@@ -25,7 +25,7 @@ class Counter:
 
 
 class Gauge:
-    """A number that is looked up when it is asked for."""
+    """A number that is computed when it is read."""
 
     __slots__ = ("_read",)
 
@@ -34,12 +34,12 @@ class Gauge:
 
     @property
     def value(self) -> float:
-        """The present number."""
+        """The current number."""
         return self._read()
 
 
 SUB_BITS = 4
-"""A histogram cuts each power of two into 2**SUB_BITS buckets: values are kept to about 3 %."""
+"""A histogram splits each power of two into 2**SUB_BITS buckets: a precision of about 3 %."""
 
 _EXACT = 1 << (SUB_BITS + 1)
 _VALUE_BITS = 48
@@ -47,13 +47,13 @@ BUCKETS_MAX = (_VALUE_BITS - SUB_BITS + 1) << SUB_BITS
 
 
 class Histogram:
-    """How often each size of a whole number occurred, in buckets whose width grows with the number.
+    """A distribution of integers, in buckets whose width grows with the value.
 
         value       0 1 2 … 31 | 32 33 | 34 35 | … | 62 63 | 64-67 | 68-71 | …
         bucket      0 1 2 … 31 |  32   |  33   | … |  47   |  48   |  49   | …
 
-    Numbers from 2**48 on (nine years in microseconds) count as the largest bucket, negative ones as
-    0.
+    Values from 2**48 (nine years in microseconds) are counted in the largest bucket, negative ones
+    as 0.
     """
 
     __slots__ = ("_counts", "total")
@@ -81,16 +81,16 @@ class Histogram:
 
     @property
     def mean(self) -> float:
-        """The average of the values, 0 when there are none."""
+        """The average of the values, 0 if there are none."""
         count = self.count
         return self.total / count if count else 0.0
 
     def quantile(self, fraction: float) -> int:
-        """Return the value below or at which this fraction of the values lies (0 when none are)."""
+        """Return the value at or below which this fraction of the values is (0 if none)."""
         return self.quantiles(fraction)[0]
 
     def quantiles(self, *fractions: float) -> list[int]:
-        """Return several quantiles with one look at the buckets; the fractions rise."""
+        """Return several quantiles in one pass over the buckets; fractions in ascending order."""
         count = self.count
         values = []
         reached = 0
@@ -109,7 +109,7 @@ class Histogram:
         return [(_largest(index), count) for index, count in enumerate(self._counts) if count]
 
     def _record_beyond(self, value: int) -> None:
-        """Grow up to the bucket that was not there yet, at most to the last one."""
+        """Grow to include a bucket, at most to the last one."""
         shift = value.bit_length() - (SUB_BITS + 1)
         index = min((shift << SUB_BITS) + (value >> shift), BUCKETS_MAX - 1)
         counts = self._counts
@@ -121,8 +121,8 @@ class Histogram:
 class Meter:
     """How often something happens per second: averages over the last 1, 5 and 15 minutes.
 
-    The averages are exponential and move when they are read, by the time that has passed since the
-    last reading, so that marking needs no clock.
+    The averages are exponential and updated when they are read, by the time since the last reading,
+    so that marking needs no clock.
     """
 
     MINUTES = (1, 5, 15)
@@ -136,7 +136,7 @@ class Meter:
         self._rates: tuple[float, ...] | None = None
 
     def mark(self, amount: int = 1) -> None:
-        """Note that it happened, once or `amount` times."""
+        """Count one event, or `amount`."""
         self.count += amount
 
     def rates(self, now_ms: int) -> tuple[float, ...]:

@@ -3,9 +3,9 @@
     requests = registry.counter("requests_total", "Requests answered.", api="Produce")
     requests.add()
 
-Asking again for the same name and labels gives the same instrument, so parts need not pass them
-around; hot paths keep the instrument. A name has one kind and one help text. Exporters read
-`snapshot()`; none is here. There is one registry per broker, never one per process.
+Asking again for the same name and labels returns the same instrument, so parts need not pass them
+around; hot paths keep the instrument. A name has one kind and one help text. Exporters, which are
+elsewhere, read `snapshot()`. There is one registry per broker, never one per process.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ Instrument: TypeAlias = Counter | Gauge | Histogram | Meter
 InstrumentType = TypeVar("InstrumentType", Counter, Gauge, Histogram, Meter)
 
 QUANTILES = (0.5, 0.99, 0.999)
-"""What a snapshot tells of a histogram."""
+"""The fields of a histogram in a snapshot."""
 
 
 class Sample(NamedTuple):
-    """The state of one instrument: its labels and its numbers by field.
+    """The state of one instrument: its labels and its values by field.
 
     Counters and gauges have `value`; histograms `count`, `total`, `mean`, `p50`, `p99`, `p999`;
     meters `count`, `rate_1m`, `rate_5m`, `rate_15m`.
@@ -60,7 +60,7 @@ class Registry:
         return self._instrument(name, help, labels, Counter, Counter)
 
     def gauge(self, name: str, help: str, read: Callable[[], float], **labels: str) -> Gauge:
-        """Register a gauge that reads its number by calling `read`; it replaces a former one."""
+        """Register a gauge that calls `read` for its value; it replaces an earlier one."""
         self.remove(name, **labels)
         return self._instrument(name, help, labels, Gauge, lambda: Gauge(read))
 
@@ -73,7 +73,7 @@ class Registry:
         return self._instrument(name, help, labels, Meter, lambda: Meter(now_ms))
 
     def remove(self, name: str, **labels: str) -> bool:
-        """Forget one instrument (its partition or connection is gone); False when there is none."""
+        """Remove one instrument (its partition or connection is gone); False if there is none."""
         entry = self._entries.get(name)
         if entry is None or entry.instruments.pop(_key(labels), None) is None:
             return False
@@ -82,7 +82,7 @@ class Registry:
         return True
 
     def snapshot(self, now_ms: int) -> list[Family]:
-        """Return the numbers of all instruments, in the order in which they were made."""
+        """Return the values of all instruments, in the order in which they were created."""
         return [
             Family(
                 name,

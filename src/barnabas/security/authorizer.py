@@ -1,4 +1,4 @@
-"""The question every handler asks before it acts: may this principal do this to that?
+"""Authorization: may this principal do this to that resource? Every handler asks first.
 
 `AllowAll` is the authorizer of a broker without `authorizer.class.name`. Numbers of operations and
 resource types are the protocol's own (they appear in ACL requests and in `authorizedOperations`).
@@ -13,7 +13,7 @@ from barnabas.security.principal import Principal
 
 
 class Operation(IntEnum):
-    """What may be done to a resource."""
+    """Operations on a resource."""
 
     ALL = 2
     READ = 3
@@ -29,7 +29,7 @@ class Operation(IntEnum):
 
 
 class ResourceType(IntEnum):
-    """What an operation is done to."""
+    """Types of resources."""
 
     TOPIC = 2
     GROUP = 3
@@ -67,7 +67,7 @@ SUPPORTED_OPERATIONS = {
 
 
 class Authorizer(Protocol):
-    """Decides; owns no connection and never waits."""
+    """Decides without I/O and never waits."""
 
     def allows(
         self,
@@ -77,7 +77,7 @@ class Authorizer(Protocol):
         resource: ResourceType,
         name: str,
     ) -> bool:
-        """Tell whether the principal, calling from host, may do the operation to the resource."""
+        """Return whether the principal, calling from host, may do the operation on the resource."""
 
 
 class AllowAll:
@@ -98,7 +98,7 @@ class AllowAll:
 def authorized_bits(
     authorizer: Authorizer, principal: Principal, host: str, resource: ResourceType, name: str
 ) -> int:
-    """Return the bit field of allowed operations, as `authorizedOperations` fields carry it."""
+    """Return the bit field of allowed operations, for `authorizedOperations` fields."""
     bits = 0
     for operation in SUPPORTED_OPERATIONS[resource]:
         if authorizer.allows(principal, host, operation, resource, name):

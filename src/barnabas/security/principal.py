@@ -1,4 +1,4 @@
-"""Principals: the identity on whose behalf a connection speaks."""
+"""Principals: the identity of a connection."""
 
 from __future__ import annotations
 
@@ -16,4 +16,4 @@ class Principal(NamedTuple):
 
 
 ANONYMOUS = Principal("User", "ANONYMOUS")
-"""Whoever speaks on a listener without authentication."""
+"""The principal of connections to a listener without authentication."""

@@ -1,1 +1,1 @@
-"""Whole clusters in one thread, on a virtual clock, network and disk, replayed by a seed."""
+"""Whole clusters in one thread, on a virtual clock, network and disk, replayable by seed."""

@@ -1,6 +1,6 @@
 """A disk in memory that can lose what was not flushed: `barnabas.log.files.Files` for simulations.
 
-What is written is visible at once, as through a page cache. `crash()` then does the worst that
+What is written is visible immediately, as through a page cache. `crash()` then does the worst that
 the contract of `Files` allows, drawn from the seed:
 
 - A file keeps its bytes as of its last flush. Of the writes and truncations since, all are lost, or
@@ -11,12 +11,11 @@ the contract of `Files` allows, drawn from the seed:
   change, also between directories.
 - A flushed file whose name was not flushed is lost with its name.
 
-`kill()` ends the process only: nothing is lost. After either, locks are free and the open files
-of the past are dead: they raise StorageError, so that a forgotten one cannot write into the next
-life.
+`kill()` only ends the process: nothing is lost. After either, locks are free and earlier open files
+are dead: they raise StorageError, so that a leaked one cannot write after the restart.
 
 `inject()` makes operations on chosen paths fail, and a disk can be full; a write that fails leaves
-a prefix of its bytes. `flip()` lets a bit rot. `before` is called in front of every operation.
+a prefix of its bytes. `flip()` flips a bit. `before` is called before every operation.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ class Fault:
     operations: frozenset[str]
     """Names of the methods that fail; empty for all."""
     count: int | None
-    """How often it still strikes; None for always."""
+    """How many more times it applies; None for always."""
 
     def strikes(self, operation: str, path: str) -> bool:
         if self.count == 0 or (self.operations and operation not in self.operations):
@@ -154,24 +153,24 @@ class SimulatedDisk:
     def __init__(
         self, random: Random, now_ms: Callable[[], int], capacity_bytes: int = 1 << 40
     ) -> None:
-        """Make an empty disk; a write that would grow it beyond `capacity_bytes` finds it full."""
+        """Create an empty disk; a write beyond `capacity_bytes` finds it full."""
         self.random = random
         self.now_ms = now_ms
         self.capacity_bytes = capacity_bytes
         self.used_bytes = 0
-        """What the files with names hold; what only an open file still holds is not counted."""
+        """Bytes in files with names; unlinked files that are still open are not counted."""
         self.life = 0
-        """Counts kills and crashes; open files and locks belong to one life."""
+        """Counts kills and crashes; open files and locks do not survive them."""
         self.faults: list[Fault] = []
         self.before: Callable[[str, str], None] = lambda operation, path: None
-        """Called with the name of each operation and its path before it is done: to count, to be
-        slow, or to raise as a crash in the middle would.
+        """Called with the name and path of each operation before it runs: to count, to be slow, or
+        to raise as a crash in the middle would.
         """
         self.locks: dict[Inode, None] = {}
         self._root = Directory()
         self._changes: list[NameChange] = []
 
-    # What goes wrong
+    # Faults
 
     def inject(
         self,
@@ -189,24 +188,24 @@ class SimulatedDisk:
         return fault
 
     def kill(self) -> None:
-        """End the process that uses the disk: its locks and open files are gone, all bytes stay."""
+        """Kill the process that uses the disk: it loses locks and open files, but no bytes."""
         self.life += 1
         self.locks.clear()
 
     def crash(self) -> None:
-        """Lose power: also lose what was not flushed."""
+        """Lose power: what was not flushed is lost, too."""
         self.kill()
         for change in surviving_names(self._changes, self.random):
             change.apply(durable=True)
         self._changes.clear()
-        # In the order of the walk, which is that of names: one seed, one outcome.
+        # In the order of the walk, by name: one seed, one outcome.
         settle_names(self._root)
         for inode in {id(inode): inode for inode in files_below(self._root)}.values():
             inode.crash(self.random)
         self.used_bytes = self._measure()
 
     def flip(self, path: str, position: int, bit: int = 0) -> None:
-        """Let one bit of a file rot, on the platter too."""
+        """Flip one bit of a file, on the platter too."""
         inode = self._inode("flip", path)
         if inode is None:
             raise _refused("flip", path, errno.ENOENT)
@@ -215,7 +214,7 @@ class SimulatedDisk:
             data[position] ^= 1 << bit
 
     def check(self, operation: str, path: str) -> None:
-        """Raise StorageError if a fault strikes."""
+        """Raise StorageError if a fault applies."""
         self.before(operation, path)
         for fault in self.faults:
             if fault.strikes(operation, path):
@@ -224,18 +223,18 @@ class SimulatedDisk:
     # Files
 
     def open(self, path: str, *, create: bool = False) -> SimulatedFile:
-        """Open for reading and writing; with `create` make an empty file where there is none."""
+        """Open for reading and writing; with `create`, create an empty file if there is none."""
         self.check("open", path)
         return self._open(path, create)
 
     def read(self, path: str) -> bytes | None:
-        """Return the whole content of a file, or None when there is no such file."""
+        """Return the contents of a file, or None if there is no such file."""
         self.check("read", path)
         inode = self._inode("read", path)
         return None if inode is None else bytes(inode.data)
 
     def write(self, path: str, data: Data) -> None:
-        """Replace the whole content, creating the file; neither atomic nor flushed."""
+        """Replace the contents, creating the file; neither atomic nor flushed."""
         self.check("write", path)
         file = self._open(path, create=True)
         file.truncate(0)
@@ -243,7 +242,7 @@ class SimulatedDisk:
         file.close()
 
     def write_atomic(self, path: str, data: Data, *, flush: bool = True) -> None:
-        """Replace the whole content through `<path>.tmp` and a rename."""
+        """Replace the contents through `<path>.tmp` and a rename."""
         self.check("write_atomic", path)
         temporary = path + ".tmp"
         file = self._open(temporary, create=True)
@@ -257,7 +256,7 @@ class SimulatedDisk:
             self.flush_dir(os.path.dirname(path))
 
     def size(self, path: str) -> int | None:
-        """Return a file's size, or None when there is no such file."""
+        """Return a file's size, or None if there is no such file."""
         self.check("size", path)
         inode = self._inode("size", path)
         return None if inode is None else len(inode.data)
@@ -276,7 +275,7 @@ class SimulatedDisk:
         inode.mtime_ms = mtime_ms
 
     def flush_file(self, path: str) -> bool:
-        """Make a file's bytes survive a crash; return False when there is none."""
+        """Flush a file's bytes, so that they survive a crash; return False if there is none."""
         self.check("flush_file", path)
         inode = self._inode("flush_file", path)
         if inode is not None:
@@ -297,11 +296,11 @@ class SimulatedDisk:
     # Names
 
     def exists(self, path: str) -> bool:
-        """Tell whether a file or directory has this name."""
+        """Return whether a file or directory has this name."""
         return self._find(path) is not None
 
     def is_dir(self, path: str) -> bool:
-        """Tell whether the path is a directory."""
+        """Return whether the path is a directory."""
         return isinstance(self._find(path), Directory)
 
     def list(self, path: str) -> list[str]:
@@ -353,14 +352,14 @@ class SimulatedDisk:
         self._change([(*self._parent("link", target), inode)])
 
     def links(self, path: str) -> int:
-        """Return how many names a file has, 0 when there is no such file."""
+        """Return how many names a file has, 0 if there is no such file."""
         inode = self._inode("links", path)
         if inode is None:
             return 0
         return sum(other is inode for other in files_below(self._root))
 
     def unlink(self, path: str) -> bool:
-        """Remove a file; return False when there was none. Open files of it stay readable."""
+        """Remove a file; return False if there was none. Open handles stay readable."""
         self.check("unlink", path)
         if self._inode("unlink", path) is None:
             return False
@@ -368,7 +367,7 @@ class SimulatedDisk:
         return True
 
     def remove_tree(self, path: str) -> None:
-        """Remove a directory with all that is in it, name by name; a missing one is fine."""
+        """Remove a directory and its contents, name by name; a missing one is fine."""
         self.check("remove_tree", path)
         node = self._find(path)
         if node is None:
@@ -379,10 +378,10 @@ class SimulatedDisk:
         self._change([(*self._parent("remove_tree", path), None)])
 
     def flush_dir(self, path: str) -> None:
-        """Make the names in a directory survive a crash."""
+        """Flush the names in a directory, so that they survive a crash."""
         self.check("flush_dir", path)
         directory = self._directory("flush_dir", path)
-        # A change needs those before it of the same names, or a crash could bring an old one back.
+        # A change depends on earlier ones of the same names, or a crash could restore an old one.
         needed: set[tuple[int, str]] = set()
         flushed: list[NameChange] = []
         for change in reversed(self._changes):

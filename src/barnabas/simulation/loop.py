@@ -35,14 +35,14 @@ ProtocolFactory = Callable[[], asyncio.BaseProtocol]
 
 
 class SimulationDeadlock(BarnabasError):
-    """Nothing is ready and no timer is set, yet somebody waits."""
+    """Nothing is ready and no timer is set, yet tasks are waiting."""
 
 
 class Connector(Protocol):
     """Where the loop's connections go; see `network.py`."""
 
     def listen(self, factory: ProtocolFactory, host: str, port: int) -> asyncio.AbstractServer:
-        """Take an address of the running process's host; connections come once it serves."""
+        """Bind an address of the running process's host; it accepts once it serves."""
 
     async def connect(
         self, factory: ProtocolFactory, host: str, port: int
@@ -57,7 +57,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         self.trace = Trace(self.time)
         self.network: Connector | None = None
         self.failures: list[dict[str, Any]] = []
-        """Contexts of exceptions that nobody handled, as given to the exception handler."""
+        """Contexts of unhandled exceptions, as given to the exception handler."""
         self._random = Random(f"loop/{seed}")
         self._jitter = jitter_ms / 1000
         self._now = 0.0
@@ -76,7 +76,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
     # Time and steps
 
     def time(self) -> float:
-        """Return the virtual time in seconds since the loop was made."""
+        """Return the virtual time in seconds since the loop was created."""
         return self._now
 
     def call_soon(
@@ -97,7 +97,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         *args: *Ts,
         context: contextvars.Context | None = None,
     ) -> asyncio.Handle:
-        """Do as `call_soon`: a simulation has one thread."""
+        """Same as `call_soon`: a simulation has one thread."""
         return self.call_soon(callback, *args, context=context)
 
     def call_later(
@@ -126,10 +126,10 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         return timer
 
     def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
-        """Cancelled timers are skipped when they come up."""
+        """Do nothing: cancelled timers are skipped when they are due."""
 
     def _run_once(self) -> None:
-        """Run what is ready now; if nothing is, move the clock first."""
+        """Run what is ready now; if nothing is, advance the clock first."""
         timers = self._timers
         while timers and timers[0][3].cancelled():
             heapq.heappop(timers)
@@ -164,18 +164,18 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
     # Processes
 
     def resume(self, process: Process) -> None:
-        """Let a paused process go on: first what came up meanwhile."""
+        """Resume a paused process: first run what became due meanwhile."""
         process.paused = False
         while process.parked:
             self._ready.append((process.parked.popleft(), process))
 
     def kill(self, process: Process) -> None:
-        """End a process: no step of it runs any more, not even a `finally`."""
+        """End a process: none of its steps runs again, not even a `finally`."""
         process.dead = True
         process.parked.clear()
         for task in process.tasks:
             self._tasks.pop(task, None)
-            # It stays pending for ever, which is not worth the warning.
+            # It stays pending forever, which is not worth the warning.
             task._log_destroy_pending = False  # type: ignore[attr-defined]
 
     # Running
@@ -221,7 +221,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         return self._closed
 
     def close(self) -> None:
-        """Forget all that is scheduled; tasks that still wait are closed without warnings."""
+        """Drop everything scheduled; pending tasks are closed without warnings."""
         if self._running:
             raise RuntimeError("cannot close a running event loop")
         self._closed = True
@@ -239,7 +239,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         return False
 
     def set_debug(self, enabled: bool) -> None:
-        """Ignore: there is nothing to time, and steps must not differ."""
+        """Ignore: there is nothing to time, and steps must be the same."""
 
     # Tasks and futures
 
@@ -256,7 +256,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
     ) -> asyncio.Task[T]:
         self._check_open()
         self._task_count += 1
-        # A name of our own: asyncio's default counts all tasks of the interpreter.
+        # Our own numbering: asyncio's default counts all tasks of the interpreter.
         name = f"task-{self._task_count}" if name is None else name
         context = contextvars.copy_context() if context is None else context
         task: asyncio.Task[T]
@@ -304,7 +304,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
             error: BaseException | None = None
             try:
                 value = func(*args)
-            except Exception as failure:  # noqa: BLE001 - it belongs to whoever awaits the job
+            except Exception as failure:  # noqa: BLE001 - it is for the code that awaits the job
                 error = failure
             self.call_later(self._draw_delay(), finish, value, error)
 
@@ -401,12 +401,12 @@ def bury(task: asyncio.Task[Any]) -> None:
     try:
         if coroutine is not None:
             coroutine.close()
-    except Exception:  # noqa: BLE001 - the simulation is over: nobody is left to be told
+    except Exception:  # noqa: BLE001 - the simulation is over: there is nobody left to notify
         pass
 
 
 def _place(task: asyncio.Task[Any]) -> str:
-    """Return where a task waits, as `function:line`."""
+    """Return where a task is waiting, as `function:line`."""
     frames = task.get_stack(limit=1)
     if not frames:
         return "?"

@@ -1,12 +1,12 @@
 """The network between simulated hosts: in memory, in order per connection, and unreliable by seed.
 
-Hosts are reached by name; `localhost`, `127.0.0.1` and the like mean the host that asks.
-Everything sent takes a latency drawn from the seed. A *cut* (one way or both) holds what is sent
-and delivers it after the healing, as TCP's retransmission would; so does a host that is down. A
-*reset* breaks connections at both ends. Connecting to a port where nobody listens is refused;
-through a cut it waits, and gives up after CONNECT_TIMEOUT.
+Hosts are reached by name; `localhost`, `127.0.0.1` and the like mean the calling host. Everything
+sent takes a latency drawn from the seed. A *cut* (one way or both) holds what is sent and delivers
+it after healing, like TCP's retransmission; so does a host that is down. A *reset* breaks
+connections at both ends. Connecting to a port without a listener is refused; through a cut it
+waits, and gives up after CONNECT_TIMEOUT.
 
-A paused process is still reached by its kernel: connections to it open, and bytes wait until the
+The kernel of a paused process still responds: connections to it open, and bytes wait until the
 window is full.
 """
 
@@ -37,7 +37,7 @@ SLOW_SHARE = 0.01
 
 
 class Channel:
-    """One way between two hosts: what is sent arrives later, in order, in a given context."""
+    """One direction between two hosts: what is sent arrives later, in order, in a given context."""
 
     def __init__(
         self, network: Network, source: str, target: str, context: contextvars.Context
@@ -50,13 +50,13 @@ class Channel:
         self._timer: asyncio.TimerHandle | None = None
 
     def send(self, act: Callable[[], None]) -> None:
-        """Run `act` at the other side."""
+        """Run `act` at the other end."""
         latency = self._network.draw_latency(self._source, self._target)
         self._queue.append((self._network.loop.time() + latency, act))
         self.wake()
 
     def wake(self) -> None:
-        """Await the next arrival; on a cut way, have the network wake us when it heals."""
+        """Wait for the next arrival; on a cut link, until the network heals it."""
         if not self._queue or self._timer is not None:
             return
         if self._network.is_cut(self._source, self._target):
@@ -66,7 +66,7 @@ class Channel:
             self._timer = self._network.loop.call_at(due, self._deliver, context=self.context)
 
     def _deliver(self) -> None:
-        """Run what has arrived; something faster waits behind what was sent before it."""
+        """Run what has arrived; nothing overtakes what was sent before it."""
         self._timer = None
         cut = self._network.is_cut(self._source, self._target)
         now = self._network.loop.time()
@@ -78,7 +78,7 @@ class Channel:
 
 
 class ListeningSocket:
-    """What brokers ask of a listening socket: its address."""
+    """What brokers need from a listening socket: its address."""
 
     def __init__(self, address: Address) -> None:
         self._address = address
@@ -156,7 +156,7 @@ class Network:
     # Faults
 
     def cut(self, source: str, target: str, *, both: bool = True) -> None:
-        """Hold what goes from `source` to `target`, and with `both` what goes back."""
+        """Hold what is sent from `source` to `target`, and with `both` what is sent back."""
         self.loop.trace.note("cut", source, target, both)
         self._cuts.update([(source, target), (target, source)] if both else [(source, target)])
 
@@ -199,14 +199,14 @@ class Network:
             self._wake_held()
 
     def end_process(self, process: Process) -> None:
-        """Close the ports and connections of a process that died; its peers hear a reset."""
+        """Close the ports and connections of a dead process; its peers get a reset."""
         for server in [s for s in self._servers.values() if s.context.get(CURRENT) is process]:
             self.forget_server(server)
         for transport in [t for t, owner in self._transports.items() if owner is process]:
             transport.die()
 
     def is_cut(self, source: str, target: str) -> bool:
-        """Tell whether what is sent now is held."""
+        """Return whether what is sent now is held."""
         if source == target:
             return False
         return (source, target) in self._cuts or source in self._down or target in self._down
@@ -214,11 +214,11 @@ class Network:
     # For channels and connections
 
     def add_host(self, name: str) -> None:
-        """Make a name known."""
+        """Register a host name."""
         self.hosts[name] = None
 
     def channel(self, source: str, target: str, context: contextvars.Context) -> Channel:
-        """Return a way for messages that are not connections; they arrive in `context`."""
+        """Return a channel for messages outside connections; they arrive in `context`."""
         return Channel(self, source, target, context)
 
     def draw_latency(self, source: str, target: str) -> float:
@@ -235,7 +235,7 @@ class Network:
         return size if kind > 0.4 else self.random.randint(1, size)
 
     def hold(self, channel: Channel) -> None:
-        """Remember a channel that waits for a healing."""
+        """Register a channel that waits for healing."""
         self._held[channel] = None
 
     def _wake_held(self) -> None:
@@ -246,7 +246,7 @@ class Network:
     # Listening and connecting
 
     def listen(self, factory: ProtocolFactory, host: str, port: int) -> SimulatedServer:
-        """Take a port of the running process's host (0: a free one); it serves when it is told."""
+        """Bind a port of the running process's host (0: a free one); it serves once started."""
         context = contextvars.copy_context()
         name = _host_of(context.get(CURRENT))
         if host not in LOCAL_NAMES and host != name:
@@ -278,7 +278,7 @@ class Network:
         return await attempt.run()
 
     def accept(self, attempt: _Attempt) -> bool:
-        """Open the server's end of a connection, if somebody listens."""
+        """Open the server's end of a connection, if there is a listener."""
         server = self._servers.get(attempt.target)
         if server is None or not server.is_serving():
             return False
@@ -309,7 +309,7 @@ class Network:
 
     @property
     def kernel(self) -> contextvars.Context:
-        """The context of steps that no process has to run."""
+        """The context of steps that belong to no process."""
         return self._context
 
 
@@ -355,16 +355,16 @@ class _Attempt:
     def _establish(self) -> None:
         assert self.transport is not None
         if self._done.done():
-            self.transport.abort()  # The caller gave up meanwhile.
+            self.transport.abort()  # The caller has given up meanwhile.
             return
         try:
             protocol = self._factory()
             self.transport.open(protocol)
-        except Exception as failure:  # noqa: BLE001 - it belongs to whoever connects
+        except Exception as failure:  # noqa: BLE001 - it is for the code that connects
             self.transport.abort()
             self._fail(failure)
         else:
-            # First, so that the caller has its turn before the protocol hears more: as asyncio.
+            # First, so that the caller runs before the protocol gets more events: like asyncio.
             self._done.set_result((self.transport, protocol))
             self.transport.begin()
 

@@ -1,8 +1,8 @@
-"""What is on a simulated disk: files and directories, as seen now and as a crash may leave them.
+"""The contents of a simulated disk: files and directories, as visible and as durable.
 
-Each file and directory has two states: what is seen, and what is on the platter. Edits of bytes and
-changes of names act on the first at once and on the second when they are flushed; `surviving_edits`
-and `surviving_names` draw what a crash makes of those between.
+Each file and directory has two states: the visible one, and the one on the platter. Edits of bytes
+and changes of names apply to the first immediately and to the second when flushed;
+`surviving_edits` and `surviving_names` draw which of those in between survive a crash.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Edit = Write | Truncate
 
 
 class Inode:
-    """A file's bytes: as seen now, as on the platter, and the edits between the two."""
+    """A file's bytes: visible, on the platter, and the edits between the two."""
 
     __slots__ = ("data", "durable", "edits", "mtime_ms")
 
@@ -52,7 +52,7 @@ class Inode:
 
 
 class Directory:
-    """Names: as seen now and as on the platter."""
+    """Names: visible, and on the platter."""
 
     __slots__ = ("durable", "names")
 
@@ -66,7 +66,7 @@ Entries = list[tuple[Directory, str, Node | None]]
 
 
 class NameChange(NamedTuple):
-    """One atomic change of names: (directory, name, what it names now)."""
+    """One atomic change of names: (directory, name, its new target)."""
 
     entries: Entries
 
@@ -94,7 +94,7 @@ def _apply(data: bytearray, edit: Edit) -> None:
 
 
 def surviving_edits(edits: Sequence[Edit], random: Random) -> list[Edit]:
-    """Draw which edits of a file a crash leaves: none, a prefix with a torn end, or any."""
+    """Draw which edits of a file survive a crash: none, a prefix with a torn end, or any."""
     kind = random.choice(["none", "prefix", "any"])
     if kind == "any":
         return [edit for edit in edits if random.random() < 0.5]
@@ -106,9 +106,9 @@ def surviving_edits(edits: Sequence[Edit], random: Random) -> list[Edit]:
 
 
 def surviving_names(changes: Sequence[NameChange], random: Random) -> list[NameChange]:
-    """Draw which changes of names a crash leaves: none, a prefix, or any.
+    """Draw which changes of names survive a crash: none, a prefix, or any.
 
-    A change needs those before it of the same names: a lost one takes its followers with it.
+    A change depends on earlier ones of the same names: if one is lost, so are those after it.
     """
     kind = random.choice(["none", "prefix", "any"])
     if kind != "any":
@@ -124,7 +124,7 @@ def surviving_names(changes: Sequence[NameChange], random: Random) -> list[NameC
 
 
 def settle_names(directory: Directory) -> None:
-    """Make the names on the platter the ones that are seen."""
+    """Copy the visible names to the platter."""
     directory.names = dict(directory.durable)
     for node in directory.names.values():
         if isinstance(node, Directory):

@@ -1,9 +1,9 @@
-"""Whose work a callback is: one life of the software on a host, which can be paused or end.
+"""The process a callback belongs to: one run of the software on a host, which can be paused.
 
-All hosts of a simulation share one event loop. What belongs to which is told by the context in
-which callbacks and tasks run: code started for a process carries it in `CURRENT`, and so does all
-that this code schedules. The loop looks there before each step: the steps of a paused process
-wait, those of a dead one are forgotten.
+All hosts of a simulation share one event loop. The context in which callbacks and tasks run says
+which process they belong to: code started for a process carries it in `CURRENT`, and so does
+everything that this code schedules. The loop checks it before each step: the steps of a paused
+process wait, those of a dead one are dropped.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 
 class Process:
-    """One life of the software on a host; a restart makes a new one."""
+    """One run of the software on a host; a restart creates a new one."""
 
     __slots__ = ("dead", "host", "parked", "paused", "tasks")
 
@@ -24,17 +24,17 @@ class Process:
         self.paused = False
         self.dead = False
         self.parked: deque[Handle] = deque()
-        """Steps that came up during a pause, in order."""
+        """Steps that became due during a pause, in order."""
         self.tasks: dict[Task[Any], None] = {}
-        """Tasks that have not ended; when the process dies they are kept, so that none is finalised
+        """Tasks that have not ended; when the process dies they are kept, so that none is finalized
         and runs its `finally` blocks: a crashed program does not clean up."""
 
     def context(self) -> contextvars.Context:
-        """Return a fresh context whose code belongs to this process."""
+        """Return a new context whose code belongs to this process."""
         context = contextvars.Context()
         context.run(CURRENT.set, self)
         return context
 
 
 CURRENT: contextvars.ContextVar[Process | None] = contextvars.ContextVar("process", default=None)
-"""The process that the running code belongs to; None is the world itself: the test, the network."""
+"""The process of the running code; None for the world itself: the test, the network."""

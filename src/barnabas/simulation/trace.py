@@ -1,4 +1,4 @@
-"""What happened in a simulation, as a running hash: two runs of one seed must end with the same."""
+"""The events of a simulation, as a running hash: two runs of one seed must end with the same."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ TAIL_LENGTH = 200
 
 
 class Trace:
-    """Counts and hashes events, and keeps the last ones for a person to read.
+    """Counts and hashes events, and keeps the last ones for people to read.
 
-    What is noted must not depend on memory addresses, on the order of sets or on this process.
+    Events must not depend on memory addresses, on the order of sets or on this process.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -22,12 +22,12 @@ class Trace:
         self.tail: deque[str] = deque(maxlen=TAIL_LENGTH)
 
     def step(self, owner: str, callback: object) -> None:
-        """Note that the loop runs a callback (hashed, not kept: there are too many to read)."""
+        """Record that the loop runs a callback (hashed, not kept: there are too many to read)."""
         name = getattr(callback, "__qualname__", None) or type(callback).__qualname__
         self._add(f"{self._clock()!r} {owner} {name}")
 
     def note(self, *words: object) -> None:
-        """Note an event worth reading."""
+        """Record an event worth reading."""
         line = f"{self._clock():.6f} " + " ".join(map(str, words))
         self.tail.append(line)
         self._add(line)

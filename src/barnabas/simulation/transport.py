@@ -2,11 +2,10 @@
 
     write → buffer (counts for flow control) → in flight (at most a window) → inbox → protocol
 
-It behaves to its protocol as asyncio's socket transport does, for Protocol and BufferedProtocol
-alike: water marks, half-close, `connection_lost` exactly once and last, errors in callbacks that
-end the connection. The bytes are cut and joined at boundaries drawn from the seed. A byte leaves
-the sender's window when the receiving protocol has taken it, so a reader that pauses stops the
-writer, as with TCP.
+It behaves like asyncio's socket transport, for Protocol and BufferedProtocol alike: water marks,
+half-close, `connection_lost` exactly once and last, errors in callbacks that end the connection.
+The bytes are split and joined at boundaries drawn from the seed. A byte leaves the sender's window
+when the receiving protocol has consumed it, so a reader that pauses stops the writer, as with TCP.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ Address = tuple[str, int]
 
 
 class Wire(Protocol):
-    """The way to the other end: runs what it is given there, later and in order."""
+    """The channel to the other end: runs what it is given there, later and in order."""
 
     def send(self, act: Callable[[], None]) -> None: ...
 
@@ -73,12 +72,12 @@ class SimulatedTransport(asyncio.Transport):
         self._low, self._high = HIGH_WATER_BYTES // 4, HIGH_WATER_BYTES
 
     def open(self, protocol: asyncio.BaseProtocol) -> None:
-        """Give the connection to its protocol, which hears nothing of it before `begin`."""
+        """Attach the protocol, which is not called before `begin`."""
         self._protocol = protocol
         protocol.connection_made(self)
 
     def begin(self) -> None:
-        """Let the protocol hear what arrived, and what was lost, before it was there."""
+        """Deliver to the protocol what arrived, or was lost, before it was attached."""
         self._begun = True
         if self._lost:
             self._loop.call_soon(self._tell_lost, context=self._context)
@@ -104,7 +103,7 @@ class SimulatedTransport(asyncio.Transport):
             self._loop.call_soon(self._read, context=self._context)
 
     def _read(self) -> None:
-        """Read once, as one readiness of a socket would."""
+        """Read once, as for one readiness event of a socket."""
         self._read_asked = False
         if not self.is_reading():
             return
@@ -190,7 +189,7 @@ class SimulatedTransport(asyncio.Transport):
         self._low, self._high = low, high
 
     def _send(self) -> None:
-        """Put into flight what the window allows; then end what only waited for that."""
+        """Send what the window allows; then close if that was all it waited for."""
         while self._buffer and self._in_flight < WINDOW_BYTES:
             size = self._draw_chunk(min(len(self._buffer), WINDOW_BYTES - self._in_flight))
             data = bytes(self._buffer[:size])
@@ -218,11 +217,11 @@ class SimulatedTransport(asyncio.Transport):
         except Exception as failure:  # noqa: BLE001 - as asyncio does
             self._report(failure)
 
-    # What the other end sends
+    # From the other end
 
     def hear_data(self, data: bytes) -> None:
         if self._lost:
-            # Nobody will read this: the sender is told, as a kernel does.
+            # Nobody will read this: the sender gets a reset, as from a kernel.
             self._wire.send(self.peer.hear_reset)
             return
         self._inbox += data
@@ -262,7 +261,7 @@ class SimulatedTransport(asyncio.Transport):
         self.peer.hear_reset()
 
     def die(self) -> None:
-        """End without telling our protocol, whose process is dead; the other end hears a reset."""
+        """Close without notifying our protocol, whose process is dead; the peer gets a reset."""
         if not self._lost:
             self._lost = self._closing = True
             self._on_lost(self)
@@ -275,7 +274,7 @@ class SimulatedTransport(asyncio.Transport):
         self._finish(failure)
 
     def _finish(self, failure: Exception | None) -> None:
-        """Close our end: the other hears the stream's end, or a reset if we left bytes unread."""
+        """Close our end: the peer gets EOF, or a reset if we left bytes unread."""
         if self._lost:
             return
         if self._inbox:

@@ -5,10 +5,10 @@
             world.start(name, lambda host: serve(host))          # a coroutine per host
         world.run(scenario(world), until=60)                      # virtual seconds
 
-A host runs one process at a time. `pause` stops it as SIGSTOP does, `kill` ends it as SIGKILL
-does, `crash` takes the power: what was not flushed is lost. `restart` begins the next life, on the
-same disk. The world also has a coordination service, which hosts reach through the network like
-anything else.
+A host runs one process at a time. `pause` stops it like SIGSTOP, `kill` ends it like SIGKILL,
+`crash` cuts the power: what was not flushed is lost. `restart` starts a new process on the same
+disk. The world also has a coordination service, which hosts reach through the network like anything
+else.
 
 Equal seeds give equal runs: `world.trace.digest()` is the same, in this interpreter and in any
 other.
@@ -34,17 +34,17 @@ from barnabas.simulation.process import CURRENT, Process
 T = TypeVar("T")
 
 START_MS = 1_700_000_000_000
-"""The wall clock when a world begins."""
+"""The wall clock at the start of a world."""
 
 Program: TypeAlias = Callable[["Host"], Coroutine[Any, Any, Any]]
-"""What a process runs, on the host that it is given."""
+"""The main coroutine of a process, given its host."""
 
 COORDINATION = "coordination"
 """The host of the coordination service."""
 
 
 class SimulationFailure(BarnabasError):
-    """An exception that nobody handled (it is the cause), or a run that did not end in time."""
+    """An unhandled exception (its cause), or a run that did not end in time."""
 
 
 class Host:
@@ -57,11 +57,11 @@ class Host:
         self.disk = SimulatedDisk(Random(f"{world.seed}/{name}/disk"), self.now_ms)
         self.process: Process | None = None
         self.program: Program | None = None
-        """What the present or last process runs."""
+        """The program of the current or last process."""
         self._world = world
 
     def now_ms(self) -> int:
-        """Return the host's wall clock: the virtual time, and its own error."""
+        """Return the host's wall clock: the virtual time plus its own error."""
         return self._world.now_ms() + self.clock_skew_ms
 
     def coordination(self, timeout_ms: int = 6000) -> MemoryCoordination:
@@ -78,7 +78,7 @@ class Host:
 
 
 class World:
-    """Everything that one simulation consists of."""
+    """A whole simulation."""
 
     def __init__(
         self,
@@ -88,21 +88,21 @@ class World:
         jitter_ms: float = 0.5,
         clock_skew_ms_max: int = 0,
     ) -> None:
-        """Make an empty world.
+        """Create an empty world.
 
-        `latency_ms` bounds what messages between hosts take, `jitter_ms` what executor jobs take;
-        the clocks of hosts are wrong by up to `clock_skew_ms_max` either way.
+        `latency_ms` limits the latency of messages between hosts, `jitter_ms` the duration of
+        executor jobs; the clocks of hosts are off by up to `clock_skew_ms_max` either way.
         """
         self.seed = seed
         self.random = Random(f"{seed}/world")
         self.clock_skew_ms_max = clock_skew_ms_max
-        # Abstract to the type checker are calls that no simulation has: signals, real sockets.
+        # Abstract methods are those that no simulation needs: signals, real sockets.
         self.loop = SimulatedLoop(seed, jitter_ms=jitter_ms)  # type: ignore[abstract]
         self.network = Network(self.loop, seed, latency_ms)
         self.trace = self.loop.trace
         self.hosts: dict[str, Host] = {}
         self.context = contextvars.Context()
-        """The context of what belongs to no host."""
+        """The context of code that belongs to no host."""
         self.coordination_store = self.context.run(MemoryStore)
         self.network.add_host(COORDINATION)
         self._dead: list[Process] = []
@@ -126,7 +126,7 @@ class World:
     # Hosts
 
     def host(self, name: str) -> Host:
-        """Return the host of that name, which is made when it is first asked for."""
+        """Return the host of that name, created on first use."""
         if name not in self.hosts:
             assert name not in (DRIVER, COORDINATION), f"{name} is taken"
             skew = Random(f"{self.seed}/{name}/clock").randint(
@@ -139,9 +139,9 @@ class World:
     def start(
         self, name: str, program: Callable[[Host], Coroutine[Any, Any, T]]
     ) -> asyncio.Task[T]:
-        """Begin a process on a host that has none; return its main task.
+        """Start a process on a host that has none; return its main task.
 
-        The program failing is a failure of the run, unless somebody awaited the task.
+        If the program fails, the run fails, unless the task was awaited.
         """
         host = self.host(name)
         assert host.process is None, f"{name} is running"
@@ -156,22 +156,22 @@ class World:
         return main
 
     def restart(self, name: str) -> asyncio.Task[Any]:
-        """Begin the next life of a killed or crashed host, with the program of the last."""
+        """Start a new process on a killed or crashed host, with the last program."""
         program = self.hosts[name].program
         assert program is not None, f"{name} never ran"
         return self.start(name, program)
 
     def kill(self, name: str) -> None:
-        """End the host's process; its disk keeps every byte that was written."""
+        """Kill the host's process; its disk keeps every byte that was written."""
         self.trace.note("kill", name)
         self._end(name)
         self.hosts[name].disk.kill()
 
     def crash(self, name: str, *, silent: bool = False) -> None:
-        """Take the host's power: the process ends and the disk loses what was not flushed.
+        """Cut the host's power: the process ends and the disk loses what was not flushed.
 
-        Its peers hear a reset at once, or with `silent` only when the host is back: until then
-        what they send goes nowhere.
+        Its peers get a reset immediately, or with `silent` only when the host is back: until then
+        what they send is lost.
         """
         self.trace.note("crash", name, silent)
         if silent:
@@ -188,14 +188,14 @@ class World:
         self._dead.append(process)
 
     def pause(self, name: str) -> None:
-        """Stop the host's process; time goes on without it."""
+        """Pause the host's process; time continues without it."""
         self.trace.note("pause", name)
         process = self.hosts[name].process
         assert process is not None, f"{name} is not running"
         process.paused = True
 
     def resume(self, name: str) -> None:
-        """Let a paused process go on."""
+        """Resume a paused process."""
         self.trace.note("resume", name)
         process = self.hosts[name].process
         assert process is not None, f"{name} is not running"
@@ -208,7 +208,7 @@ class World:
 
         Raises what the scenario raised; SimulationFailure if another task or callback failed
         meanwhile, or if the scenario was not done at virtual time `until`; SimulationDeadlock if
-        nothing can happen any more.
+        nothing can ever happen again.
         """
         main = self.loop.create_task(scenario, name="scenario", context=self.context.copy())
         if until < math.inf:
@@ -225,12 +225,12 @@ class World:
         return result
 
     def _raise_failure(self) -> None:
-        """Raise the first exception that nobody handled, if there is one."""
+        """Raise the first unhandled exception, if there is one."""
         mains, self._mains = self._mains, []
         for main in mains:
             if not main.done():
                 self._mains.append(main)
-            # Asyncio's own mark of an exception that nobody has looked at.
+            # Asyncio's own flag for an exception that was never retrieved.
             elif main._log_traceback and not main.cancelled():
                 message = f"{main.get_name()} failed"
                 self.loop.failures.append({"message": message, "exception": main.exception()})
@@ -242,7 +242,7 @@ class World:
             )
 
     def close(self) -> None:
-        """End everything; tasks that still wait are closed."""
+        """End everything; pending tasks are closed."""
         for name, host in self.hosts.items():
             if host.process is not None:
                 self._end(name)
@@ -253,6 +253,6 @@ class World:
 
 
 def current_host() -> str:
-    """Return the name of the host that the running code belongs to."""
+    """Return the name of the host of the running code."""
     process = CURRENT.get()
     return DRIVER if process is None else process.host

@@ -1,5 +1,5 @@
 """The wire: messages declared once, compiled to codecs, wrapped in headers and frames.
 
-`apis` is the table of what can be asked; `codec` turns messages into bytes and back; `frame` makes
-whole requests and responses. No socket is touched here, and no byte of a record is looked at.
+`apis` is the table of APIs; `codec` turns messages into bytes and back; `frame` builds whole
+requests and responses. Nothing here touches a socket or looks at the bytes of a record.
 """

@@ -1,9 +1,8 @@
 """The table of APIs: key, name, messages, versions, header rules.
 
 The table itself holds keys and names. Everything about versions comes from the declarations in
-`messages`, whose modules are imported when an API is first asked about. What a broker offers
-follows from the handlers that it registers against this table; nothing here says that an API is
-served.
+`messages`, whose modules are imported when an API is first used. What a broker serves follows from
+the handlers that it registers against this table; nothing here implies that an API is served.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from barnabas.wire.schema import Message, Versions
 API_VERSIONS_KEY: Final = 18
 CONTROLLED_SHUTDOWN_KEY: Final = 7
 OWN_KEYS_FROM: Final = 30_000
-"""APIs with greater keys are not Kafka's."""
+"""APIs with larger keys are not Kafka's."""
 
 
 class Api:
@@ -51,7 +50,7 @@ class Api:
 
     @property
     def stable_versions(self) -> Versions:
-        """The versions without one that is still experimental."""
+        """The versions except an experimental one."""
         return self.request.STABLE
 
     @cached_property
@@ -60,19 +59,20 @@ class Api:
         return None if self.request.FLEXIBLE is None else self.request.FLEXIBLE.first
 
     def is_flexible(self, version: int) -> bool:
-        """Tell whether a version is flexible; versions yet unknown to us are judged as well."""
+        """Return whether a version is flexible; also for versions that are not known yet."""
         return self.flexible_from is not None and version >= self.flexible_from
 
     def request_header_version(self, version: int) -> int:
-        """Return the version of the header before a request of a version."""
+        """Return the version of the request header for a version."""
         if self.is_flexible(version):
             return 2
         return 0 if self.key == CONTROLLED_SHUTDOWN_KEY and version == 0 else 1
 
     def response_header_version(self, version: int) -> int:
-        """Return the version of the header before a response of a version.
+        """Return the version of the response header for a version.
 
-        ApiVersions answers keep the oldest header: a client reads them before it knows the broker.
+        ApiVersions responses keep the oldest header: a client reads them before it knows the
+        broker.
         """
         return 1 if self.key != API_VERSIONS_KEY and self.is_flexible(version) else 0
 
@@ -173,5 +173,5 @@ def api(key: int) -> Api:
 
 def api_of(message: type[Message]) -> Api:
     """Return the API that a request or response class belongs to."""
-    assert message.KEY is not None, f"{message.__name__} is no request or response"
+    assert message.KEY is not None, f"{message.__name__} is not a request or response"
     return API_BY_KEY[message.KEY]

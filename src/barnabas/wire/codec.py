@@ -1,15 +1,15 @@
-"""Messages to bytes and back; the one door to the encoders and decoders.
+"""Messages to bytes and back; the entry point to the encoders and decoders.
 
     data = encode(ProduceResponse(...), 9)
     request, end = decode(FetchRequest, frame, 12, position)
 
-Functions are compiled on the first use of a (message, version) and kept on the message class. Two
-threads that meet there compile the same function twice, and one of the two is kept: no lock needed.
-The hottest messages have functions in C besides (`native`).
+Functions are compiled on the first use of a (message, version) and cached on the message class. Two
+threads that race compile the same function twice, and one of the two is kept: no lock is needed.
+The hottest messages also have functions in C (`native`).
 
-Bytes that break the protocol raise RemoteProtocolError; a message that the version cannot carry
-raises LocalProtocolError. Both name the message, the version and the field. The wording is always
-the Python back end's, which is asked again when the C one has failed.
+Bytes that violate the protocol raise RemoteProtocolError; a message that the version cannot express
+raises LocalProtocolError. Both name the message, the version and the field. The error text is
+always that of the Python back end, which is run again when the C one has failed.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ class PythonDecoder(NamedTuple):
 
 
 def encode_parts(message: Message, version: int) -> list[Any]:
-    """Encode to pieces in order, long records as they were given.
+    """Encode to pieces in order, long records as given.
 
-    Whatever has a length may stand for records here, a slice of a file for instance; the other
-    pieces are bytes.
+    Anything with a length may stand for records, for instance a slice of a file; the other pieces
+    are bytes.
     """
     cls = type(message)
     encode = cls.ENCODERS.get(version) or _new_encoder(cls, version)
@@ -73,11 +73,13 @@ def encode_parts(message: Message, version: int) -> list[Any]:
 
 
 def join(parts: list[Any]) -> bytes:
-    """Join the pieces of an encoding; all of them must be like bytes."""
+    """Join the pieces of an encoding; all of them must be bytes-like."""
     try:
         return b"".join(parts)
     except (TypeError, BufferError) as failure:
-        raise LocalProtocolError(f"a message holds what is not like bytes: {failure}") from failure
+        raise LocalProtocolError(
+            f"a message contains something that is not bytes-like: {failure}"
+        ) from failure
 
 
 def encode(message: Message, version: int) -> bytes:
@@ -88,7 +90,7 @@ def encode(message: Message, version: int) -> bytes:
 def decode(cls: type[M], buffer: Buffer, version: int, position: int = 0) -> tuple[M, int]:
     """Decode a message that starts at a position; return it and the position after it.
 
-    Records are views into the buffer. What follows the message is the caller's to judge.
+    Records are views into the buffer. What follows the message is up to the caller.
     """
     decode = cls.DECODERS.get(version) or _new_decoder(cls, version)
     try:
@@ -140,7 +142,7 @@ def _check_version(cls: type[Message], version: int) -> None:
     first, last = cls.VERSIONS
     if not first <= version <= last:
         raise LocalProtocolError(
-            f"{cls.__name__} has no version {version}; it has {first} to {last}"
+            f"{cls.__name__} has no version {version}; supported: {first} to {last}"
         )
 
 
@@ -152,7 +154,7 @@ def _why_unwritable(message: Message, version: int) -> str:
     except UNWRITABLE as failure:
         field = _label(failure.__traceback__, encoder.labels)
         return f"{name}: {field} cannot be written: {failure}"
-    raise AssertionError(f"{name} is refused by one back end only: {message!r}")
+    raise AssertionError(f"{name} was rejected by one back end only: {message!r}")
 
 
 def _why_unreadable(cls: type[Message], buffer: Buffer, version: int, position: int) -> str:
@@ -165,11 +167,11 @@ def _why_unreadable(cls: type[Message], buffer: Buffer, version: int, position: 
         if isinstance(failure, Malformed | UnicodeDecodeError):
             return f"{name}: {field}: {failure}"
         return f"{name} ends inside {field}"
-    raise AssertionError(f"{name} is refused by one back end only: {bytes(buffer).hex()}")
+    raise AssertionError(f"{name} was rejected by one back end only: {bytes(buffer).hex()}")
 
 
 def _label(trace: TracebackType | None, labels: list[str]) -> str:
-    """Find the field that a compiled function was at when it raised."""
+    """Return the field that a compiled function was processing when it raised."""
     while trace is not None:
         if trace.tb_frame.f_code.co_filename == _COMPILED:
             return labels[trace.tb_lineno - 1]

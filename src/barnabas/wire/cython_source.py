@@ -15,14 +15,14 @@ from barnabas.wire.schema import UNSET, Field, Message, Struct, Versions
 
 
 class Source:
-    """The lines of the file while they are written."""
+    """The lines of the file being written."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.indent = 0
 
     def line(self, text: str = "") -> None:
-        """Add a line; break it where its arguments start, or lie, if it is too long."""
+        """Add a line; if it is too long, break it at or among its arguments."""
         text = "    " * self.indent + text if text else ""
         if len(text) > 99:
             head, _, tail = text.partition("(")
@@ -36,7 +36,7 @@ class Source:
 
     @contextmanager
     def block(self, opening: str) -> Iterator[None]:
-        """Open a block; what is written within it is indented."""
+        """Open a block; lines written within it are indented."""
         self.line(opening)
         self.indent += 1
         yield
@@ -53,7 +53,7 @@ class StructSource:
         self.name = function_name(cls)
 
     def globals(self) -> None:
-        """Declare the class and where its slots lie."""
+        """Declare the class and the offsets of its slots."""
         line = self.source.line
         module = self.cls.__module__.rpartition(".")[2]
         place = f"{module}.{self.cls.__name__}"
@@ -137,7 +137,7 @@ class StructSource:
         return f"get(m, {self._offset(f)})"
 
     def _condition(self, versions: Versions) -> str:
-        """Return the test that a version lies in a range; empty where it always does."""
+        """Return the condition for a version to be in a range; empty if it always is."""
         first, last = self.message.VERSIONS
         tests = []
         if versions.first > first:
@@ -302,7 +302,7 @@ class StructSource:
 
 
 def class_name(cls: type[Struct]) -> str:
-    """Return a name for a class that is the only one in the file."""
+    """Return a name for a class that is unique in the file."""
     return function_name(cls).upper()
 
 

@@ -1,10 +1,10 @@
 """The Python back end, reading: compiles one straight-line function per message and version.
 
-The function has the signature `decode(buffer, position, version) -> (message, end)`. Structs
-are inlined into it, and neighbouring fields of fixed size are read by one `unpack_from`. It trusts
-nothing: lengths and counts are held against the bytes that remain before anything is allocated. It
-raises IndexError, struct.error, UnicodeDecodeError or Malformed; `labels` maps the line that raised
-to the field that it was reading, which costs nothing while all is well.
+The function has the signature `decode(buffer, position, version) -> (message, end)`. Structs are
+inlined into it, and adjacent fields of fixed size are read by one `unpack_from`. It trusts nothing:
+lengths and counts are checked against the remaining bytes before anything is allocated. It raises
+IndexError, struct.error, UnicodeDecodeError or Malformed; `labels` maps the line that raised to the
+field that it was reading, which costs nothing in the normal case.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from barnabas.wire.schema import UNSET, Field, Message, Struct
 
 
 class DecoderSource:
-    """The source of one decoder while it is written."""
+    """The source of one decoder being written."""
 
     def __init__(self, message: type[Message], version: int) -> None:
         self.version = version
@@ -64,7 +64,7 @@ class DecoderSource:
         return name
 
     def _struct(self, cls: type[Struct], target: str, path: str) -> None:
-        """Make an object of a struct class and read its fields into it."""
+        """Create an object of a struct class and read its fields into it."""
         self._line(f"{target} = new({self._constant('class_', cls)})")
         inline = [f for f in cls.FIELDS if self.version in f.versions and f.tag is None]
         tagged = [f for f in cls.FIELDS if self.version in f.versions and f.tag is not None]
@@ -89,9 +89,9 @@ class DecoderSource:
         return "[]" if f.is_array else f"{self._constant('class_', f.kind)}()"
 
     def _run(self, run: list[Field], target: str, path: str, extra: str = "") -> str:
-        """Read neighbouring fields of fixed size at once, and perhaps the length that follows.
+        """Read adjacent fields of fixed size at once, and possibly the length that follows.
 
-        `extra` is the struct letter of that length; the name of the variable with it is returned.
+        `extra` is the struct letter of that length; the name of its variable is returned.
         """
         length = self._fresh("n") if extra else ""
         if run or extra:
@@ -260,7 +260,7 @@ _READ = {
 
 
 def smallest_value(kind: str, flexible: bool) -> int:
-    """Return the least number of bytes that a primitive takes."""
+    """Return the minimum size of a primitive in bytes."""
     if kind in FIXED:
         return FIXED[kind][1]
     if flexible:
@@ -269,7 +269,7 @@ def smallest_value(kind: str, flexible: bool) -> int:
 
 
 def smallest_struct(cls: type[Struct], version: int, flexible: bool) -> int:
-    """Return the least number of bytes that a struct takes in a version: bounds array counts."""
+    """Return the minimum size of a struct in a version, which limits array counts."""
     size = 1 if flexible else 0
     for f in cls.FIELDS:
         if version not in f.versions or f.tag is not None:

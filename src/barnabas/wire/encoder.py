@@ -1,8 +1,8 @@
 """The Python back end, writing: compiles one straight-line function per message and version.
 
 The function has the signature `encode(message, parts, version)`: it appends pieces of the encoding
-to a list. Structs are inlined into it, and neighbouring values of fixed size are packed at once.
-Records are appended as they are, without a copy. A value that the version cannot carry raises
+to a list. Structs are inlined into it, and adjacent values of fixed size are packed at once.
+Records are appended as they are, without a copy. A value that the version cannot express raises
 struct.error, AttributeError, TypeError, UnicodeEncodeError or Malformed; `labels` maps the line
 that raised to the field that it was writing.
 """
@@ -18,7 +18,7 @@ from barnabas.wire.schema import UNSET, Field, Message, Struct
 
 
 class EncoderSource:
-    """The source of one encoder while it is written."""
+    """The source of one encoder being written."""
 
     def __init__(self, message: type[Message], version: int) -> None:
         self.version = version
@@ -56,7 +56,7 @@ class EncoderSource:
         return f"{prefix}{self._count}"
 
     def _flush(self) -> None:
-        """Pack the values that wait in the run."""
+        """Pack the pending values of fixed size."""
         if not self._run:
             return
         layout = Layout(">" + "".join(letter for letter, _, _ in self._run))
@@ -92,13 +92,13 @@ class EncoderSource:
         self._line(f"if {self._differs(f, source)}: raise Malformed('this version lacks it')")
 
     def _differs(self, f: Field, source: str) -> str:
-        """Return the condition under which a field has not its default value."""
+        """Return the condition for a field to differ from its default."""
         place = f"{source}.{f.name}"
         if f.default is not UNSET:
             if f.default is not None:
                 return f"{place} != {f.default!r}"
             if f.struct is not None and not f.is_array and f.nullable is None:
-                # A tagged struct of defaults means the same as none at all.
+                # A tagged struct of defaults is equivalent to none at all.
                 parts = " or ".join(self._differs(inner, place) for inner in f.struct.FIELDS)
                 return f"{place} is not None and ({parts})"
             return f"{place} is not None"
@@ -149,7 +149,7 @@ class EncoderSource:
             self._sized(str(f.kind), value)
 
     def _sized(self, kind: str, value: str) -> None:
-        """Write text, bytes or records with their length."""
+        """Write a string, bytes or records with their length."""
         if kind == "string":
             self._line(f"{value} = {value}.encode()")
         self._length(f"len({value})", "h" if kind == "string" else "i")
@@ -185,7 +185,7 @@ class EncoderSource:
         self._indent -= 1
 
     def _tags(self, tagged: list[Field], source: str, path: str) -> None:
-        """Write the tagged section: the fields that differ from their defaults, by rising tag."""
+        """Write the tagged section: fields that differ from their defaults, by ascending tag."""
         if not tagged:
             self._pack("x", "")
             return

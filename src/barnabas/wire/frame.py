@@ -1,6 +1,6 @@
 """Frames: an int32 size, then that many bytes of header and body.
 
-The size does not count itself. A size that is negative or above the reader's limit cannot be
+The size does not include itself. A size that is negative or above the reader's limit cannot be
 answered: the connection is closed.
 """
 
@@ -21,7 +21,7 @@ from barnabas.wire.schema import Message
 
 SIZE: Final = struct.Struct(">i")
 SIZE_MAX: Final = 2**31 - 1 - 5
-"""What an int32 can tell, less the longest header of an answer."""
+"""The largest int32, minus the longest response header."""
 _SIZE_AND_HEADER: Final = struct.Struct(">ii")
 _SIZE_AND_TAGGED_HEADER: Final = struct.Struct(">iib")
 
@@ -40,17 +40,17 @@ def response_frame(message: Message, version: int, correlation_id: int) -> bytes
 
 
 def response_parts(message: Message, version: int, correlation_id: int) -> list[Any]:
-    """Encode a whole response to pieces in order, its records as they were given.
+    """Encode a whole response to pieces in order, its records as given.
 
-    Whatever has a length may stand for records, so that a piece can be a slice of a file.
+    Anything with a length may stand for records, so that a piece can be a slice of a file.
     """
     parts = encode_parts(message, version)
     size = sum(map(len, parts))
     if size > SIZE_MAX:
         raise LocalProtocolError(
-            f"{type(message).__name__} of {size} bytes: a frame has at most {SIZE_MAX}"
+            f"{type(message).__name__} of {size} bytes exceeds the frame limit of {SIZE_MAX}"
         )
-    # The hottest frames of a broker: size and header are packed at once, in front of the body.
+    # The hottest frames of a broker: size and header are packed together, before the body.
     if api_of(type(message)).response_header_version(version):
         head = _SIZE_AND_TAGGED_HEADER.pack(size + 5, correlation_id, 0)
     else:

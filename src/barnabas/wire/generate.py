@@ -1,10 +1,10 @@
-"""Writes `hot.pyx`, the typed Cython codecs of the messages that are read and written most.
+"""Writes `hot.pyx`, the typed Cython codecs of the hottest messages.
 
     python -m barnabas.wire.generate            write the file
     python -m barnabas.wire.generate --check    fail if it is not what the declarations say
 
-The declarations are the same that the Python back end compiles. One function per struct serves all
-versions, with branches on the version: that stays small, and a branch costs next to nothing in C.
+The declarations are those that the Python back end compiles. One function per struct handles all
+versions, with branches on the version: that stays small, and a branch costs almost nothing in C.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ cdef bytes ZERO_UUID = bytes(16)
 
 
 def structs_of(cls: type[Struct]) -> Iterator[type[Struct]]:
-    """Yield the structs that a struct is made of, innermost first, and itself."""
+    """Yield the structs nested in a struct, innermost first, and itself."""
     for f in cls.FIELDS:
         if f.struct is not None:
             yield from structs_of(f.struct)

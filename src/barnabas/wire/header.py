@@ -1,4 +1,4 @@
-"""Headers: what stands between the size of a frame and the body of its message.
+"""Headers: between the size of a frame and the body of its message.
 
     request v0   api key:int16  api version:int16  correlation id:int32     (ControlledShutdown v0)
     request v1   v0, client id: nullable string with an int16 length
@@ -25,7 +25,7 @@ _CORRELATION: Final = struct.Struct(">i")
 
 
 class RequestHeader(NamedTuple):
-    """Who asks what; a null client id reads as the empty string."""
+    """The header of a request; a null client id reads as the empty string."""
 
     api_key: int
     api_version: int
@@ -36,8 +36,8 @@ class RequestHeader(NamedTuple):
 def decode_request_header(buffer: Buffer, position: int = 0) -> tuple[RequestHeader, int]:
     """Read the header of a request; return it and where the body starts.
 
-    Raises RemoteProtocolError on an unknown API key and on bytes that are no header. The version
-    may be one that we do not know: the answer to that depends on the API, and is the caller's.
+    Raises RemoteProtocolError for an unknown API key and for bytes that are not a header. The
+    version may be unknown to us: the response to that depends on the API, and is up to the caller.
     """
     try:
         key, version, correlation_id = _FIXED.unpack_from(buffer, position)
@@ -102,7 +102,7 @@ def decode_response_header(
 
 
 def peek_correlation_id(buffer: Buffer, position: int = 0) -> int:
-    """Read the correlation id of a response: it tells which request the response belongs to."""
+    """Read the correlation id of a response, which identifies its request."""
     try:
         correlation_id: int = _CORRELATION.unpack_from(buffer, position)[0]
     except struct.error as failure:

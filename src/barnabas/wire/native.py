@@ -1,6 +1,6 @@
 """The choice between the back ends: compiled C for the hottest messages, Python for all.
 
-The C codecs are taken when the kernels are the compiled ones: BARNABAS_KERNELS decides both.
+The C codecs are used when the kernels are the compiled ones: BARNABAS_KERNELS selects both.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ HOT = {
 
 
 def native_function(verb: str, cls: type[Message]) -> Callable[..., Any] | None:
-    """Return the C function that encodes or decodes a message in all versions, if there is one."""
+    """Return the C function that encodes or decodes a message in all versions, if any."""
     if kernels.NAME != "cython" or cls.__name__ not in HOT:
         return None
     try:

@@ -1,6 +1,6 @@
-"""What compiled encoders and decoders call: the few pieces that are not worth inlining.
+"""What compiled encoders and decoders call: the few helpers that are not worth inlining.
 
-`Malformed` is their one complaint; the codec turns it into a protocol error that names the message,
+`Malformed` is their one exception; the codec turns it into a protocol error that names the message,
 the version and the field.
 """
 
@@ -21,7 +21,7 @@ FIXED: Final[dict[str, tuple[str, int]]] = {
     "float64": ("d", 8),
     "uuid": ("16s", 16),
 }
-"""Primitives of fixed size: their letter in `struct`, and their size in bytes."""
+"""Primitives of fixed size: their `struct` letter, and their size in bytes."""
 
 SMALL_UVARINTS: Final = tuple(bytes([value]) for value in range(128))
 
@@ -55,7 +55,7 @@ def long_uvarint(buffer: Buffer, position: int, first: int) -> tuple[int, int]:
 
 
 def skip_tags(buffer: Buffer, position: int, count: int) -> int:
-    """Step over tagged fields that nobody knows; return the position after them."""
+    """Skip unknown tagged fields; return the position after them."""
     end = len(buffer)
     last = -1
     for _ in range(count):

@@ -15,15 +15,15 @@ declaration gives a plain class with `__slots__`, a keyword constructor in which
 default, `==` and `repr`; it says nothing about bytes (see `codec`). The version is an argument of
 the codec, never part of an object.
 
-What a field's words mean:
+The arguments of a field:
 
 - `versions`: where it exists. Read in another version it takes its default; written there, a value
   other than the default is an error, unless the field is `ignorable`.
 - `nullable`: where None may be written; True stands for all its versions.
-- `tag`: it lives in the tagged section, in all its versions. An absent tagged struct is None.
+- `tag`: it is in the tagged section, in all its versions. An absent tagged struct is None.
 
-Classes are created by the hundred at start-up, so nothing is compiled here: constructors are, on
-first use.
+Hundreds of classes are created at startup, so nothing is compiled here: constructors are, on first
+use.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ PRIMITIVES: Final[dict[str, object]] = {
     "bytes": b"",
     "records": None,
 }
-"""The primitive types, each with the value that a field takes when its declaration names none."""
+"""The primitive types, each with the default of a field that declares none."""
 
 
 class Versions(NamedTuple):
@@ -85,7 +85,7 @@ Records: TypeAlias = "bytes | bytearray | memoryview | None"
 
 
 class Unset:
-    """Stands for "not given" where None is a value; as a default, for a fresh list or struct."""
+    """Means "not given" where None is a value; as a default, a new list or struct."""
 
     def __repr__(self) -> str:
         return "..."
@@ -125,7 +125,7 @@ class Field:
         return None if isinstance(self.kind, str) else self.kind
 
     def is_nullable(self, version: int) -> bool:
-        """Tell whether None may be written in a version."""
+        """Return whether None may be written in a version."""
         return self.nullable is not None and version in self.nullable
 
 
@@ -138,7 +138,7 @@ def field(
     tag: int | None = None,
     ignorable: bool = False,
 ) -> Any:
-    """Declare a field; see the module's text for what the words mean."""
+    """Declare a field; see the module's docstring for the arguments."""
     is_array = isinstance(kind, list)
     item: Kind = kind[0] if isinstance(kind, list) else kind
     if default is UNSET and not is_array:
@@ -163,14 +163,14 @@ def field(
 
 
 class Struct:
-    """Base of everything declared; holds what does not depend on the fields."""
+    """Base of all declared classes; what does not depend on the fields."""
 
     __slots__ = ()
 
     FIELDS: ClassVar[tuple[Field, ...]] = ()
 
     def __init__(self, **values: Any) -> None:
-        # Reached once per class: the first object compiles the constructor of its class.
+        # Called once per class: the first object compiles the constructor of its class.
         cls = type(self)
         cls.__init__ = _constructor(cls)  # type: ignore[method-assign]
         cls.__init__(self, **values)
@@ -200,7 +200,7 @@ class Message(Struct):
 
     @classmethod
     def is_flexible(cls, version: int) -> bool:
-        """Tell whether a version uses compact lengths and tagged fields."""
+        """Return whether a version uses compact lengths and tagged fields."""
         return cls.FLEXIBLE is not None and version >= cls.FLEXIBLE.first
 
 
@@ -210,7 +210,7 @@ M = TypeVar("M", bound=Message)
 
 @dataclass_transform(kw_only_default=True)
 def struct(cls: type[S]) -> type[S]:
-    """Turn a declaration of fields into a class of its own."""
+    """Turn a declaration of fields into a struct class."""
     return _with_slots(cls, {})
 
 
@@ -224,8 +224,8 @@ def message(
 ) -> Callable[[type[M]], type[M]]:
     """Turn a declaration of fields into a message.
 
-    `flexible` names the versions with compact lengths and tags (none if absent); `stable` the
-    versions that are offered to everyone, where the newest one is still experimental.
+    `flexible` gives the versions with compact lengths and tags (none if absent); `stable` the
+    versions that are offered to all clients, if the newest one is still experimental.
     """
     span = versions_of(versions)
 
@@ -262,7 +262,7 @@ def _with_slots(cls: type[S], attributes: dict[str, object]) -> type[S]:
 
 
 def _constructor(cls: type[Struct]) -> Callable[..., None]:
-    """Compile `__init__`: keywords only, all with defaults, lists and structs made afresh."""
+    """Compile `__init__`: keywords only, all with defaults, lists and structs newly created."""
     names: dict[str, object] = {"UNSET": UNSET}
     parameters = ["self", "*"] if cls.FIELDS else ["self"]
     lines = []

@@ -1,8 +1,8 @@
-"""Messages kept as data inside others: preceded by their version as an int16.
+"""Messages embedded as data in others, prefixed with their version as an int16.
 
-So travel the subscriptions and assignments of classic consumers, and so are the records of the
-coordinators stored. A newer version than ours is read as our newest: newer versions only add fields
-at the end.
+This is the form of the subscriptions and assignments of classic consumers and of the records of the
+coordinators. A newer version than ours is read as our newest: newer versions only add fields at the
+end.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def encode_versioned(message: Message, version: int) -> bytes:
 
 
 def decode_versioned(cls: type[M], data: Buffer) -> tuple[M, int]:
-    """Decode a message after its version; return it and the version that the data names."""
+    """Decode a message after its version; return it and the version in the data."""
     if len(data) < _VERSION.size:
         raise RemoteProtocolError(f"{cls.__name__} has {len(data)} bytes and no version")
     version: int = _VERSION.unpack_from(data)[0]

@@ -78,5 +78,7 @@ def test_an_answer_that_no_frame_can_tell_the_size_of() -> None:
 
     partitions = [PartitionData(records=cast(bytes, Slice())) for _ in range(2)]
     response = FetchResponse(responses=[FetchableTopicResponse(topic="t", partitions=partitions)])
-    with pytest.raises(LocalProtocolError, match=r"FetchResponse of 21474.* a frame has at most"):
+    with pytest.raises(
+        LocalProtocolError, match=r"FetchResponse of 21474.* exceeds the frame limit"
+    ):
         response_parts(response, 12, 1)

@@ -1,4 +1,4 @@
-"""One file per API: what it does, and how it refuses.
+"""One file per API: what it does, and how it responds with an error.
 
 `served_apis` is the one table of what this broker serves; ApiVersions advertises exactly this.
 """
@@ -78,14 +78,14 @@ def _served(name: str, module: ModuleType) -> Served[Broker]:
 CONTROLLER_KEYS = frozenset(
     API_BY_NAME[name].key for name in ("LeaderAndIsr", "StopReplica", "UpdateMetadata")
 )
-"""Requests of the controller, served on the control plane alone where there is one."""
+"""Requests of the controller, served only on the control plane listener if there is one."""
 
 
 def served_apis(*, alone: bool = True) -> dict[int, Served[Broker]]:
     """Return what a broker serves, by API key.
 
-    One that is `alone` (its coordination is embedded) hears its controller directly, and nobody who
-    says over the network that he is one.
+    A broker that is `alone` (its coordination is embedded) calls its controller directly, and
+    serves none of its requests over the network.
     """
     entries = [
         _served("Produce", produce),

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def handle(
     broker: Broker, request: Request[AddOffsetsToTxnRequest]
 ) -> Coroutine[Any, Any, None] | None:
-    """Let the partition that keeps the group's offsets take part in the transaction."""
+    """Add the partition that stores the group's offsets to the transaction."""
     body = request.body
     broker.transactions.authorize(request, body.transactional_id, Operation.WRITE)
     broker.groups.authorize(request, body.group_id, Operation.READ)
@@ -35,7 +35,7 @@ def handle(
 
 
 async def _add_to_new_topic(broker: Broker, request: Request[AddOffsetsToTxnRequest]) -> None:
-    """Make the topic of offsets for a group that nobody has looked for before."""
+    """Create the offsets topic if it does not exist yet."""
     await broker.groups.find(request.body.group_id)
     _add(broker, request)
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 async def handle(
     broker: Broker, request: Request[AllocateProducerIdsRequest]
 ) -> AllocateProducerIdsResponse:
-    """Reserve a block for a broker in its present life."""
+    """Reserve a block for a broker in its current epoch."""
     broker.check_cluster_action(request.session)
     asked = request.body
 
@@ -33,7 +33,7 @@ async def handle(
         if not term.knowledge.lives(asked.broker_id, asked.broker_epoch):
             raise RequestError(
                 ErrorCode.STALE_BROKER_EPOCH,
-                f"broker {asked.broker_id} does not live in epoch {asked.broker_epoch}",
+                f"broker {asked.broker_id} is not alive in epoch {asked.broker_epoch}",
             )
         return await ProducerIdBlocks(broker.tree, asked.broker_id).take()
 

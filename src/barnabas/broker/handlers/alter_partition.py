@@ -1,4 +1,4 @@
-"""AlterPartition: a leader asks the controller for other in-sync replicas."""
+"""AlterPartition: a leader asks the controller to change the ISR."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 async def handle(broker: Broker, request: Request[AlterPartitionRequest]) -> AlterPartitionResponse:
-    """Grant or refuse each change."""
+    """Accept or reject each change."""
     broker.check_cluster_action(request.session)
     return await alter_partition(broker.controller, request.body, request.version)
 

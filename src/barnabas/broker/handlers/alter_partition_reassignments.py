@@ -1,4 +1,4 @@
-"""AlterPartitionReassignments: move replicas to other brokers, or cancel a move (null replicas)."""
+"""AlterPartitionReassignments: move replicas to other brokers, or cancel (null replicas)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 async def handle(
     broker: Broker, request: Request[AlterPartitionReassignmentsRequest]
 ) -> AlterPartitionReassignmentsResponse:
-    """Begin each move; one that cannot be does not hold up the others."""
+    """Start each reassignment; a rejected one does not affect the others."""
     if not broker.allows(request.session, Operation.ALTER, ResourceType.CLUSTER, CLUSTER_NAME):
         raise RequestError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     body = request.body

@@ -1,8 +1,8 @@
 """AlterReplicaLogDirs: move replicas between the log directories of this broker.
 
-The answer says that a move was begun, not that it is done: DescribeLogDirs shows the copy as a
-future replica, with how far it is behind, until it takes the place of the first one. Asking for the
-directory where a replica is already ends a move of it to elsewhere.
+The response says that a move has started, not that it is done: DescribeLogDirs shows the copy as a
+future replica, with its lag, until it replaces the original. Asking for the directory where a
+replica already is cancels a pending move.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def handle(
     broker: Broker, request: Request[AlterReplicaLogDirsRequest]
 ) -> AlterReplicaLogDirsResponse:
-    """Begin each move, or say why not."""
+    """Start each move, or return why not."""
     if not broker.allows(request.session, Operation.ALTER, ResourceType.CLUSTER, CLUSTER_NAME):
         return refuse(request.body, ErrorCode.CLUSTER_AUTHORIZATION_FAILED, None)
     results: dict[str, list[AlterReplicaLogDirPartitionResult]] = {}

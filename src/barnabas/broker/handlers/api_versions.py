@@ -1,7 +1,7 @@
 """ApiVersions: which APIs and versions this broker serves, from the one table of handlers.
 
-v3 brought the client's software name, which must look like one; v4 may list features that begin at
-version 0.
+v3 added the client's software name, which is validated; v4 may list features that begin at version
+0.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from barnabas.broker.network.request import Request
 
 OWN_SOFTWARE = "barnabas"
-"""Who calls itself so is also told of the APIs that are not Kafka's."""
+"""A client of this name also gets the APIs that are not Kafka's."""
 
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?", re.ASCII)
 
 
 def handle(broker: Broker, request: Request[ApiVersionsRequest]) -> ApiVersionsResponse:
-    """List what is served."""
+    """List the served APIs."""
     body = request.body
     if request.version >= 3:
         name, version = body.client_software_name, body.client_software_version

@@ -1,7 +1,7 @@
-"""BrokerStanding: what this broker knows of one that may have lost its session.
+"""BrokerStanding: what this broker knows about one that may have lost its session.
 
-The controller epoch, whether this broker is in contact with the coordination service, whether the
-one that asks is a member of the cluster, and of its partitions those with a newer leader epoch.
+The controller epoch, whether this broker is connected to the coordination service, whether the
+caller is a member of the cluster, and which of its partitions have a newer leader epoch.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 
 def handle(broker: Broker, request: Request[BrokerStandingRequest]) -> BrokerStandingResponse:
-    """Tell what is known, without asking anybody."""
+    """Answer from this broker's own state."""
     broker.check_cluster_action(request.session)
     if not broker.control.informed:
-        raise RequestError(ErrorCode.BROKER_NOT_AVAILABLE, "nothing of the cluster is known yet")
+        raise RequestError(ErrorCode.BROKER_NOT_AVAILABLE, "no cluster metadata received yet")
     response = BrokerStandingResponse(
         controller_epoch=broker.control.controller_epoch,
         in_contact=broker.silence.in_contact,

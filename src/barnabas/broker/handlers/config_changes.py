@@ -1,4 +1,4 @@
-"""What AlterConfigs and IncrementalAlterConfigs have in common: rights, and one outcome each."""
+"""What AlterConfigs and IncrementalAlterConfigs share: authorization, and one result each."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ async def change_each(
     change: Callable[[R], Awaitable[None]],
     respond: Callable[..., Outcome],
 ) -> list[Outcome]:
-    """Change each resource on its own; return what became of it, as the API's response says it."""
+    """Change each resource on its own; return its result in the form of the API's response."""
     outcomes: list[Outcome] = []
     seen: set[tuple[int, str]] = set()
     for resource in resources:
@@ -57,7 +57,7 @@ def tell_each(
     message: str | None,
     respond: Callable[..., Outcome],
 ) -> list[Outcome]:
-    """Say the same of every resource."""
+    """Answer every resource with the same error."""
     return [
         respond(
             error_code=code,

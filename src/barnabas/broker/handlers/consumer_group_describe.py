@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def handle(broker: Broker, request: Request[ConsumerGroupDescribeRequest]) -> None:
-    """Describe each group; nothing is shown that a new coordinator would not know."""
+    """Describe each group; only state that a new coordinator would know is shown."""
     names = request.body.group_ids
     gathering = Gathering[DescribedGroup](
         request, len(names), lambda groups: ConsumerGroupDescribeResponse(groups=groups)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def handle(broker: Broker, request: Request[ConsumerGroupHeartbeatRequest]) -> None:
-    """Let the group's machine decide; it answers when what it decided is safe."""
+    """Let the group's coordinator decide; it responds when its decision is durable."""
     groups, body = broker.groups, request.body
     groups.authorize(request, body.group_id, Operation.READ)
     for topic in body.subscribed_topic_names or ():

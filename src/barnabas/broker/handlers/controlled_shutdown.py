@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 async def handle(
     broker: Broker, request: Request[ControlledShutdownRequest]
 ) -> ControlledShutdownResponse:
-    """Move what can be moved."""
+    """Move the leaderships that can be moved."""
     broker.check_cluster_action(request.session)
     return await controlled_shutdown(broker.controller, request.body)
 

@@ -1,4 +1,4 @@
-"""CreatePartitions: raise the number of partitions of topics."""
+"""CreatePartitions: increase the number of partitions of topics."""
 
 from __future__ import annotations
 

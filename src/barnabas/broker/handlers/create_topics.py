@@ -1,7 +1,7 @@
-"""CreateTopics: make topics, or only say whether they could be made.
+"""CreateTopics: create topics, or only validate the request.
 
-From v4 on, -1 partitions or replicas stand for the broker's defaults. v5 answers with the configs
-of the new topic, v7 with its id. The configs `barnabas.fork.*` make a fork of another topic.
+From v4 on, -1 partitions or replicas mean the broker's defaults. v5 returns the configs of the new
+topic, v7 its id. The configs `barnabas.fork.*` create a fork of another topic.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 async def handle(broker: Broker, request: Request[CreateTopicsRequest]) -> CreateTopicsResponse:
-    """Check each topic on its own, then create the good ones together."""
+    """Validate each topic on its own, then create the valid ones together."""
     body = request.body
     counts = Counter(topic.name for topic in body.topics)
     results: dict[str, CreatableTopicResult] = {}
@@ -129,7 +129,10 @@ def _new_topic(
         if not broker.allows(request.session, Operation.READ, ResourceType.TOPIC, fork.source):
             raise RequestError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         if topic.assignments:
-            raise RequestError(ErrorCode.INVALID_REQUEST, "a fork is placed beside its source")
+            raise RequestError(
+                ErrorCode.INVALID_REQUEST,
+                "a fork takes its partitions and replicas from its source",
+            )
         partitions = len(broker.forks.check(fork, topic.num_partitions))
         configs = {**broker.configs.overrides_of(fork.source), **configs}
         broker.configs.check_topic(configs)

@@ -1,7 +1,7 @@
 """DeleteRecords: move a partition's log start forward; -1 stands for the high watermark.
 
-Followers delete what their leader has deleted. The answer waits until every live replica has done
-so, and tells the low watermark: the offset below which none of them keeps records.
+Followers delete what their leader has deleted. The response waits until every live replica has done
+so, and contains the low watermark: the offset below which none of them keeps records.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 HIGH_WATERMARK = -1
 LIVE_BROKERS = "live brokers"
-"""The key that is checked when a broker comes or goes: the dead are not waited for."""
+"""The key that is checked when a broker joins or leaves: dead brokers are not waited for."""
 
 Waiting = tuple[Partition, int, DeleteRecordsPartitionResult]
-"""A partition, the offset that its low watermark must reach, and its answer."""
+"""A partition, the offset that its low watermark must reach, and its result."""
 
 
 def handle(broker: Broker, request: Request[DeleteRecordsRequest]) -> DeleteRecordsResponse | None:
-    """Delete up to the given offsets; answer now, or when all live replicas have."""
+    """Delete up to the given offsets; respond now, or when all live replicas have."""
     response = DeleteRecordsResponse()
     waiting: list[Waiting] = []
     for topic in request.body.topics:
@@ -89,7 +89,7 @@ def refuse(
 
 
 class DelayedDeletion(DelayedOperation):
-    """An answer that waits until every live replica has deleted what was asked for."""
+    """A response that waits until every live replica has deleted the records."""
 
     __slots__ = ("_request", "_response", "_waiting")
 
@@ -105,7 +105,7 @@ class DelayedDeletion(DelayedOperation):
         self._waiting = waiting
 
     def try_complete(self) -> bool:
-        """Answer once every partition is done or led by somebody else."""
+        """Respond once every partition is done or led by another broker."""
         still: list[Waiting] = []
         for partition, target, result in self._waiting:
             if not partition.is_leader:
@@ -120,19 +120,19 @@ class DelayedDeletion(DelayedOperation):
         return not still
 
     def on_expire(self) -> None:
-        """Tell that not every replica is known to have deleted."""
+        """Report that not every replica is known to have deleted the records."""
         for _, _, result in self._waiting:
             result.error_code = ErrorCode.REQUEST_TIMED_OUT
 
     def on_complete(self) -> None:
-        """Send the answer."""
+        """Send the response."""
         self._request.answer(self._response)
 
 
 def _delete(
     broker: Broker, request: Request[DeleteRecordsRequest], topic: str, index: int, offset: int
 ) -> tuple[Partition, int]:
-    """Delete in the leader's log; return the partition and from where records stay."""
+    """Delete in the leader's log; return the partition and its new log start offset."""
     if not broker.allows(request.session, Operation.DELETE, ResourceType.TOPIC, topic):
         raise RequestError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     partition = broker.partitions.get((topic, index))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 async def handle(broker: Broker, request: Request[DeleteTopicsRequest]) -> DeleteTopicsResponse:
-    """Delete each topic; one that cannot be deleted does not hold up the others."""
+    """Delete each topic; one that cannot be deleted does not affect the others."""
     broker.check_controller()
     response = DeleteTopicsResponse()
     seen: set[str] = set()
@@ -57,7 +57,9 @@ def _wanted(request: DeleteTopicsRequest) -> list[DeleteTopicState]:
 def _resolve(broker: Broker, wanted: DeleteTopicState) -> str:
     if wanted.name is not None:
         if wanted.topic_id != ZERO_UUID:
-            raise RequestError(ErrorCode.INVALID_REQUEST, "a topic is named by name or by id")
+            raise RequestError(
+                ErrorCode.INVALID_REQUEST, "a topic must be given by name or by id, not both"
+            )
         return wanted.name
     return _name_of(broker, wanted.topic_id)
 
@@ -71,12 +73,12 @@ def _name_of(broker: Broker, topic_id: Uuid) -> str:
 
 async def _delete(broker: Broker, request: Request[DeleteTopicsRequest], name: str) -> None:
     if not broker.options.delete_topic_enable:
-        # Older clients do not know the precise code.
+        # Older clients do not know the specific code.
         raise RequestError(
             ErrorCode.TOPIC_DELETION_DISABLED
             if request.version >= 3
             else ErrorCode.INVALID_REQUEST,
-            "delete.topic.enable is false on this broker",
+            "delete.topic.enable=false on this broker",
         )
     if not broker.allows(request.session, Operation.DELETE, ResourceType.TOPIC, name):
         raise RequestError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)

@@ -27,7 +27,7 @@ def handle(broker: Broker, request: Request[DescribeClusterRequest]) -> Describe
             ErrorCode.MISMATCHED_ENDPOINT_TYPE
             if request.body.endpoint_type == CONTROLLERS
             else ErrorCode.UNSUPPORTED_ENDPOINT_TYPE,
-            f"endpoint type {request.body.endpoint_type}: this is a broker (type {BROKERS})",
+            f"endpoint type {request.body.endpoint_type}: must be {BROKERS}, as this is a broker",
         )
     response = DescribeClusterResponse(
         cluster_id=broker.cluster.cluster_id,

@@ -1,6 +1,6 @@
-"""DescribeConfigs: the options of topics and brokers, with where each value comes from.
+"""DescribeConfigs: the options of topics and brokers, with the source of each value.
 
-v1 brought sources and synonyms, v3 types and documentation.
+v1 added sources and synonyms, v3 types and documentation.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ def handle(broker: Broker, request: Request[DescribeLogDirsRequest]) -> Describe
 def refuse(
     request: DescribeLogDirsRequest, code: ErrorCode, message: str | None
 ) -> DescribeLogDirsResponse:
-    """Answer with an error; before v3 only an empty list can say so."""
+    """Answer with an error; before v3 only an empty list can express it."""
     return DescribeLogDirsResponse(error_code=code)
 
 
@@ -55,7 +55,7 @@ def _directory(
     try:
         total_bytes, usable_bytes = broker.logs.space(path)
     except StorageError as failure:
-        logger.error("cannot describe %s: %s", path, failure)
+        logger.error("could not describe %s: %s", path, failure)
         return DescribeLogDirsResult(log_dir=path, error_code=ErrorCode.KAFKA_STORAGE_ERROR)
     topics: dict[str, list[DescribeLogDirsPartition]] = defaultdict(list)
     for key, partition in broker.partitions.items():

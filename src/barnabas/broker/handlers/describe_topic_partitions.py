@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def handle(
     broker: Broker, request: Request[DescribeTopicPartitionsRequest]
 ) -> DescribeTopicPartitionsResponse:
-    """Describe as many partitions as the limit allows; the cursor says where to go on."""
+    """Describe as many partitions as the limit allows; the cursor says where to continue."""
     body = request.body
     limit = broker.options.max_request_partition_size_limit
     left = min(body.response_partition_limit, limit) if body.response_partition_limit > 0 else limit

@@ -1,4 +1,4 @@
-"""ElectLeaders: have the preferred (or, if none else is left, any) replica lead."""
+"""ElectLeaders: elect the preferred replica (or, if unclean, any)."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ PREFERRED, UNCLEAN = 0, 1
 
 
 async def handle(broker: Broker, request: Request[ElectLeadersRequest]) -> ElectLeadersResponse:
-    """Hold elections; null names all partitions, of which those that need none are not told."""
+    """Hold elections; null means all partitions, without those that need no election."""
     body = request.body
     if not broker.allows(request.session, Operation.ALTER, ResourceType.CLUSTER, CLUSTER_NAME):
         raise RequestError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     if body.election_type not in (PREFERRED, UNCLEAN):
         raise RequestError(
-            ErrorCode.INVALID_REQUEST, f"election type {body.election_type} is not 0 or 1"
+            ErrorCode.INVALID_REQUEST, f"election type {body.election_type}: must be 0 or 1"
         )
     named = None
     if body.topic_partitions is not None:
@@ -66,9 +66,9 @@ async def handle(broker: Broker, request: Request[ElectLeadersRequest]) -> Elect
 def refuse(
     request: ElectLeadersRequest, code: ErrorCode, message: str | None
 ) -> ElectLeadersResponse:
-    """Answer every named partition with one error: v0 has no other place for it.
+    """Answer every named partition with one error: v0 has no other field for it.
 
-    Null names no partition: then the error is that of the whole answer, which v0 cannot carry.
+    Null names no partition: then the error is that of the whole response, which v0 lacks.
     """
     return ElectLeadersResponse(
         error_code=ErrorCode.NONE if request.topic_partitions else code,

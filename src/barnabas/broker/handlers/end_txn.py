@@ -1,4 +1,4 @@
-"""EndTxn: commit or abort; answered when the decision is durable, before markers are written."""
+"""EndTxn: commit or abort; responds when the decision is durable, before markers are written."""
 
 from __future__ import annotations
 

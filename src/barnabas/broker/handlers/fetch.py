@@ -1,10 +1,10 @@
-"""Fetch: read record batches, now or when enough of them have come.
+"""Fetch: read record batches, now or when enough of them are available.
 
-v0-v1 get message format 0 and v2-v3 format 1, converted down. v3 bounds the whole answer, v4
-knows transactions, v7 sessions, v9 leader epochs, v11 racks, v12 diverging epochs, v13 topic ids,
-v16 the new leader behind an error. An answer takes bytes of one segment per partition, starts at
-a batch boundary and may end inside a batch, as all clients expect. A replica id of -2 is a
-debugging consumer, which any replica answers in every version, up to its high watermark.
+v0-v1 get message format 0 and v2-v3 format 1, down-converted. v3 limits the whole response, v4
+added transactions, v7 sessions, v9 leader epochs, v11 racks, v12 diverging epochs, v13 topic ids,
+v16 the new leader with an error. A response takes bytes of one segment per partition, starts at a
+batch boundary and may end inside a batch, as all clients expect. A replica id of -2 is a debugging
+consumer, which any replica serves in every version, up to its high watermark.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ DEBUGGING_REPLICA = -2
 
 
 def handle(broker: Broker, request: Request[FetchRequest]) -> FetchResponse | None:
-    """Read each partition; answer when there is enough, an error, or no more time."""
+    """Read each partition; respond when there is enough data, an error, or a timeout."""
     body = request.body
     now_ms = broker.timer.now_ms()
     follows = _follower(body) >= 0
@@ -71,7 +71,7 @@ def handle(broker: Broker, request: Request[FetchRequest]) -> FetchResponse | No
         now_ms,
         broker.topic_name,
         privileged=follows,
-        # When a follower at rest was last caught up is known no better than this.
+        # How precisely we know when an idle follower was last caught up.
         look_ms=broker.options.replica_lag_time_max_ms // 4 if follows else LOOK_MS,
     )
     if fetching.error:
@@ -83,7 +83,7 @@ def handle(broker: Broker, request: Request[FetchRequest]) -> FetchResponse | No
     request.park(fetch)
     keys: list[Hashable]
     if fetching.incremental:
-        keys = [fetching.session]  # which hears of its partitions
+        keys = [fetching.session]  # which is notified of its partitions
     else:
         # Plain tuples equal TopicPartitions, and a fetch may name thousands of them.
         keys = [(item.topic, item.partition) for item in fetching.named]
@@ -113,13 +113,13 @@ def refuse(request: FetchRequest, code: ErrorCode, message: str | None) -> Fetch
 
 
 def _follower(request: FetchRequest) -> int:
-    """Return the broker that asks, a negative number for a consumer."""
+    """Return the id of the fetching broker, negative for a consumer."""
     state = request.replica_state
     return state.replica_id if state is not None else request.replica_id
 
 
 class _Fetch(DelayedOperation):
-    """One fetch, from its first look at the partitions to its answer."""
+    """One fetch, from its first look at the partitions to its response."""
 
     __slots__ = (
         "_broker",
@@ -146,11 +146,11 @@ class _Fetch(DelayedOperation):
             request.version >= FIRST_FOLLOWER_READ_VERSION or self._follower == DEBUGGING_REPLICA
         )
         self._selects = broker.options.replica_selector_class == RACK_AWARE
-        """Consumers are sent to followers: those must hear of a higher watermark at once."""
+        """Consumers may read from followers, which must learn of a higher watermark at once."""
         self._rack = body.rack_id if self._selects and self._follower < 0 else ""
 
     def note_follower(self) -> None:
-        """Note how far a follower is, before it gets more: others may wait for just that."""
+        """Record a follower's position before it gets more: others may be waiting for that."""
         if self._follower < 0:
             return
         broker = self._broker
@@ -177,7 +177,7 @@ class _Fetch(DelayedOperation):
             broker.isr_keeper.expand(partition, self._follower)
 
     def try_complete(self) -> bool:
-        """Tell whether an answer would hold enough bytes, or an error."""
+        """Return whether a response would contain enough bytes, or an error."""
         gathered = 0
         min_bytes = self._min_bytes
         if min_bytes <= 0:
@@ -212,7 +212,7 @@ class _Fetch(DelayedOperation):
                 end = log.high_watermark if isolation == 0 else log.last_stable_offset
             if offset < end:
                 if offset < log.log_start_offset or item.last_fetched_epoch != -1:
-                    return True  # an error, or a divergence that only reading can tell
+                    return True  # an error, or a divergence that only reading can detect
                 if min_bytes == 1:
                     return True
                 try:
@@ -235,9 +235,9 @@ class _Fetch(DelayedOperation):
         )
 
     def _must_wait(self, partition: Partition) -> bool:
-        """Tell whether a follower gets nothing for now: too much was copied for such as it.
+        """Return whether the follower is throttled: the replication quota is used up.
 
-        One in sync never waits: it would fall out of sync by that.
+        An in-sync follower is never throttled: it would fall out of the ISR.
         """
         broker = self._broker
         return (
@@ -263,16 +263,16 @@ class _Fetch(DelayedOperation):
         )
 
     def on_complete(self) -> None:
-        """Send what there is by now."""
+        """Send what is available by now."""
         self._request.answer(self.read())
 
     def give_way(self) -> None:
-        """Let a follower go that has more to ask: it follows other partitions by now."""
+        """Respond early to a follower that has sent another request: its partitions changed."""
         if self._follower >= 0:
             self.complete()
 
     def read(self) -> FetchResponse:
-        """Read every partition within the bounds of the request, and make the answer."""
+        """Read every partition within the limits of the request, and build the response."""
         body, version = self._request.body, self._request.version
         left = min(body.max_bytes, self._broker.options.fetch_max_bytes)
         results: list[tuple[FetchItem, PartitionData]] = []
@@ -280,7 +280,7 @@ class _Fetch(DelayedOperation):
         topic, denial = None, ErrorCode.NONE
         for item in self._fetching.items:
             item.at_rest = False
-            if item.topic != topic:  # those of one topic stand together
+            if item.topic != topic:  # partitions of one topic are adjacent
                 topic = item.topic
                 denial = self._denial(topic)
             try:
@@ -311,7 +311,7 @@ class _Fetch(DelayedOperation):
     def _tell_leaders(
         self, results: list[tuple[FetchItem, PartitionData]], response: FetchResponse
     ) -> None:
-        """Say who leads the partitions that this broker does not lead (any more)."""
+        """Add the current leaders of partitions that this broker does not lead."""
         misled = [(item, result) for item, result in results if result.error_code in MISLED]
         if not misled:
             return
@@ -329,7 +329,7 @@ class _Fetch(DelayedOperation):
         ]
 
     def _denial(self, topic: str) -> ErrorCode:
-        """Tell why a topic may not be read, NONE if it may."""
+        """Return why a topic may not be read, NONE if it may."""
         broker, session = self._broker, self._request.session
         if not topic:
             by_id = self._request.version >= FIRST_ID_VERSION
@@ -400,7 +400,7 @@ class _Fetch(DelayedOperation):
         if version < FIRST_ZSTD_VERSION and log.options.compression_type == "zstd":
             raise RequestError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
         if version < FIRST_UNCONVERTED_VERSION:
-            # Before v3 every partition was bounded for itself: there each gives at least a batch.
+            # Before v3 every partition had its own limit: there each returns at least a batch.
             at_least_one = at_least_one or version < FIRST_BOUNDED_VERSION
             magic = 0 if version < FIRST_TIMED_VERSION else 1
             converted = read_converted(log, offset, end, limit, magic, at_least_one)
@@ -414,7 +414,7 @@ class _Fetch(DelayedOperation):
             piece, aborted = read_for_consumer(
                 log, offset, limit, end, at_least_one=at_least_one, committed=committed
             )
-        # The codec takes whatever has a length; the connection sends it from its file.
+        # The codec accepts anything with a length; the connection sends it from its file.
         as_it_is = cast(bytes, piece)
         try:
             if not piece.size or piece.first_batch_incomplete:  # a reader cannot use part of one
@@ -438,14 +438,16 @@ class _Fetch(DelayedOperation):
         if partition is None:
             raise broker.absent(item.topic, item.partition)
         if self._request.version >= FIRST_ID_VERSION and partition.topic_id != item.topic_id:
-            raise RequestError(ErrorCode.INCONSISTENT_TOPIC_ID)  # the name is another topic's now
+            raise RequestError(
+                ErrorCode.INCONSISTENT_TOPIC_ID
+            )  # the name now belongs to another topic
         epoch = item.current_leader_epoch
         if partition.leader == broker.broker_id and (
             epoch == -1 or epoch == partition.leader_epoch
         ):
             return partition
         if self._follower == DEBUGGING_REPLICA:
-            partition.check_epoch(epoch)  # also while nobody leads
+            partition.check_epoch(epoch)  # also while there is no leader
         elif self._reads_followers:
             partition.check_replica(epoch)
         else:
@@ -469,7 +471,7 @@ def _by_topic(results: list[tuple[FetchItem, PartitionData]]) -> list[FetchableT
 
 
 def _divergence(partition: Partition, item: FetchItem) -> EpochEndOffset | None:
-    """Tell a reader whose last epoch ends before its offset where its log and ours part."""
+    """Return where a reader's log diverges from ours, if its last epoch ends before its offset."""
     log = partition.log
     epoch, end_offset = log.leader_epochs.end_offset_of(item.last_fetched_epoch, log.log_end_offset)
     if epoch == -1 or end_offset == -1:
@@ -480,7 +482,7 @@ def _divergence(partition: Partition, item: FetchItem) -> EpochEndOffset | None:
 
 
 def _readable_bytes(partition: Partition, offset: int, end: int, max_bytes: int) -> int:
-    """Count what a read would return; an older segment is as much as can be had at once."""
+    """Count the bytes a read would return; it never goes beyond one segment."""
     log = partition.log
     piece = log.read(offset, max_bytes, max_offset=end)
     size = piece.size

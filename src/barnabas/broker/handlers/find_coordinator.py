@@ -1,4 +1,4 @@
-"""FindCoordinator: which broker keeps a group or a transactional id; v4 asks for several."""
+"""FindCoordinator: which broker coordinates a group or a transactional id; v4 asks for several."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FIRST_BATCHED_VERSION = 4
 async def handle(
     broker: Broker, request: Request[FindCoordinatorRequest]
 ) -> FindCoordinatorResponse:
-    """Look every key up, making the internal topic when it is asked for the first time."""
+    """Look up every key, creating the internal topic on first use."""
     body = request.body
     if request.version >= FIRST_BATCHED_VERSION:
         found = [await _find(broker, request, key) for key in body.coordinator_keys]
@@ -42,9 +42,9 @@ async def handle(
 def refuse(
     request: FindCoordinatorRequest, code: ErrorCode, message: str | None
 ) -> FindCoordinatorResponse:
-    """Answer with an error, by key for those who may ask for several.
+    """Answer with an error, per key in versions that ask for several.
 
-    The one key of older versions may be empty; where a list of keys is, nothing can fail.
+    The single key of older versions may be empty; with a list of keys, nothing can fail.
     """
     if request.coordinator_keys:
         return FindCoordinatorResponse(
@@ -76,7 +76,7 @@ async def _coordinator(broker: Broker, request: Request[FindCoordinatorRequest],
         if not broker.allows(session, Operation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, key):
             raise RequestError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
         return await broker.transactions.find(key)
-    raise RequestError(ErrorCode.INVALID_REQUEST, f"key type {key_type} is not served")
+    raise RequestError(ErrorCode.INVALID_REQUEST, f"key type {key_type} is not supported")
 
 
 def _failed(key: str, code: ErrorCode, message: str | None) -> Coordinator:

@@ -1,4 +1,4 @@
-"""Heartbeat: stay a member, and learn when to join again."""
+"""Heartbeat: stay a member, and learn when to rejoin."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def handle(broker: Broker, request: Request[HeartbeatRequest]) -> HeartbeatResponse | None:
-    """Let the group's machine decide; it answers now or later."""
+    """Let the group's coordinator decide; it responds now or later."""
     groups, group_id = broker.groups, request.body.group_id
     groups.authorize(request, group_id, Operation.READ)
     try:

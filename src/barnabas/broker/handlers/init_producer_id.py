@@ -1,8 +1,7 @@
 """InitProducerId: the id under which a producer's sequences are checked, and its transactions run.
 
-Without a transactional id every call gives a new id. With one, the coordinator gives the id's
-producer a new epoch, which fences whoever had the old one; v3 on, a producer may ask for that
-itself.
+Without a transactional id every call returns a new id. With one, the coordinator returns a new
+epoch, which fences the producer with the old one; from v3 on, a producer may request that itself.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 async def handle(
     broker: Broker, request: Request[InitProducerIdRequest]
 ) -> InitProducerIdResponse | None:
-    """Give a fresh id, or ask the coordinator of the transactional id."""
+    """Return a new id, or ask the coordinator of the transactional id."""
     transactional_id = request.body.transactional_id
     if transactional_id is not None:
         await _init_transactional(broker, request, transactional_id)

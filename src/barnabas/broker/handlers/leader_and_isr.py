@@ -1,6 +1,6 @@
-"""LeaderAndIsr: the controller says which partitions this broker leads and follows.
+"""LeaderAndIsr: the controller assigns the partitions that this broker leads and follows.
 
-v2 groups partitions by topic, v5 brings topic ids.
+v2 groups partitions by topic, v5 added topic ids.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FIRST_ID_VERSION = 5
 
 
 async def handle(broker: Broker, request: Request[LeaderAndIsrRequest]) -> LeaderAndIsrResponse:
-    """Take the roles over."""
+    """Apply the roles."""
     broker.check_cluster_action(request.session)
     body = request.body
     if request.version < FIRST_GROUPED_VERSION:

@@ -1,4 +1,4 @@
-"""LeaveGroup: go, or have others go."""
+"""LeaveGroup: leave a group, or remove other members."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def handle(broker: Broker, request: Request[LeaveGroupRequest]) -> LeaveGroupResponse | None:
-    """Let the group's machine decide; it answers now or later."""
+    """Let the group's coordinator decide; it responds now or later."""
     groups, group_id = broker.groups, request.body.group_id
     groups.authorize(request, group_id, Operation.READ)
     shard = groups.shard(group_id)

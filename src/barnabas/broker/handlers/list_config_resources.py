@@ -1,5 +1,5 @@
-"""ListConfigResources: which topics and brokers have configs; v0 asks for client metrics, which
-are none.
+"""ListConfigResources: which topics and brokers have configs; v0 asks for client metrics, of which
+there are none.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ TYPES = (TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP)
 def handle(
     broker: Broker, request: Request[ListConfigResourcesRequest]
 ) -> ListConfigResourcesResponse:
-    """List the resources of the asked types; no types stand for all."""
+    """List the resources of the requested types; no types means all."""
     if not broker.allows(
         request.session, Operation.DESCRIBE_CONFIGS, ResourceType.CLUSTER, CLUSTER_NAME
     ):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 Listed = list[ListedGroup] | ErrorCode
-"""The groups of one coordinator, or why they cannot be told."""
+"""The groups of one coordinator, or why they are not available."""
 
 
 def handle(broker: Broker, request: Request[ListGroupsRequest]) -> None:

@@ -1,10 +1,10 @@
 """ListOffsets: the earliest, the latest, or the first offset at or after a time.
 
-v0 answers with the bases of segments, newest first, as the oldest clients expect. v2 knows
-isolation, v4 leader epochs, v5 tells a leader that has not caught up yet. Special times: -1
-latest, -2 earliest, -3 the record with the largest timestamp, -4 earliest on local disk, -5
-latest moved to remote storage. A replica id of -2 is a debugging consumer, which any replica
-answers, up to its log's end.
+v0 returns the base offsets of segments, newest first, as the oldest clients expect. v2 added
+isolation levels, v4 leader epochs, v5 an error for a leader that has not caught up yet. Special
+timestamps: -1 latest, -2 earliest, -3 the record with the largest timestamp, -4 earliest on local
+disk, -5 latest moved to remote storage. A replica id of -2 is a debugging consumer, which any
+replica serves, up to its log end.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ CONSUMER = -1
 
 
 def handle(broker: Broker, request: Request[ListOffsetsRequest]) -> ListOffsetsResponse:
-    """Look each partition up."""
+    """Look up each partition."""
     response = ListOffsetsResponse()
     seen: set[tuple[str, int]] = set()
     for topic in request.body.topics:
@@ -121,11 +121,13 @@ def _offset_at(
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
         return -1, log.log_start_offset
     if timestamp == LATEST_TIERED:
-        return -1, -1  # nothing is ever moved away
+        return -1, -1  # nothing is ever moved to remote storage
     if timestamp == MAX_TIMESTAMP:
         found = log.find_max_timestamp()
     elif timestamp < 0:
-        raise RequestError(ErrorCode.INVALID_REQUEST, f"timestamp {timestamp} has no meaning")
+        raise RequestError(
+            ErrorCode.INVALID_REQUEST, f"timestamp {timestamp} is not a known special value"
+        )
     else:
         found = log.find_timestamp(timestamp)
     if found is None or found.offset >= end:
@@ -134,7 +136,7 @@ def _offset_at(
 
 
 def _segment_bases(partition: Partition, wanted: ListOffsetsPartition, now_ms: int) -> list[int]:
-    """Return bases of segments, newest first, none above what consumers may read."""
+    """Return base offsets of segments, newest first, none above what consumers may read."""
     if wanted.max_num_offsets < 1:
         raise RequestError(ErrorCode.INVALID_REQUEST)
     log = partition.log

@@ -1,4 +1,4 @@
-"""ListPartitionReassignments: which partitions are moving, and between which brokers."""
+"""ListPartitionReassignments: which partitions are being reassigned, and to which brokers."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 async def handle(
     broker: Broker, request: Request[ListPartitionReassignmentsRequest]
 ) -> ListPartitionReassignmentsResponse:
-    """Answer from what the controller knows; null names all topics."""
+    """Answer from the controller's state; null means all topics."""
     if not broker.allows(request.session, Operation.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME):
         raise RequestError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
 
     async def knowledge(term: Term) -> Knowledge:
         return term.knowledge
 
-    # In the controller's turn: before that a new one does not know what is under way.
+    # In the controller's queue: a new controller has to load its state first.
     known = await broker.controller.call(knowledge)
     asked = None
     if request.body.topics is not None:

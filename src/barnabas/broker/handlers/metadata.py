@@ -1,7 +1,7 @@
-"""Metadata: brokers, topics and leaders; topics that do not exist yet may be created on the way.
+"""Metadata: brokers, topics and leaders; missing topics may be created on the way.
 
-v0 asks for all topics by an empty list, later versions by null. v4 lets the client forbid
-creation, v10 brought topic ids, v12 asking by id, v13 an error for the whole answer.
+v0 asks for all topics with an empty list, later versions with null. v4 lets the client forbid
+creation, v10 added topic ids, v12 lookup by id, v13 an error for the whole response.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 
 
 PATIENCE_MS = 10_000
-"""How long a broker that has just started has clients wait for what it does not know yet."""
+"""How long a broker that has just started lets clients wait for metadata it does not have."""
 
 
 def handle(
     broker: Broker, request: Request[MetadataRequest]
 ) -> MetadataResponse | Coroutine[Any, Any, MetadataResponse]:
-    """Describe what was asked for; create what is missing and may be created."""
+    """Describe the requested topics; create missing ones where allowed."""
     if not broker.control.informed:
         return _answer_when_informed(broker, request)
     wanted = request.body.topics
@@ -53,7 +53,7 @@ def handle(
 async def _answer_when_informed(
     broker: Broker, request: Request[MetadataRequest]
 ) -> MetadataResponse:
-    """Wait for the controller's word: clients take a topic that is not known for a deleted one."""
+    """Wait for the controller's update: clients treat an unknown topic as deleted."""
     await broker.control.until_informed(PATIENCE_MS)
     answer = handle(broker, request)
     return answer if isinstance(answer, MetadataResponse) else await answer

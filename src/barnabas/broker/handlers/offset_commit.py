@@ -1,7 +1,7 @@
-"""OffsetCommit: remember how far a group has read.
+"""OffsetCommit: store how far a group has read.
 
-v0 keeps offsets in the coordination tree under `/consumers`, where the oldest clients look for
-them; later versions in `__consumer_offsets`. v2 to v4 may name a retention, v9 a member epoch,
+v0 stores offsets in the coordination tree under `/consumers`, where the oldest clients look for
+them; later versions in `__consumer_offsets`. v2 to v4 may set a retention, v9 has member epochs,
 v10 topic ids.
 """
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 def handle(
     broker: Broker, request: Request[OffsetCommitRequest]
 ) -> Coroutine[Any, Any, OffsetCommitResponse] | None:
-    """Commit what may be committed; partitions that may not are answered beside it."""
+    """Commit the valid partitions; the others get their own errors."""
     groups, group_id = broker.groups, request.body.group_id
     groups.authorize(request, group_id, Operation.READ)
     if request.version == 0:

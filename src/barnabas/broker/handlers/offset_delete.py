@@ -1,4 +1,4 @@
-"""OffsetDelete: forget offsets of topics that no member of a group reads."""
+"""OffsetDelete: delete offsets of topics that no member of a group reads."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def handle(broker: Broker, request: Request[OffsetDeleteRequest]) -> None:
-    """Delete what may be deleted; partitions that may not are answered beside it."""
+    """Delete the valid partitions; the others get their own errors."""
     groups, group_id = broker.groups, request.body.group_id
     groups.authorize(request, group_id, Operation.DELETE)
     shard = groups.shard(group_id)

@@ -46,7 +46,7 @@ def handle(
 def refuse(
     request: OffsetFetchRequest, code: ErrorCode, message: str | None
 ) -> OffsetFetchResponse:
-    """Answer every group with one error, wherever its version has room for it."""
+    """Answer every group with one error, wherever the version has a field for it."""
     if request.groups:
         return OffsetFetchResponse(
             groups=[
@@ -77,7 +77,8 @@ def _fetch(
     def undo(code: ErrorCode) -> list[Reply]:
         return [Reply(place, refused(asked, request.version, offset_error(code)))]
 
-    # Applied, not just sent: an offset that is not safe yet must not be shown, or it could go back.
+    # Applied, not just sent: an offset that is not durable yet must not be shown, or it could go
+    # back.
     groups.apply(shard, Outcome([Reply(place, found)], undo=undo))
 
 
@@ -87,7 +88,7 @@ def _hide(
     asked: OffsetFetchRequestGroup,
     found: OffsetFetchResponseGroup,
 ) -> None:
-    """Take out what the caller may not see: with an error if it was asked for by name."""
+    """Remove what the caller may not see, with an error if it was requested by name."""
     shown = []
     for topic in found.topics:
         by_id = request.version >= TOPIC_IDS_SINCE

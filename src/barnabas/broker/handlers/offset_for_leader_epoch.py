@@ -1,4 +1,4 @@
-"""OffsetForLeaderEpoch: where an epoch ended, so that a reader can tell whether its log was cut."""
+"""OffsetForLeaderEpoch: where an epoch ended, so that a reader can detect a truncation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def handle(
     broker: Broker, request: Request[OffsetForLeaderEpochRequest]
 ) -> OffsetForLeaderEpochResponse:
-    """Look each partition's epoch up."""
+    """Look up each partition's epoch."""
     response = OffsetForLeaderEpochResponse()
     for topic in request.body.topics:
         results = []

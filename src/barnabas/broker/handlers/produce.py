@@ -1,9 +1,9 @@
 """Produce: append record batches to partitions that this broker leads.
 
-acks=0 has no answer (an error closes the connection, so that the producer notices); acks=1 is
-answered after the append; acks=-1 once the high watermark has passed it. A flush that the topic's
-policy demands is waited for with acks 1 and -1. v0-v2 carry the old message formats, which are
-converted. v8 added errors by record, v10 the new leader behind an error, v13 topic ids.
+acks=0 gets no response (an error closes the connection, so that the producer notices); acks=1 is
+answered after the append; acks=-1 once the high watermark has passed it. With acks 1 and -1, the
+response waits for a flush that the topic's policy demands. v0-v2 carry the old message formats,
+which are converted. v8 added errors per record, v10 the new leader with an error, v13 topic ids.
 """
 
 from __future__ import annotations
@@ -56,13 +56,13 @@ _PRODUCER = Struct(">qh")
 Waiting = Wait[PartitionProduceResponse]
 
 Verdicts = Mapping[TopicPartition, ErrorCode]
-"""What another broker said about the partitions of a transaction."""
+"""Another broker's answer about the partitions of a transaction."""
 
 
 def handle(
     broker: Broker, request: Request[ProduceRequest]
 ) -> ProduceResponse | Coroutine[Any, Any, ProduceResponse | None] | None:
-    """Append each partition's records; answer now, or when they are safe."""
+    """Append each partition's records; respond now, or when they are safe."""
     transactional_id = request.body.transactional_id
     if transactional_id is not None:
         if not broker.allows(
@@ -81,17 +81,17 @@ async def _handle_verified(
     for topic in request.body.topic_data:
         for data in topic.partition_data:
             if data.records is not None:
-                data.records = bytearray(data.records)  # the buffer that holds them is used again
+                data.records = bytearray(data.records)  # their buffer is reused
     while True:
         asked, seen = _unverified(broker, request)
         verdicts = await broker.transactions.verify_elsewhere(transactional_id, asked)
-        # A marker that came meanwhile may have ended the transaction that the answer was about.
+        # A marker that arrived meanwhile may have ended the transaction in question.
         if all(_markers_seen(broker, key) == count for key, count in seen.items()):
             return _handle(broker, request, verdicts)
 
 
 def needs_verification(broker: Broker, transactional_id: str) -> bool:
-    """Tell whether another broker must be asked about a transaction."""
+    """Return whether another broker must be asked about a transaction."""
     return (
         broker.options.transaction_partition_verification_enable
         and broker.transactions.coordinator_of(transactional_id) != broker.broker_id
@@ -152,7 +152,7 @@ def _handle(
     if acks == 0:
         if failed is not None:
             reason = ErrorCode.of(failed.error_code).name
-            request.connection.close(f"a produce with acks=0 failed: {reason}")
+            request.connection.close(f"produce with acks=0 failed: {reason}")
         else:
             request.connection.skip_answer()
         return None
@@ -175,7 +175,7 @@ def _handle(
 def _tell_leaders(
     broker: Broker, request: Request[ProduceRequest], response: ProduceResponse
 ) -> None:
-    """Say who leads the partitions that this broker does not lead (any more)."""
+    """Add the current leaders of partitions that this broker does not lead."""
     if request.version < FIRST_NEW_LEADER_VERSION:
         return
     leaders: set[int] = set()
@@ -238,7 +238,7 @@ def _answer(broker: Broker, request: Request[ProduceRequest], response: ProduceR
 def _resolve(
     broker: Broker, request: Request[ProduceRequest], topic: TopicProduceData
 ) -> tuple[str, RequestError | None]:
-    """Find a topic's name and what speaks against writing to it."""
+    """Return a topic's name, and the error if it may not be written to."""
     name = topic.name
     if request.version >= 13:
         view = broker.cluster.topic_by_id(topic.topic_id)
@@ -253,7 +253,8 @@ def _resolve(
         return name, RequestError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     if name in INTERNAL_TOPICS and request.client_id != ADMIN_CLIENT:
         return name, RequestError(
-            ErrorCode.INVALID_TOPIC_EXCEPTION, f"{name} is internal: clients cannot write to it"
+            ErrorCode.INVALID_TOPIC_EXCEPTION,
+            f"topic {name} is internal: clients cannot write to it",
         )
     return name, None
 
@@ -275,7 +276,7 @@ def _append(
     acks = request.body.acks
     transactional_id = request.body.transactional_id
     if transactional_id is not None:
-        if not partition.is_leader:  # what a coordinator said meanwhile is not for us to tell
+        if not partition.is_leader:  # a coordinator's answer is not ours to report
             return _refused(index, RequestError(ErrorCode.NOT_LEADER_OR_FOLLOWER))
         code = verdicts.get(partition.topic_partition)
         if code is None:
@@ -321,14 +322,14 @@ def _is_transactional(records: bytes | bytearray | memoryview) -> bool:
 
 
 def _endless(records: bytes | bytearray | memoryview) -> RequestError:
-    """Refuse a transaction that no coordinator would know of: nobody could ever end it.
+    """Reject a transaction that no coordinator would know: it could never be ended.
 
-    Damage on the way may make a batch look like that; then its checksum says so instead.
+    Corruption in transit may make a batch look like that; then its checksum reports it instead.
     """
     check_batch(records, 0)
     return RequestError(
         ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
-        "a transactional batch in a request without a transactional id",
+        "transactional batch in a request without a transactional id",
     )
 
 
@@ -341,8 +342,8 @@ def _verify(
 ) -> ErrorCode:
     """Ask the transaction's coordinator about the first batch that a transaction writes here.
 
-    A batch that comes late, after its transaction was aborted, would otherwise open one that
-    nobody ends (KIP-890).
+    A late batch, after its transaction was aborted, would otherwise open one that is never ended
+    (KIP-890).
     """
     if not broker.options.transaction_partition_verification_enable or len(records) < HEADER_SIZE:
         return ErrorCode.NONE

@@ -1,4 +1,4 @@
-"""SaslHandshake on a listener without SASL: out of place, and told so."""
+"""SaslHandshake on a listener without SASL: rejected."""
 
 from __future__ import annotations
 

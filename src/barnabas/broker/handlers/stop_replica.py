@@ -1,6 +1,6 @@
 """StopReplica: the controller says which replicas stop, and which of them are deleted.
 
-Before v3 the whole request either deletes or not, and leader epochs are not told.
+Before v3 the whole request either deletes or not, and has no leader epochs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FIRST_STATE_VERSION = 3
 
 
 async def handle(broker: Broker, request: Request[StopReplicaRequest]) -> StopReplicaResponse:
-    """Stop them."""
+    """Stop the replicas."""
     broker.check_cluster_action(request.session)
     body = request.body
     if request.version < FIRST_STATE_VERSION:

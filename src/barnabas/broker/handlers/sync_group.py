@@ -1,4 +1,4 @@
-"""SyncGroup: bring (as leader) and get the assignment of a generation."""
+"""SyncGroup: provide (as leader) and get the assignment of a generation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def handle(broker: Broker, request: Request[SyncGroupRequest]) -> SyncGroupResponse | None:
-    """Let the group's machine decide; it answers now or later."""
+    """Let the group's coordinator decide; it responds now or later."""
     groups, group_id = broker.groups, request.body.group_id
     groups.authorize(request, group_id, Operation.READ)
     try:
@@ -23,7 +23,7 @@ def handle(broker: Broker, request: Request[SyncGroupRequest]) -> SyncGroupRespo
     except RequestError as refusal:
         if refusal.code is not ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
             raise
-        # Clients do not expect "loading" here; joining again leads to the same place.
+        # Clients do not expect "loading" here; rejoining has the same effect.
         return SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS)
     groups.apply(shard, shard.machine.handle_sync(request.body, groups.call(request)))
     return None

@@ -1,4 +1,4 @@
-"""TxnOffsetCommit: offsets that count when, and only when, their transaction commits."""
+"""TxnOffsetCommit: offsets that take effect if, and only if, their transaction commits."""
 
 from __future__ import annotations
 
@@ -59,18 +59,18 @@ async def _commit_verified(broker: Broker, request: Request[TxnOffsetCommitReque
             body.transactional_id, {key: (body.producer_id, body.producer_epoch)}
         )
         _check(request, verdicts[key])
-        # A marker that came meanwhile may have ended the transaction that the answer was about.
+        # A marker that arrived meanwhile may have ended the transaction in question.
         if producers.markers_seen == seen:
             _commit(broker, request)
             return
 
 
 def _check(request: Request[TxnOffsetCommitRequest], code: ErrorCode) -> None:
-    """Raise what a verdict means to whoever commits offsets."""
+    """Raise the error that a verdict means for an offset commit."""
     if code is ErrorCode.TRANSACTION_ABORTABLE and request.version < FIRST_ABORTABLE_VERSION:
         code = ErrorCode.INVALID_TXN_STATE
     if code is ErrorCode.NOT_ENOUGH_REPLICAS:
-        code = ErrorCode.COORDINATOR_NOT_AVAILABLE  # "try again" in the words of this request
+        code = ErrorCode.COORDINATOR_NOT_AVAILABLE  # the retriable error of this request
     if code is not ErrorCode.NONE:
         raise RequestError(code)
 

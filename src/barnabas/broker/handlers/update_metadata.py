@@ -1,4 +1,4 @@
-"""UpdateMetadata: the controller says who is alive and who leads. v5 groups by topic."""
+"""UpdateMetadata: the controller sends the live brokers and the leaders. v5 groups by topic."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FIRST_GROUPED_VERSION = 5
 
 
 async def handle(broker: Broker, request: Request[UpdateMetadataRequest]) -> UpdateMetadataResponse:
-    """Learn it."""
+    """Apply the update."""
     broker.check_cluster_action(request.session)
     body = request.body
     if request.version < FIRST_GROUPED_VERSION:

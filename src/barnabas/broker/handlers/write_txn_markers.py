@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def handle(
     broker: Broker, request: Request[WriteTxnMarkersRequest]
 ) -> WriteTxnMarkersResponse | None:
-    """Write every marker; answer when the last one is safe."""
+    """Write every marker; respond when the last one is durable."""
     if not broker.allows(
         request.session, Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME
     ):

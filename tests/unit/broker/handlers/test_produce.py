@@ -51,7 +51,7 @@ def test_acks_0_failing_closes_the_connection(serving: Serving, topic: str) -> N
     with serving.connect() as quiet:
         quiet.send(produce_request("nowhere", batch_of(["x"]), acks=0), 9)
         quiet.expect_close()
-    serving.expect_line("a produce with acks=0 failed: UNKNOWN_TOPIC_OR_PARTITION")
+    serving.expect_line("produce with acks=0 failed: UNKNOWN_TOPIC_OR_PARTITION")
 
 
 def test_a_bug_under_acks_0_closes_the_connection(

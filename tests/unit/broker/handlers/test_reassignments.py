@@ -47,7 +47,7 @@ def reassign(
         ([HERE], True, ErrorCode.NONE, None),
         (None, False, ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, None),
         ([], False, ErrorCode.INVALID_REPLICA_ASSIGNMENT, "[]"),
-        ([HERE, HERE], False, ErrorCode.INVALID_REPLICA_ASSIGNMENT, "twice"),
+        ([HERE, HERE], False, ErrorCode.INVALID_REPLICA_ASSIGNMENT, "distinct"),
         ([4711], False, ErrorCode.INVALID_REPLICA_ASSIGNMENT, "[4711]"),
         ([HERE, 4711], True, ErrorCode.INVALID_REPLICA_ASSIGNMENT, "[4711]"),
     ],
