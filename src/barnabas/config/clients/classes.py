@@ -115,7 +115,7 @@ def found(option: str, role: Role, given: Any) -> Any:
 
 
 def all_found(option: str, role: Role, given: Any) -> tuple[Any, ...]:
-    """Return what a list of names, classes and objects stands for; a text is split at commas."""
+    """Return what a list of names, classes and objects stands for; a string is split at commas."""
     if isinstance(given, str):
         given = [name for name in given.split(",") if name.strip()]
     elif not isinstance(given, Iterable) or isinstance(given, type):
