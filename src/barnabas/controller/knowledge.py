@@ -136,7 +136,7 @@ class Knowledge:
         ]
 
     def goes(self, topic: str) -> bool:
-        """Return whether a topic can be deleted now: not while it is being reassigned."""
+        """Return whether a topic is to be deleted, and no reassignment holds that up."""
         return topic in self.deleting and not self.topics[topic].moving
 
     def forget_topic(self, topic: str) -> None:

@@ -80,7 +80,7 @@ class ClassicProtocol:
         return group.member_error(member_id, request.group_instance_id)
 
     def _has_room(self, group: ClassicGroup, member_id: str) -> bool:
-        """Return whether a member may join; while a join is open, the first to wait comes first."""
+        """Return whether a member may join; in a full group, those already waiting come first."""
         if group.state is State.PREPARING:
             return member_id in group.joining or len(group.joining) < self._options.size_max
         if group.state in (State.COMPLETING, State.STABLE):
