@@ -107,7 +107,7 @@ def test_a_session_that_has_ended(serving: Serving, broken: Any) -> None:
     with serving.connect() as wire:
         response = wire.ask(DescribeClusterRequest(), 1)
     assert response.error_code == ErrorCode.NOT_CONTROLLER
-    assert "session 7 has ended" in response.error_message
+    assert "session 7 has expired" in response.error_message
     serving.expect_no_lines()
 
 
