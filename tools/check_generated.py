@@ -8,7 +8,7 @@ GENERATORS = (
     ["tools/error_classes.py"],
     ["tools/option_reference.py"],
     ["tools/command_reference.py"],
-    ["tools/draw_states.py"],
+    ["tools/draw.py"],
 )
 
 

@@ -1,8 +1,5 @@
 """The table of states: numbers and names of the protocol, and no step besides those listed."""
 
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
@@ -76,10 +73,3 @@ def test_every_state_is_reached_and_only_death_is_the_end() -> None:
 def test_states_are_idle_decided_or_on_the_way() -> None:
     assert {s for s in State if s.is_idle} == {S.EMPTY, S.COMPLETE_COMMIT, S.COMPLETE_ABORT}
     assert {s for s in State if s.is_decided} == {S.PREPARE_COMMIT, S.PREPARE_ABORT}
-
-
-def test_the_picture_in_the_documentation_is_drawn_from_the_table() -> None:
-    root = Path(__file__).resolve().parents[3]
-    command = [sys.executable, str(root / "tools" / "draw_states.py"), "--check"]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert result.returncode == 0, result.stderr
