@@ -87,7 +87,11 @@ class Process:
 
     def wait(self, timeout_s: float = DEADLINE_S) -> int:
         """Wait for its end, and return the exit status."""
-        return self._process.wait(timeout_s)
+        try:
+            return self._process.wait(timeout_s)
+        except subprocess.TimeoutExpired as failure:
+            failure.add_note(self.text()[-5000:])
+            raise
 
     def end(self) -> None:
         """Kill it and all that it has started."""

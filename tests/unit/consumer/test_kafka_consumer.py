@@ -417,7 +417,7 @@ def test_closing_ends_fetch_sessions() -> None:
         return made[-1]
 
     with Cluster(runner=ThreadRunner(make)) as cluster:
-        sessions = made[0].fetch_sessions
+        sessions = made[0].partitions.fetch_sessions
         create(cluster.bootstrap, "t", 1)
         write(cluster.bootstrap, TopicPartition("t", 0), numbered(3))
         with KafkaConsumer(
