@@ -39,8 +39,8 @@ class TopicOptions(Section):
     barnabas_unpacked_record_max_bytes: int = overriding(
         "barnabas.unpacked.record.max.bytes",
         "barnabas.unpacked.record.max.bytes",
-        doc="The most memory that unpacking takes: the largest record of a compressed batch, "
-        "unless max.message.bytes or four times the size of the batch is more.",
+        doc="Memory limit for decompression: the largest record of a compressed batch, unless "
+        "max.message.bytes or four times the size of the batch is more.",
     )
     cleanup_policy: tuple[str, ...] = overriding("cleanup.policy", "log.cleanup.policy")
     compression_type: str = overriding("compression.type", "compression.type")
@@ -56,14 +56,14 @@ class TopicOptions(Section):
         "list",
         default=(),
         dynamic="cluster",
-        doc="Replicas that are throttled as followers, as partition:broker, or * for all.",
+        doc="Follower replicas to throttle, as partition:broker, or * for all.",
     )
     leader_replication_throttled_replicas: tuple[str, ...] = option(
         "leader.replication.throttled.replicas",
         "list",
         default=(),
         dynamic="cluster",
-        doc="Replicas that are throttled as leaders, as partition:broker, or * for all.",
+        doc="Leader replicas to throttle, as partition:broker, or * for all.",
     )
     index_interval_bytes: int = overriding("index.interval.bytes", "log.index.interval.bytes")
     max_compaction_lag_ms: int = overriding(
@@ -106,7 +106,7 @@ class TopicOptions(Section):
         default=False,
         dynamic="cluster",
         refused=TIERED,
-        doc="Whether closed segments move to a remote tier.",
+        doc="Whether closed segments are moved to remote storage.",
     )
     local_retention_ms: int = overriding("local.retention.ms", "log.local.retention.ms")
     local_retention_bytes: int = overriding("local.retention.bytes", "log.local.retention.bytes")

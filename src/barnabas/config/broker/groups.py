@@ -14,21 +14,21 @@ class GroupsOptions(Section):
         "int",
         default=50,
         at_least=1,
-        doc="Partitions of the topic that keeps committed offsets.",
+        doc="Number of partitions of the offsets topic.",
     )
     offsets_topic_replication_factor: int = option(
         "offsets.topic.replication.factor",
         "short",
         default=3,
         at_least=1,
-        doc="Replicas of the topic that keeps committed offsets.",
+        doc="Replication factor of the offsets topic.",
     )
     offsets_topic_segment_bytes: int = option(
         "offsets.topic.segment.bytes",
         "int",
         default=104_857_600,
         at_least=1,
-        doc="Segment size of the topic that keeps committed offsets.",
+        doc="Segment size of the offsets topic.",
     )
     offsets_topic_compression_codec: int = option(
         "offsets.topic.compression.codec",
@@ -36,85 +36,85 @@ class GroupsOptions(Section):
         default=0,
         at_least=0,
         at_most=4,
-        doc="Codec of committed offsets, by its number.",
+        doc="Compression codec of the offsets topic, by number.",
     )
     offsets_retention_minutes: int = option(
         "offsets.retention.minutes",
         "int",
         default=10_080,
         at_least=1,
-        doc="How long the offsets of a group without members are kept.",
+        doc="How long the offsets of an empty group are kept.",
     )
     offsets_retention_check_interval_ms: int = option(
         "offsets.retention.check.interval.ms",
         "long",
         default=600_000,
         at_least=1,
-        doc="How often offsets are looked over for expiry.",
+        doc="How often offsets are checked for expiry.",
     )
     offsets_commit_timeout_ms: int = option(
         "offsets.commit.timeout.ms",
         "int",
         default=5_000,
         at_least=1,
-        doc="Longest wait for a commit to be replicated.",
+        doc="Maximum wait for an offset commit to be replicated.",
     )
     offsets_commit_required_acks: int = option(
         "offsets.commit.required.acks",
         "short",
         default=-1,
         reserved=COMMITS,
-        doc="Acknowledgements that a commit needs.",
+        doc="Acknowledgements required for an offset commit.",
     )
     offsets_load_buffer_size: int = option(
         "offsets.load.buffer.size",
         "int",
         default=5_242_880,
         at_least=1,
-        doc="Bytes read at once while loading offsets.",
+        doc="Read size when loading offsets.",
     )
     offset_metadata_max_bytes: int = option(
         "offset.metadata.max.bytes",
         "int",
         default=4_096,
-        doc="Longest note that a client may add to a commit.",
+        doc="Maximum size of the metadata in an offset commit.",
     )
     group_min_session_timeout_ms: int = option(
         "group.min.session.timeout.ms",
         "int",
         default=6_000,
-        doc="Shortest session that a member may ask for.",
+        doc="Minimum session timeout a member may request.",
     )
     group_max_session_timeout_ms: int = option(
         "group.max.session.timeout.ms",
         "int",
         default=1_800_000,
-        doc="Longest session that a member may ask for.",
+        doc="Maximum session timeout a member may request.",
     )
     group_initial_rebalance_delay_ms: int = option(
         "group.initial.rebalance.delay.ms",
         "int",
         default=3_000,
-        doc="Wait for more members before an empty group's first assignment.",
+        doc="How long an empty group waits for more members before its first rebalance.",
     )
     group_max_size: int = option(
         "group.max.size",
         "int",
         default=2**31 - 1,
         at_least=1,
-        doc="Most members of a group.",
+        doc="Maximum number of members in a group.",
     )
     group_coordinator_rebalance_protocols: tuple[str, ...] = option(
         "group.coordinator.rebalance.protocols",
         "list",
         default=("classic", "consumer"),
         choices=("classic", "consumer", "share", "streams"),
-        doc="Group protocols that are offered.",
+        doc="Enabled group protocols.",
     )
     _threads = reserved(
         """
         group.coordinator.threads           int:1..  1   no  EVENT_LOOP  Threads of the group coordinator.
-        group.coordinator.append.linger.ms  int:0..  10  no  AT_ONCE     Time for which writes of the coordinator are gathered.
+        group.coordinator.append.linger.ms  int:0..  10  no  AT_ONCE     How long the coordinator batches its writes.
         """  # noqa: E501
     )
     group_consumer_heartbeat_interval_ms: int = option(
@@ -122,12 +122,12 @@ class GroupsOptions(Section):
         "int",
         default=5_000,
         at_least=1,
-        doc="Heartbeat interval that members of consumer groups are given.",
+        doc="Heartbeat interval for members of consumer groups.",
     )
     _heartbeat_bounds = reserved(
         """
-        group.consumer.min.heartbeat.interval.ms  int:1..  5000   no  GROUP_BOUNDS  Shortest heartbeat interval of a consumer group.
-        group.consumer.max.heartbeat.interval.ms  int:1..  15000  no  GROUP_BOUNDS  Longest heartbeat interval of a consumer group.
+        group.consumer.min.heartbeat.interval.ms  int:1..  5000   no  GROUP_BOUNDS  Minimum heartbeat interval for a consumer group.
+        group.consumer.max.heartbeat.interval.ms  int:1..  15000  no  GROUP_BOUNDS  Maximum heartbeat interval for a consumer group.
         """  # noqa: E501
     )
     group_consumer_migration_policy: str = option(
@@ -135,20 +135,20 @@ class GroupsOptions(Section):
         "string",
         default="bidirectional",
         choices=("disabled", "upgrade", "downgrade", "bidirectional"),
-        doc="Whether a group becomes a consumer group when a member of that protocol joins "
-        "(upgrade), and a classic one when the last of them leaves (downgrade).",
+        doc="Whether a group is converted to a consumer group when such a member joins (upgrade), "
+        "and back to a classic group when the last one leaves (downgrade).",
     )
     group_consumer_session_timeout_ms: int = option(
         "group.consumer.session.timeout.ms",
         "int",
         default=45_000,
         at_least=1,
-        doc="Session timeout that members of consumer groups are given.",
+        doc="Session timeout for members of consumer groups.",
     )
     _session_bounds = reserved(
         """
-        group.consumer.min.session.timeout.ms  int:1..  45000  no  GROUP_BOUNDS  Shortest session timeout of a consumer group.
-        group.consumer.max.session.timeout.ms  int:1..  60000  no  GROUP_BOUNDS  Longest session timeout of a consumer group.
+        group.consumer.min.session.timeout.ms  int:1..  45000  no  GROUP_BOUNDS  Minimum session timeout for a consumer group.
+        group.consumer.max.session.timeout.ms  int:1..  60000  no  GROUP_BOUNDS  Maximum session timeout for a consumer group.
         """  # noqa: E501
     )
     group_consumer_max_size: int = option(
@@ -156,11 +156,11 @@ class GroupsOptions(Section):
         "int",
         default=2**31 - 1,
         at_least=1,
-        doc="Most members of a consumer group.",
+        doc="Maximum number of members in a consumer group.",
     )
     group_consumer_assignors: tuple[str, ...] = option(
         "group.consumer.assignors",
         "list",
         default=("uniform", "range"),
-        doc="Assignors that the broker offers, the first one being the default.",
+        doc="Server-side assignors; the first one is the default.",
     )

@@ -1,4 +1,4 @@
-"""KRaft, which this broker does not run; its names are known, so they are no mistakes."""
+"""KRaft, which this broker does not run; its option names are recognised all the same."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from barnabas.config.reasons import KRAFT
 
 
 class KraftOptions(Section):
-    """KRaft, which this broker does not run; its names are known, so they are no mistakes."""
+    """KRaft, which this broker does not run; its option names are recognised all the same."""
 
     process_roles: tuple[str, ...] = option(
         "process.roles",
@@ -19,11 +19,11 @@ class KraftOptions(Section):
     _without_effect = reserved(
         """
         controller.listener.names               string   -          no  KRAFT  Listeners of the controllers.
-        metadata.max.retention.bytes            long     104857600  no  KRAFT  Size of the metadata log above which its oldest part goes.
+        metadata.max.retention.bytes            long     104857600  no  KRAFT  Metadata log size above which its oldest segments are deleted.
         metadata.max.retention.ms               long     604800000  no  KRAFT  How long the metadata log is kept.
-        metadata.max.idle.interval.ms           int:0..  500        no  KRAFT  How often the idle controller writes to the metadata log.
+        metadata.max.idle.interval.ms           int:0..  500        no  KRAFT  How often an idle controller writes a no-op to the metadata log.
         broker.heartbeat.interval.ms            int      2000       no  KRAFT  How often a broker sends its heartbeat to the controller.
-        broker.session.timeout.ms               int      9000       no  KRAFT  Silence after which the controller fences a broker.
-        initial.broker.registration.timeout.ms  int      60000      no  KRAFT  Longest wait for the first registration.
+        broker.session.timeout.ms               int      9000       no  KRAFT  Time without a heartbeat after which the controller fences a broker.
+        initial.broker.registration.timeout.ms  int      60000      no  KRAFT  Maximum wait for the first registration.
         """  # noqa: E501
     )

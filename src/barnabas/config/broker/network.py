@@ -27,7 +27,7 @@ class NetworkOptions(Section):
         "string",
         default=None,
         dynamic="broker",
-        doc="Addresses that clients are told, by default the one that each dialled.",
+        doc="Addresses advertised to clients; defaults to the one each client dialled.",
     )
     listener_security_protocol_map: str = option(
         "listener.security.protocol.map",
@@ -40,25 +40,25 @@ class NetworkOptions(Section):
         "inter.broker.listener.name",
         "string",
         default=None,
-        doc="Listener that brokers use among themselves.",
+        doc="Listener for connections between brokers.",
     )
     security_inter_broker_protocol: str = option(
         "security.inter.broker.protocol",
         "string",
         default="PLAINTEXT",
         choices=("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"),
-        doc="Protocol among brokers, when inter.broker.listener.name is not set.",
+        doc="Security protocol between brokers if inter.broker.listener.name is not set.",
     )
     control_plane_listener_name: str | None = option(
         "control.plane.listener.name",
         "string",
         default=None,
-        doc="Listener for requests of the controller: they come first, and are served there alone.",
+        doc="Dedicated listener for the controller's requests, which take precedence.",
     )
     _before_start = reserved(
         """
-        early.start.listeners  string   -  no       KRAFT       Listeners that open before the authorizer is ready.
-        num.network.threads    int:1..  3  cluster  EVENT_LOOP  Threads that serve sockets, per listener.
+        early.start.listeners  string   -  no       KRAFT       Listeners that start before the authorizer is ready.
+        num.network.threads    int:1..  3  cluster  EVENT_LOOP  Network threads per listener.
         """  # noqa: E501
     )
     num_io_threads: int = option(
@@ -67,7 +67,7 @@ class NetworkOptions(Section):
         default=8,
         at_least=1,
         dynamic="cluster",
-        doc="Threads for work that would stall the event loop, such as flushes.",
+        doc="Threads for work that would block the event loop, such as flushes.",
     )
     background_threads: int = option(
         "background.threads",
@@ -76,14 +76,14 @@ class NetworkOptions(Section):
         at_least=1,
         dynamic="cluster",
         reserved=IO_THREADS,
-        doc="Threads for housekeeping, such as deleting and compacting.",
+        doc="Threads for background work, such as deletion and compaction.",
     )
     queued_max_requests: int = option(
         "queued.max.requests",
         "int",
         default=500,
         at_least=1,
-        doc="Requests that may wait or be in handling before sockets are no longer read.",
+        doc="Requests queued or in progress before the broker stops reading from sockets.",
     )
     queued_max_request_bytes: int = option(
         "queued.max.request.bytes",
@@ -92,21 +92,21 @@ class NetworkOptions(Section):
         at_least=1,
         besides=(-1,),
         reserved=REQUEST_COUNT,
-        doc="Bytes of requests that may wait; -1 sets no bound.",
+        doc="Maximum bytes of queued requests; -1 for no limit.",
     )
     request_timeout_ms: int = option(
         "request.timeout.ms",
         "int",
         default=30_000,
         at_least=1,
-        doc="Longest wait of this broker for an answer of another one.",
+        doc="Timeout of this broker's requests to other brokers.",
     )
     socket_request_max_bytes: int = option(
         "socket.request.max.bytes",
         "int",
         default=104_857_600,
         at_least=1,
-        doc="Largest request that is read.",
+        doc="Largest request accepted from a socket.",
     )
     socket_send_buffer_bytes: int = option(
         "socket.send.buffer.bytes",
@@ -114,7 +114,7 @@ class NetworkOptions(Section):
         default=102_400,
         at_least=1,
         besides=(-1,),
-        doc="Send buffer of sockets; -1 leaves it to the system.",
+        doc="Socket send buffer (SO_SNDBUF); -1 for the system's default.",
     )
     socket_receive_buffer_bytes: int = option(
         "socket.receive.buffer.bytes",
@@ -122,21 +122,21 @@ class NetworkOptions(Section):
         default=102_400,
         at_least=1,
         besides=(-1,),
-        doc="Receive buffer of sockets; -1 leaves it to the system.",
+        doc="Socket receive buffer (SO_RCVBUF); -1 for the system's default.",
     )
     socket_listen_backlog_size: int = option(
         "socket.listen.backlog.size",
         "int",
         default=50,
         at_least=1,
-        doc="Connections that may wait to be accepted.",
+        doc="Listen backlog: connections waiting to be accepted.",
     )
     socket_connection_setup_timeout_ms: int = option(
         "socket.connection.setup.timeout.ms",
         "long",
         default=10_000,
         at_least=1,
-        doc="Bound on opening a connection to another broker.",
+        doc="Timeout for opening a connection to another broker.",
     )
     socket_connection_setup_timeout_max_ms: int = option(
         "socket.connection.setup.timeout.max.ms",
@@ -144,7 +144,7 @@ class NetworkOptions(Section):
         default=30_000,
         at_least=1,
         reserved=SAME_EACH_TIME,
-        doc="Largest bound on opening a connection to another broker.",
+        doc="Maximum timeout for opening a connection to another broker.",
     )
     connections_max_idle_ms: int = option(
         "connections.max.idle.ms",
@@ -152,7 +152,7 @@ class NetworkOptions(Section):
         default=600_000,
         at_least=1,
         besides=(-1,),
-        doc="Idle time after which a connection is closed; -1 never closes one.",
+        doc="Idle time after which a connection is closed; -1 for never.",
     )
     connection_failed_authentication_delay_ms: int = option(
         "connection.failed.authentication.delay.ms",
@@ -160,7 +160,7 @@ class NetworkOptions(Section):
         default=100,
         at_least=0,
         reserved=SECURITY,
-        doc="Pause before a connection that failed to authenticate is closed.",
+        doc="Delay before a connection that failed to authenticate is closed.",
     )
     max_connections: int = option(
         "max.connections",
@@ -168,7 +168,7 @@ class NetworkOptions(Section):
         default=2**31 - 1,
         at_least=0,
         dynamic="cluster",
-        doc="Most connections of a broker.",
+        doc="Maximum number of connections to a broker.",
     )
     max_connections_per_ip: int = option(
         "max.connections.per.ip",
@@ -176,14 +176,14 @@ class NetworkOptions(Section):
         default=2**31 - 1,
         at_least=0,
         dynamic="cluster",
-        doc="Most connections from one address.",
+        doc="Maximum number of connections from one IP address.",
     )
     max_connections_per_ip_overrides: str = option(
         "max.connections.per.ip.overrides",
         "string",
         default="",
         dynamic="cluster",
-        doc="Limits for single addresses, as host:limit, separated by commas.",
+        doc="Per-address overrides of max.connections.per.ip, as a list of host:limit.",
     )
     max_connection_creation_rate: int = option(
         "max.connection.creation.rate",
@@ -191,34 +191,34 @@ class NetworkOptions(Section):
         default=2**31 - 1,
         at_least=0,
         dynamic="cluster",
-        doc="New connections that are accepted per second.",
+        doc="Maximum new connections per second.",
     )
     fetch_max_bytes: int = option(
         "fetch.max.bytes",
         "int",
         default=57_671_680,
         at_least=1024,
-        doc="Most bytes in the answer to one Fetch.",
+        doc="Maximum bytes in one Fetch response.",
     )
     max_incremental_fetch_session_cache_slots: int = option(
         "max.incremental.fetch.session.cache.slots",
         "int",
         default=1_000,
         at_least=0,
-        doc="Fetch sessions that are remembered.",
+        doc="Maximum number of cached fetch sessions.",
     )
     max_request_partition_size_limit: int = option(
         "max.request.partition.size.limit",
         "int",
         default=2_000,
         at_least=1,
-        doc="Most partitions in one answer to DescribeTopicPartitions.",
+        doc="Maximum partitions in one DescribeTopicPartitions response.",
     )
     _purges = reserved(
         """
-        fetch.purgatory.purge.interval.requests           int:1..  1000  no  EAGER  Waiting fetches after which completed ones are purged.
-        producer.purgatory.purge.interval.requests        int:1..  1000  no  EAGER  Waiting produces after which completed ones are purged.
-        delete.records.purgatory.purge.interval.requests  int:1..  1     no  EAGER  Waiting record deletions after which completed ones are purged.
+        fetch.purgatory.purge.interval.requests           int:1..  1000  no  EAGER  Purge interval of the fetch purgatory, in requests.
+        producer.purgatory.purge.interval.requests        int:1..  1000  no  EAGER  Purge interval of the produce purgatory, in requests.
+        delete.records.purgatory.purge.interval.requests  int:1..  1     no  EAGER  Purge interval of the DeleteRecords purgatory, in requests.
         """  # noqa: E501
     )
 

@@ -14,7 +14,7 @@ class StorageOptions(Section):
         default=1_048_588,
         at_least=0,
         dynamic="cluster",
-        doc="Largest record batch that is accepted.",
+        doc="Largest record batch the broker accepts.",
     )
     compression_type: str = option(
         "compression.type",
@@ -22,7 +22,7 @@ class StorageOptions(Section):
         default="producer",
         choices=("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"),
         dynamic="cluster",
-        doc="Codec in which batches are stored; producer keeps the one they came in.",
+        doc="Compression codec for stored batches; producer keeps the producer's codec.",
     )
     compression_gzip_level: int = option(
         "compression.gzip.level",
@@ -32,7 +32,7 @@ class StorageOptions(Section):
         at_most=9,
         besides=(-1,),
         dynamic="cluster",
-        doc="Level when the broker compresses with gzip; -1 is the library's own.",
+        doc="Level of gzip when the broker recompresses; -1 for the library's default.",
     )
     compression_lz4_level: int = option(
         "compression.lz4.level",
@@ -41,7 +41,7 @@ class StorageOptions(Section):
         at_least=1,
         at_most=17,
         dynamic="cluster",
-        doc="Level when the broker compresses with lz4.",
+        doc="Level of lz4 when the broker recompresses.",
     )
     compression_zstd_level: int = option(
         "compression.zstd.level",
@@ -50,7 +50,7 @@ class StorageOptions(Section):
         at_least=-131072,
         at_most=22,
         dynamic="cluster",
-        doc="Level when the broker compresses with zstd.",
+        doc="Level of zstd when the broker recompresses.",
     )
     log_segment_bytes: int = option(
         "log.segment.bytes",
@@ -58,7 +58,7 @@ class StorageOptions(Section):
         default=1_073_741_824,
         at_least=14,
         dynamic="cluster",
-        doc="Size at which a segment is closed and the next one begins.",
+        doc="Size at which a segment is closed and a new one is rolled.",
     )
     log_segment_delete_delay_ms: int = option(
         "log.segment.delete.delay.ms",
@@ -66,7 +66,7 @@ class StorageOptions(Section):
         default=60_000,
         at_least=0,
         dynamic="cluster",
-        doc="Wait between taking a file out of use and removing it.",
+        doc="Delay before a deleted segment file is removed from disk.",
     )
     log_roll_ms: int | None = option(
         "log.roll.ms",
@@ -74,14 +74,14 @@ class StorageOptions(Section):
         default=None,
         at_least=1,
         dynamic="cluster",
-        doc="Age at which a segment is closed.",
+        doc="Age at which a segment is rolled.",
     )
     log_roll_hours: int = option(
         "log.roll.hours",
         "int",
         default=168,
         at_least=1,
-        doc="Age at which a segment is closed, when log.roll.ms is not set.",
+        doc="Age at which a segment is rolled if log.roll.ms is not set.",
     )
     log_roll_jitter_ms: int | None = option(
         "log.roll.jitter.ms",
@@ -89,14 +89,14 @@ class StorageOptions(Section):
         default=None,
         at_least=0,
         dynamic="cluster",
-        doc="Random part by which a segment is closed early.",
+        doc="Maximum random jitter subtracted from the segment roll time.",
     )
     log_roll_jitter_hours: int = option(
         "log.roll.jitter.hours",
         "int",
         default=0,
         at_least=0,
-        doc="Random part by which a segment is closed early, when log.roll.jitter.ms is not set.",
+        doc="Maximum roll jitter if log.roll.jitter.ms is not set.",
     )
     log_retention_ms: int | None = option(
         "log.retention.ms",
@@ -105,7 +105,7 @@ class StorageOptions(Section):
         at_least=1,
         besides=(-1,),
         dynamic="cluster",
-        doc="How long records are kept; -1 for ever.",
+        doc="How long records are kept; -1 for no time limit.",
     )
     log_retention_minutes: int | None = option(
         "log.retention.minutes",
@@ -113,7 +113,7 @@ class StorageOptions(Section):
         default=None,
         at_least=1,
         besides=(-1,),
-        doc="How long records are kept, when log.retention.ms is not set.",
+        doc="How long records are kept if log.retention.ms is not set.",
     )
     log_retention_hours: int = option(
         "log.retention.hours",
@@ -121,21 +121,21 @@ class StorageOptions(Section):
         default=168,
         at_least=1,
         besides=(-1,),
-        doc="How long records are kept, when neither ms nor minutes are set.",
+        doc="How long records are kept if neither log.retention.ms nor minutes is set.",
     )
     log_retention_bytes: int = option(
         "log.retention.bytes",
         "long",
         default=-1,
         dynamic="cluster",
-        doc="Size of a partition above which its oldest segments go; -1 sets no bound.",
+        doc="Partition size above which the oldest segments are deleted; -1 for no limit.",
     )
     log_retention_check_interval_ms: int = option(
         "log.retention.check.interval.ms",
         "long",
         default=300_000,
         at_least=1,
-        doc="How often segments are looked over for deletion.",
+        doc="How often logs are checked for segments to delete.",
     )
     log_cleanup_policy: tuple[str, ...] = option(
         "log.cleanup.policy",
@@ -143,7 +143,7 @@ class StorageOptions(Section):
         default=("delete",),
         choices=("compact", "delete"),
         dynamic="cluster",
-        doc="What happens to old records: delete, compact, or both.",
+        doc="Cleanup policy for old segments: delete, compact, or both.",
     )
     log_index_interval_bytes: int = option(
         "log.index.interval.bytes",
@@ -151,7 +151,7 @@ class StorageOptions(Section):
         default=4_096,
         at_least=0,
         dynamic="cluster",
-        doc="Bytes of records between two entries of the offset index.",
+        doc="Bytes of records between offset index entries.",
     )
     log_index_size_max_bytes: int = option(
         "log.index.size.max.bytes",
@@ -159,14 +159,14 @@ class StorageOptions(Section):
         default=10_485_760,
         at_least=4,
         dynamic="cluster",
-        doc="Size of an index file at which its segment is closed.",
+        doc="Index file size at which the segment is rolled.",
     )
     log_preallocate: bool = option(
         "log.preallocate",
         "boolean",
         default=False,
         dynamic="cluster",
-        doc="Whether a segment file is given its full size when it is made.",
+        doc="Whether new segment files are preallocated to their full size.",
     )
     log_flush_interval_messages: int = option(
         "log.flush.interval.messages",
@@ -174,7 +174,7 @@ class StorageOptions(Section):
         default=2**63 - 1,
         at_least=1,
         dynamic="cluster",
-        doc="Records after which a partition is flushed to disk.",
+        doc="Number of records after which a partition is flushed to disk.",
     )
     log_flush_interval_ms: int | None = option(
         "log.flush.interval.ms",
@@ -182,28 +182,28 @@ class StorageOptions(Section):
         default=None,
         at_least=0,
         dynamic="cluster",
-        doc="Longest time that a record waits to be flushed to disk.",
+        doc="Maximum time before a record is flushed to disk.",
     )
     log_flush_scheduler_interval_ms: int = option(
         "log.flush.scheduler.interval.ms",
         "long",
         default=2**63 - 1,
         at_least=0,
-        doc="How often partitions are looked over for flushing.",
+        doc="How often partitions are checked for records to flush.",
     )
     log_flush_offset_checkpoint_interval_ms: int = option(
         "log.flush.offset.checkpoint.interval.ms",
         "int",
         default=60_000,
         at_least=0,
-        doc="How often recovery points are written down.",
+        doc="How often recovery points are checkpointed.",
     )
     log_flush_start_offset_checkpoint_interval_ms: int = option(
         "log.flush.start.offset.checkpoint.interval.ms",
         "int",
         default=60_000,
         at_least=0,
-        doc="How often log start offsets are written down.",
+        doc="How often log start offsets are checkpointed.",
     )
     log_message_timestamp_type: str = option(
         "log.message.timestamp.type",
@@ -211,7 +211,7 @@ class StorageOptions(Section):
         default="CreateTime",
         choices=("CreateTime", "LogAppendTime"),
         dynamic="cluster",
-        doc="Whether a record keeps its producer's time or gets the time of the append.",
+        doc="Whether records keep the producer's timestamp or get the append time.",
     )
     log_message_timestamp_before_max_ms: int = option(
         "log.message.timestamp.before.max.ms",
@@ -219,7 +219,7 @@ class StorageOptions(Section):
         default=2**63 - 1,
         at_least=0,
         dynamic="cluster",
-        doc="How far a record's time may lie in the past.",
+        doc="How far a record's timestamp may be behind the broker's clock.",
     )
     log_message_timestamp_after_max_ms: int = option(
         "log.message.timestamp.after.max.ms",
@@ -227,7 +227,7 @@ class StorageOptions(Section):
         default=2**63 - 1,
         at_least=0,
         dynamic="cluster",
-        doc="How far a record's time may lie in the future.",
+        doc="How far a record's timestamp may be ahead of the broker's clock.",
     )
     log_message_timestamp_difference_max_ms: int = option(
         "log.message.timestamp.difference.max.ms",
@@ -236,28 +236,28 @@ class StorageOptions(Section):
         at_least=0,
         dynamic="cluster",
         reserved="use log.message.timestamp.before.max.ms and log.message.timestamp.after.max.ms",
-        doc="How far a record's time may differ from the broker's.",
+        doc="How far a record's timestamp may differ from the broker's clock.",
     )
     log_message_downconversion_enable: bool = option(
         "log.message.downconversion.enable",
         "boolean",
         default=True,
         dynamic="cluster",
-        doc="Whether old fetches are answered by converting batches to old formats.",
+        doc="Whether batches are down-converted for old Fetch versions.",
     )
     log_message_format_version: str = option(
         "log.message.format.version",
         "string",
         default="3.0-IV1",
-        reserved="records are stored in format v2 alone",
-        doc="Format in which records are stored.",
+        reserved="records are always stored in format v2",
+        doc="Record format version on disk.",
     )
     _without_effect = reserved(
         """
-        log.dir.failure.timeout.ms  long:1..   30000  no       KRAFT   Wait for the controller to learn of a failed directory.
-        log.local.retention.ms      long:-2..  -2     cluster  TIERED  How long records stay on the local disk.
-        log.local.retention.bytes   long:-2..  -2     cluster  TIERED  Bytes of a partition that stay on the local disk.
-        remote.fetch.max.wait.ms    int:1..    500    cluster  TIERED  Longest wait for a read from the remote tier.
+        log.dir.failure.timeout.ms  long:1..   30000  no       KRAFT   How long to wait for the controller to be notified of a failed directory.
+        log.local.retention.ms      long:-2..  -2     cluster  TIERED  How long records are kept on the local disk.
+        log.local.retention.bytes   long:-2..  -2     cluster  TIERED  Bytes of a partition kept on the local disk.
+        remote.fetch.max.wait.ms    int:1..    500    cluster  TIERED  Maximum wait for a read from remote storage.
         """  # noqa: E501
     )
     num_recovery_threads_per_data_dir: int = option(
@@ -266,5 +266,5 @@ class StorageOptions(Section):
         default=1,
         at_least=1,
         dynamic="cluster",
-        doc="Threads that load the logs of a directory at start.",
+        doc="Threads per data directory for loading logs at startup.",
     )

@@ -28,138 +28,137 @@ class ConsumerOptions(CommonOptions):
         "group.id",
         "string",
         default=None,
-        doc="The group that this consumer belongs to; unset: it reads alone and commits nothing.",
+        doc="The consumer group; if unset, the consumer reads alone and commits nothing.",
     )
     group_instance_id: str | None = option(
         "group.instance.id",
         "string",
         default=None,
-        doc="A name that a member keeps over restarts, which then need no rebalance.",
+        doc="Static member id: kept across restarts, which then need no rebalance.",
     )
     group_protocol: str = option(
         "group.protocol",
         "string",
         default="classic",
         choices=("classic", "consumer"),
-        doc="How the group shares partitions: members decide (classic), or the broker (KIP-848).",
+        doc="Who assigns partitions: the members (classic), or the broker (consumer, KIP-848).",
     )
     group_remote_assignor: str | None = option(
         "group.remote.assignor",
         "string",
         default=None,
-        doc="The broker's way to share partitions, with group.protocol=consumer; unset: its own.",
+        doc="Server-side assignor for group.protocol=consumer; unset for the broker's default.",
     )
     partition_assignment_strategy: Any = option(
         "partition.assignment.strategy",
         "object",
         default=("range", "cooperative-sticky"),
-        doc="Ways to share partitions that this member agrees to, the best first: names, classes,"
-        " names of classes or objects."
-        " kafka-python has range and roundrobin, aiokafka roundrobin.",
+        doc="Assignors this member supports, in order of preference: names, classes, class names "
+        "or objects. kafka-python has range and roundrobin, aiokafka roundrobin.",
     )
     session_timeout_ms: int = option(
         "session.timeout.ms",
         "int",
         default=45_000,
         at_least=1,
-        doc="Silence after which the group takes a member for dead.",
+        doc="Time without a heartbeat after which a member is considered dead.",
     )
     heartbeat_interval_ms: int = option(
         "heartbeat.interval.ms",
         "int",
         default=3_000,
         at_least=1,
-        doc="Time between signs of life; a third of the session timeout or less.",
+        doc="Time between heartbeats; at most a third of the session timeout.",
     )
     max_poll_interval_ms: int = option(
         "max.poll.interval.ms",
         "int",
         default=300_000,
         at_least=1,
-        doc="Longest time between polls before the member gives its partitions up.",
+        doc="Maximum time between polls before the member leaves the group.",
     )
     rebalance_timeout_ms: int | None = option(
         "rebalance.timeout.ms",
         "int",
         default=None,
         at_least=1,
-        doc="Longest that a rebalance waits for this member; unset: max.poll.interval.ms.",
+        doc="How long a rebalance waits for this member; unset: max.poll.interval.ms.",
     )
     enable_auto_commit: bool = option(
         "enable.auto.commit",
         "boolean",
         default=True,
-        doc="Whether what was polled is committed from time to time, inside later polls.",
+        doc="Whether polled offsets are committed periodically, during later polls.",
     )
     auto_commit_interval_ms: int = option(
         "auto.commit.interval.ms",
         "int",
         default=5_000,
         at_least=0,
-        doc="Time between these commits.",
+        doc="Interval between automatic commits.",
     )
     default_offset_commit_callback: Callable[..., object] | None = option(
         "default.offset.commit.callback",
         "object",
         default=None,
-        doc="Called with (offsets, failure or None) after each commit that nobody waits for.",
+        doc="Called with (offsets, failure or None) after each asynchronous commit.",
     )
     auto_offset_reset: str = option(
         "auto.offset.reset",
         "string",
         default="latest",
-        doc="Where to start without a committed offset, or beyond the log: earliest, latest,"
-        " by_duration:PT1H (that old), or none (an error).",
+        doc="Where to start if there is no committed offset or it is out of range: earliest, "
+        "latest, by_duration:PT1H (records that old), or none (raise an error).",
     )
     isolation_level: str = option(
         "isolation.level",
         "string",
         default=IsolationLevel.READ_UNCOMMITTED.value,
         choices=tuple(level.value for level in IsolationLevel),
-        doc="Whether records of open and aborted transactions are shown.",
+        doc="Whether records of open and aborted transactions are returned.",
     )
     key_deserializer: Any = option(
         "key.deserializer",
         "object",
         default=None,
-        doc="Makes an object of a key: a function of bytes, an object with `deserialize`, a class"
-        " or its name (barnabas.serialization has Kafka's); unset: keys are bytes.",
+        doc="Deserializer for keys: a function of bytes, an object with `deserialize`, a class or "
+        "its name (barnabas.serialization has Kafka's); unset: keys are bytes.",
     )
     value_deserializer: Any = option(
         "value.deserializer",
         "object",
         default=None,
-        doc="Makes an object of a value, as key.deserializer does of keys; unset: they are bytes.",
+        doc="Deserializer for values, like key.deserializer; unset: values are bytes.",
     )
     deserializer_encoding: str | None = option(
         "deserializer.encoding",
         "string",
         default=None,
-        doc="Encoding of StringDeserializer and UUIDDeserializer where the next two say nothing;"
-        " unset: UTF-8.",
+        doc="Encoding of StringDeserializer and UUIDDeserializer if the next two are unset; UTF-8 "
+        "by default.",
     )
     key_deserializer_encoding: str | None = option(
-        "key.deserializer.encoding", "string", default=None, doc="The same for keys."
+        "key.deserializer.encoding", "string", default=None, doc="Encoding for keys."
     )
     value_deserializer_encoding: str | None = option(
-        "value.deserializer.encoding", "string", default=None, doc="The same for values."
+        "value.deserializer.encoding", "string", default=None, doc="Encoding for values."
     )
     list_key_deserializer_inner: Any = option(
         "list.key.deserializer.inner",
         "object",
         default=None,
-        doc="Deserializer of the entries where key.deserializer is ListDeserializer.",
+        doc="Deserializer for list items if key.deserializer is ListDeserializer.",
     )
     list_value_deserializer_inner: Any = option(
         "list.value.deserializer.inner",
         "object",
         default=None,
-        doc="Deserializer of the entries where value.deserializer is ListDeserializer.",
+        doc="Deserializer for list items if value.deserializer is ListDeserializer.",
     )
     _without_effect = reserved(
         """
-        list.key.deserializer.type    string  -  no  PYTHON_LISTS  Class of the lists that ListDeserializer makes of keys.
-        list.value.deserializer.type  string  -  no  PYTHON_LISTS  Class of the lists that ListDeserializer makes of values.
+        list.key.deserializer.type    string  -  no  PYTHON_LISTS  List class ListDeserializer returns for keys.
+        list.value.deserializer.type  string  -  no  PYTHON_LISTS  List class ListDeserializer returns for values.
         """  # noqa: E501
     )
     fetch_min_bytes: int = option(
@@ -167,90 +166,90 @@ class ConsumerOptions(CommonOptions):
         "int",
         default=1,
         at_least=0,
-        doc="A broker waits until it has this much, but no longer than fetch.max.wait.ms.",
+        doc="Minimum bytes per fetch response; the broker waits up to fetch.max.wait.ms for them.",
     )
     fetch_max_wait_ms: int = option(
         "fetch.max.wait.ms",
         "int",
         default=500,
         at_least=0,
-        doc="Longest that a broker waits for fetch.min.bytes.",
+        doc="How long a broker waits for fetch.min.bytes.",
     )
     fetch_max_bytes: int = option(
         "fetch.max.bytes",
         "int",
         default=52_428_800,
         at_least=0,
-        doc="Most bytes in one answer; a first batch that is larger comes nevertheless.",
+        doc="Maximum bytes per fetch response; a larger first batch is returned anyway.",
     )
     max_partition_fetch_bytes: int = option(
         "max.partition.fetch.bytes",
         "int",
         default=1_048_576,
         at_least=0,
-        doc="Most bytes of one partition in one answer, and about as many are read ahead.",
+        doc="Maximum bytes per partition and response; about as much is prefetched.",
     )
     enable_incremental_fetch_sessions: bool = option(
         "enable.incremental.fetch.sessions",
         "boolean",
         default=True,
-        doc="Whether a fetch names only the partitions that changed (KIP-227).",
+        doc="Whether to use incremental fetch sessions (KIP-227).",
     )
     max_poll_records: int | None = option(
         "max.poll.records",
         "int",
         default=500,
         at_least=1,
-        doc="Most records of one poll.",
+        doc="Maximum number of records returned by one poll.",
     )
     check_crcs: bool = option(
         "check.crcs",
         "boolean",
         default=True,
-        doc="Whether the checksum of every batch is checked.",
+        doc="Whether the CRC of every batch is verified.",
     )
     barnabas_unpacked_record_max_bytes: int = option(
         "barnabas.unpacked.record.max.bytes",
         "int",
         default=16_777_216,
         at_least=1,
-        doc="Largest record that is unpacked from a compressed batch, unless four times the size "
-        "of the batch is more.",
+        doc="Largest record decompressed from a compressed batch, unless four times the size of "
+        "the batch is more.",
     )
     allow_auto_create_topics: bool = option(
         "allow.auto.create.topics",
         "boolean",
         default=True,
-        doc="Whether brokers may create topics that are subscribed to and do not exist.",
+        doc="Whether brokers may create missing topics that are subscribed to.",
     )
     exclude_internal_topics: bool = option(
         "exclude.internal.topics",
         "boolean",
         default=True,
-        doc="Whether patterns pass over internal topics.",
+        doc="Whether pattern subscriptions exclude internal topics.",
     )
     interceptor_classes: Any = option(
         "interceptor.classes",
         "object",
         default=(),
-        doc="Objects with on_consume, on_commit and close, their classes, or names of these.",
+        doc="Objects with on_consume, on_commit and close, their classes or class names.",
     )
     default_api_timeout_ms: int = option(
         "default.api.timeout.ms",
         "int",
         default=60_000,
         at_least=0,
-        doc="Longest that a call waits which is not given a time.",
+        doc="Default timeout of calls that are given none.",
     )
     consumer_timeout_ms: float | None = option(
         "consumer.timeout.ms",
         "double",
         default=None,
-        doc="Longest that iteration waits for a record before it ends; unset: for ever."
-        " The asyncio consumer does not use it.",
+        doc="How long iteration waits for a record before it ends; unset: forever. The asyncio "
+        "consumer ignores it.",
     )
     metric_group_prefix: str = option(
-        "metric.group.prefix", "string", default="consumer", doc="First word of groups of metrics."
+        "metric.group.prefix", "string", default="consumer", doc="Prefix of metric group names."
     )
 
     def _derive(self, attributes: dict[str, Any]) -> None:
