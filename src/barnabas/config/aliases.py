@@ -1,7 +1,6 @@
-"""Options that say the same thing in several ways: which one wins.
+"""Options that have several names for the same setting, and which name takes precedence.
 
-The value of a name is that of the first name in its row that is set; the last one always has a
-default.
+The first name in a row that is set gives the value; the last one always has a default.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 
 def aliases(name: str) -> tuple[str, ...]:
-    """Return the names that can give the value of `name`, the strongest first."""
+    """Return the names that can give the value of `name`, in order of precedence."""
     return ALIASES.get(name, (name,))
 
 

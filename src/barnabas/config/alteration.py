@@ -1,9 +1,9 @@
 """Changes of options at run time, as pure functions: values before, changes, values after.
 
 They serve AlterConfigs (`replace_*`) and IncrementalAlterConfigs (`alter_*`), check everything that
-can be checked without other brokers, and write nothing. A change that is refused raises
-RequestError with the code that the client gets: INVALID_CONFIG for a name or value, INVALID_REQUEST
-for a malformed request.
+can be checked without other brokers, and write nothing. A rejected change raises RequestError with
+the code that the client gets: INVALID_CONFIG for a name or value, INVALID_REQUEST for a malformed
+request.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def alter_topic(
 
 
 def replace_topic(values: Mapping[str, str | None], broker: BrokerOptions) -> dict[str, str]:
-    """Return these overrides, which take the place of all former ones, once they are checked."""
+    """Check these overrides, which replace all previous ones, and return them."""
     _refuse_missing(values)
     return dict(_checked(lambda: validate_overrides(values, broker)).given)
 
@@ -59,7 +59,7 @@ def alter_broker(sources: BrokerSources, changes: Iterable[Change]) -> dict[str,
 
 
 def replace_broker(sources: BrokerSources, values: Mapping[str, str | None]) -> dict[str, str]:
-    """Return these values, which take the place of all former ones of this broker."""
+    """Check these values, which replace all previous ones of this broker, and return them."""
     present = _present(values)
     for name in present:
         if _broker_option(name).dynamic == "no":
@@ -75,14 +75,14 @@ def alter_cluster(sources: BrokerSources, changes: Iterable[Change]) -> dict[str
 
 
 def replace_cluster(sources: BrokerSources, values: Mapping[str, str | None]) -> dict[str, str]:
-    """Return these values, which take the place of all former ones of the cluster."""
+    """Check these values, which replace all previous ones of the cluster, and return them."""
     present = _present(values)
     for name in present:
         option = _broker_option(name)
         if option.dynamic == "no":
             raise _invalid(f"{name}: cannot be changed while brokers run")
         if option.dynamic == "broker" or name != option.name:
-            raise _invalid(f"{name}: can be changed for single brokers only")
+            raise _invalid(f"{name}: can only be changed per broker")
     _checked(lambda: sources.with_cluster(present))
     return present
 
@@ -102,20 +102,20 @@ def _changed(
             values.pop(change.name, None)
             continue
         if change.value is None:
-            raise RequestError(ErrorCode.INVALID_REQUEST, f"{change.name}: a value is needed")
+            raise RequestError(ErrorCode.INVALID_REQUEST, f"{change.name}: a value is required")
         if change.operation == Operation.SET:
             values[change.name] = change.value
         elif change.operation in (Operation.APPEND, Operation.SUBTRACT):
             values[change.name] = _list_change(values, change, find(change.name))
         else:
             raise RequestError(
-                ErrorCode.INVALID_REQUEST, f"{change.name}: no such operation: {change.operation}"
+                ErrorCode.INVALID_REQUEST, f"{change.name}: unknown operation {change.operation}"
             )
     return values
 
 
 def _list_change(values: Mapping[str, str], change: Change, option: Option) -> str:
-    """Add to or take from a list, which starts from its default when it is not set."""
+    """Append to or subtract from a list; an unset list starts from its default."""
     if option.kind is not Kind.LIST:
         raise _invalid(f"{change.name}: only lists can be appended to or subtracted from")
     default = option.text(option.default) or ""
@@ -149,7 +149,7 @@ def _known(name: str, option: Option | None, section: type[Section]) -> Option:
 def _refuse_missing(values: Mapping[str, str | None]) -> None:
     for name, value in values.items():
         if value is None:
-            raise RequestError(ErrorCode.INVALID_REQUEST, f"{name}: a value is needed")
+            raise RequestError(ErrorCode.INVALID_REQUEST, f"{name}: a value is required")
 
 
 def _present(values: Mapping[str, str | None]) -> dict[str, str]:
@@ -158,7 +158,7 @@ def _present(values: Mapping[str, str | None]) -> dict[str, str]:
 
 
 def _checked(check: Callable[[], Checked]) -> Checked:
-    """Return what the check returns; what it finds wrong is the client's mistake."""
+    """Return what the check returns; turn its ConfigError into INVALID_CONFIG."""
     try:
         return check()
     except ConfigError as error:

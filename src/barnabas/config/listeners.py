@@ -1,12 +1,12 @@
-"""Listeners: where a broker listens, what it tells clients to connect to, and how each is secured.
+"""Listeners: where a broker listens, what it advertises to clients, and how each is secured.
 
     protocols = "INSIDE:PLAINTEXT,OUTSIDE:SSL"
     listeners = parse_listeners("INSIDE://:9092,OUTSIDE://[::1]:0", None, protocols)
     listeners.bind[0]                                       # Endpoint("INSIDE", "", 9092, …)
     listeners.advertise({"OUTSIDE": 40123}, "broker-1")     # once the ports are known
 
-An empty host stands for all interfaces, port 0 for one that the system chooses. Names are kept in
-upper case. Nothing here opens a socket or looks up a name.
+An empty host means all interfaces, port 0 a port that the system chooses. Names are kept in upper
+case. Nothing here opens a socket or resolves a name.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class SecurityProtocol(IntEnum):
 
 
 class Endpoint(NamedTuple):
-    """One listener: its name, where it is, and how it is secured."""
+    """One listener: its name, address and security protocol."""
 
     name: str
     host: str
@@ -65,9 +65,9 @@ class Listeners(NamedTuple):
     """Whether advertised.listeners is unset, so that clients get the address that they dialled."""
 
     def advertise(self, ports: Mapping[str, int], default_host: str) -> tuple[Endpoint, ...]:
-        """Return what clients are told, once the listeners are bound.
+        """Return the endpoints to advertise, once the listeners are bound.
 
-        `ports` gives the port that each listener got; `default_host` stands for all interfaces.
+        `ports` has the bound port of each listener; `default_host` replaces all interfaces.
         """
         return tuple(
             endpoint._replace(
@@ -87,7 +87,7 @@ def parse_listeners(
     inter_broker_protocol: str | None = None,
     control_plane_name: str | None = None,
 ) -> Listeners:
-    """Read the options that describe listeners; raise ConfigError where they disagree."""
+    """Parse the options that describe listeners; raise ConfigError if they conflict."""
     protocols = parse_protocol_map(protocol_map)
     bind = parse_endpoints("listeners", listeners, protocols)
     _check_ports(bind)
@@ -111,13 +111,13 @@ def parse_listeners(
     if control_plane is not None:
         wrong = None
         if control_plane not in protocols:
-            wrong = f"listener.security.protocol.map has no protocol for it ({protocol_map})"
+            wrong = f"not in listener.security.protocol.map ({protocol_map})"
         elif control_plane not in names:
             wrong = f"not among listeners ({listeners})"
         elif all(endpoint.name != control_plane for endpoint in told):
             wrong = f"not among advertised.listeners ({advertised}), where the controller looks"
         elif control_plane == inter_broker:
-            wrong = "brokers use this listener among themselves; it must be one of its own"
+            wrong = "must differ from the inter-broker listener"
         if wrong is not None:
             raise ConfigError(f"control.plane.listener.name={control_plane_name}: {wrong}")
     return Listeners(bind, told, inter_broker, control_plane, advertised is None)
@@ -128,7 +128,7 @@ def check_served(listeners: Listeners) -> None:
     for endpoint in listeners.bind:
         if endpoint.protocol.uses_tls or endpoint.protocol.uses_sasl:
             raise ConfigError(
-                f"listeners={endpoint}: {endpoint.protocol.name} is not served; use PLAINTEXT"
+                f"listeners={endpoint}: {endpoint.protocol.name} is not supported; use PLAINTEXT"
             )
 
 
@@ -146,7 +146,7 @@ def check_change(before: Listeners, after: Listeners) -> None:
 
 
 def parse_protocol_map(text: str) -> dict[str, SecurityProtocol]:
-    """Read `NAME:PROTOCOL,…`; raise ConfigError for an unknown protocol or a name given twice."""
+    """Parse `NAME:PROTOCOL,…`; raise ConfigError for an unknown protocol or a duplicate name."""
     protocols: dict[str, SecurityProtocol] = {}
     for entry in _entries(text):
         name, _, protocol = (part.strip().upper() for part in entry.partition(":"))
@@ -164,7 +164,7 @@ def parse_protocol_map(text: str) -> dict[str, SecurityProtocol]:
 def parse_endpoints(
     option: str, text: str, protocols: Mapping[str, SecurityProtocol]
 ) -> tuple[Endpoint, ...]:
-    """Read `NAME://host:port,…`; at least one, and each name once."""
+    """Parse `NAME://host:port,…`: at least one endpoint, with unique names."""
     endpoints: dict[str, Endpoint] = {}
     for entry in _entries(text):
         match = _ENDPOINT.fullmatch(entry)
@@ -183,12 +183,12 @@ def parse_endpoints(
         host = match["ipv6"] or match["host"] or ""
         endpoints[name] = Endpoint(name, host, port, protocols[name])
     if not endpoints:
-        raise ConfigError(f"{option}={text}: at least one listener is needed")
+        raise ConfigError(f"{option}={text}: at least one listener is required")
     return tuple(endpoints.values())
 
 
 def _check_ports(endpoints: tuple[Endpoint, ...]) -> None:
-    """Refuse a port that is given twice, unless once for IPv4 and once for IPv6."""
+    """Reject duplicate ports, unless one is for IPv4 and the other for IPv6."""
     seen: dict[tuple[int, bool], Endpoint] = {}
     for endpoint in endpoints:
         other = seen.setdefault((endpoint.port, ":" in endpoint.host), endpoint)

@@ -8,11 +8,11 @@
     options = StorageOptions.parse({"log.segment.bytes": "1048576"})
     options.log_segment_bytes        # 1048576, an int, at the cost of a plain attribute
 
-Names are Kafka's; an attribute is the name in snake case. A section is immutable: a change makes a
-new one (`with_overrides`). Every option *acts* (something reads it), is *reserved* (accepted, and
-warned about by name when it is set to something else than its default), or is *refused* (setting it
-to something else than its default is an error, because going on without it would be wrong). Where
-several reserved options stand together they are rows of one table: see `reserved`.
+Names are Kafka's; an attribute is the name in snake case. A section is immutable: a change creates
+a new one (`with_overrides`). Every option *acts* (something reads it), is *reserved* (accepted, and
+warned about if it is not set to its default), or is *refused* (any value but the default is an
+error, because ignoring it would be wrong). Consecutive reserved options are rows of one table: see
+`reserved`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from barnabas.config import reasons
 from barnabas.model.errors import ConfigError
 
 Dynamic = Literal["no", "broker", "cluster"]
-"""Who can change an option at run time: nobody, one broker for itself, or also all at once."""
+"""How an option can be changed at run time: not at all, per broker, or also cluster-wide."""
 
 SectionType = TypeVar("SectionType", bound="Section")
 
@@ -35,7 +35,7 @@ SectionType = TypeVar("SectionType", bound="Section")
 class Kind(IntEnum):
     """The type of an option's value; the numbers are those of DescribeConfigs.
 
-    An object (a function, a TLS context) is taken as it is; only clients have such options.
+    An object (a function, a TLS context) is used as is; only clients have such options.
     """
 
     OBJECT = 0
@@ -54,7 +54,7 @@ _WIDTHS = {Kind.SHORT: 16, Kind.INT: 32, Kind.LONG: 64}
 
 
 class Password:
-    """A secret: compares by value, shows itself as hidden."""
+    """A secret: compares by value; its repr is hidden."""
 
     __slots__ = ("value",)
 
@@ -125,7 +125,7 @@ class Option:
 
     @property
     def sensitive(self) -> bool:
-        """True when the value must not be shown."""
+        """Whether the value must not be shown."""
         return self.kind is Kind.PASSWORD
 
     @property
@@ -138,7 +138,7 @@ class Option:
         if value is None:
             if self.default is None:
                 return None
-            raise self.error(value, "a value is needed")
+            raise self.error(value, "a value is required")
         parsed = self._typed(value.strip() if isinstance(value, str) else value)
         if isinstance(parsed, (int, float)) and not isinstance(parsed, bool):
             self._check_bounds(parsed)
@@ -248,7 +248,7 @@ def option(
     """Declare an option of a section.
 
     `kind` is the lower-case name of a Kind. `besides` lists numbers that are allowed outside the
-    bounds. A default of None means that the option may be unset. `reserved` and `refused` give the
+    limits. A default of None means that the option may be unset. `reserved` and `refused` give the
     reason why it does not act. `synonym` is the broker option that a topic option falls back to.
     """
     assert not (reserved and refused), name
@@ -269,14 +269,14 @@ def option(
 
 
 class Reserved(tuple[Option, ...]):
-    """Options of a section that have no effect, so that nothing needs their attributes."""
+    """Options of a section that have no effect, and need no attributes."""
 
 
 def reserved(table: str) -> Reserved:
-    """Declare options that have no effect, one in a line of a table.
+    """Declare options that have no effect, one per line of a table.
 
-    Its columns are the name, the kind (`int:0..100` has bounds), the default (`-` is None, `[]` an
-    empty list), who can change it at run time, the reason (a name of `reasons`), and the doc.
+    Its columns are the name, the kind (`int:0..100` has limits), the default (`-` is None, `[]` an
+    empty list), how it can be changed at run time, the reason (a name in `reasons`), and the doc.
     """
     return Reserved(_reserved(*row.split(maxsplit=5)) for row in table.strip().splitlines())
 
@@ -313,8 +313,8 @@ def attribute_name(name: str) -> str:
 class Section:
     """A set of options with values: immutable, typed attributes.
 
-    `given` holds what was set, by name and in text form (secrets and objects as they are);
-    `unknown` what was set under a name that no option has.
+    `given` has the values that were set, by name, as strings (secrets and objects as they are);
+    `unknown` has the values that were set under unknown names.
     """
 
     options: ClassVar[Mapping[str, Option]] = MappingProxyType({})
@@ -335,7 +335,7 @@ class Section:
                     f"{declared.name} is declared as {attribute}"
                 )
                 collected[declared.name] = declared
-                # Values live in the instance alone, so that reading one is a plain attribute.
+                # Values are in the instance only, so that reading one is a plain attribute access.
                 delattr(cls, attribute)
         cls.options = MappingProxyType(collected)
 
@@ -343,7 +343,7 @@ class Section:
     def parse(cls: type[SectionType], values: Mapping[str, object]) -> SectionType:
         """Return the section with these values set and the others at their defaults.
 
-        Raise ConfigError for a value that is wrong; a name that no option has is kept in `unknown`.
+        Raise ConfigError for an invalid value; unknown names are kept in `unknown`.
         """
         attributes = {declared.attribute: declared.default for declared in cls.options.values()}
         return cls._build(attributes, values)
@@ -377,10 +377,10 @@ class Section:
         return section
 
     def _derive(self, attributes: dict[str, Any]) -> None:
-        """Check what spans several options, and add what follows from them."""
+        """Check constraints across options, and add derived attributes."""
 
     def with_overrides(self: SectionType, values: Mapping[str, object]) -> SectionType:
-        """Return a new section with these values set on top of the present ones."""
+        """Return a new section with these values on top of the current ones."""
         return type(self).parse({**self.unknown, **self.given, **values})
 
     def value(self, name: str) -> Any:
@@ -388,7 +388,7 @@ class Section:
         return getattr(self, self.options[name].attribute)
 
     def warnings(self) -> list[str]:
-        """Return one line for each name that is unknown, and each set option that does not act."""
+        """Return a line for each unknown name, and for each option that is set to no effect."""
         lines = [f"{name}: no such option{suggest(name, self.options)}" for name in self.unknown]
         for name in self.given:
             declared = self.find(name)
@@ -425,8 +425,8 @@ def _as_given(declared: Option, parsed: Any) -> Any:
 
 
 def suggest(name: str, names: Mapping[str, object]) -> str:
-    """Return "; did you mean …?" when a known name is close to this one, else nothing."""
-    from difflib import get_close_matches  # slow to import, and needed for mistakes alone
+    """Return "; did you mean …?" if a known name is close to this one, else an empty string."""
+    from difflib import get_close_matches  # slow to import, and only needed for errors
 
     close = get_close_matches(name, names, n=1, cutoff=0.8)
     return f"; did you mean {close[0]}?" if close else ""

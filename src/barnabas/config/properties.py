@@ -1,8 +1,8 @@
 r"""Java properties: the file format of Kafka's configuration, read and written.
 
-A line is `name=value`, `name:value` or `name value`; `#` and `!` begin comments; a backslash at the
-end joins the next line; `\n`, `\t`, `\uXXXX` and the like are escapes. The last of several lines
-with one name wins.
+A line is `name=value`, `name:value` or `name value`; `#` and `!` start comments; a trailing
+backslash joins the next line; `\n`, `\t`, `\uXXXX` and so on are escapes. If a name occurs several
+times, the last line wins.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ def read_properties(text: str) -> dict[str, str]:
     properties: dict[str, str] = {}
     for line in _logical_lines(text):
         name = _NAME.match(line)
-        assert name is not None  # it matches at least nothing
+        assert name is not None  # it matches the empty string
         separator = _SEPARATOR.match(line, name.end())
         assert separator is not None
-        # A separator that was escaped stays in the name; a trailing blank stays in the value.
+        # An escaped separator stays in the name; a trailing space stays in the value.
         properties[_unescape(name.group())] = _unescape(line[separator.end() :])
     return properties
 
 
 def write_properties(properties: Mapping[str, str], comment: str | None = None) -> str:
-    """Return a properties file, in the order of the mapping, that reads back as the same."""
+    """Return a properties file, in the order of the mapping, that reads back unchanged."""
     lines = [f"# {line}" for line in comment.splitlines()] if comment else []
     for name, value in properties.items():
         escaped = re.sub(r"([=: #!])", r"\\\1", _escape(name))
@@ -45,7 +45,7 @@ def write_properties(properties: Mapping[str, str], comment: str | None = None) 
 
 
 def _logical_lines(text: str) -> Iterator[str]:
-    """Yield the lines without comments and blanks, those that end in a backslash joined."""
+    """Yield lines without comments and blank lines, with continuation lines joined."""
     pending: str | None = None
     # Only these end a line; str.splitlines knows more, such as a form feed.
     for raw in re.split(r"\r\n|\r|\n", text):
@@ -73,7 +73,7 @@ def _unescape(text: str) -> str:
         return chr(int(digits, 16))
 
     unescaped = _ESCAPE.sub(replace, text)
-    # Characters beyond 16 bits are escaped as two halves, which belong together.
+    # Characters beyond 16 bits are escaped as surrogate pairs.
     return unescaped.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 

@@ -1,11 +1,12 @@
-"""Where the value of an option comes from: layers of values, and what DescribeConfigs says of them.
+"""Where the value of an option comes from: layers of values, and how DescribeConfigs shows them.
 
-A broker's value is the first of: its own dynamic one, the cluster's dynamic one, the one in its
-file, the default. A topic's value is its override, else that of the broker option it falls back to:
+A broker's value is the first of: its own dynamic value, the cluster's dynamic value, the value in
+its file, the default. A topic's value is its override, or else that of the broker option that it
+falls back to:
 
     TOPIC → DYNAMIC_BROKER → DYNAMIC_DEFAULT_BROKER → STATIC_BROKER → DEFAULT
 
-`BrokerSources` is immutable; a dynamic change makes a new one, whose `options` are what acts then.
+`BrokerSources` is immutable; a dynamic change creates a new one with the new `options`.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class Source(IntEnum):
 
 
 class Synonym(NamedTuple):
-    """One place that gives, or would give, the value; a secret's value is None."""
+    """One source that gives, or would give, the value; the value of a secret is None."""
 
     name: str
     value: str | None
@@ -45,7 +46,7 @@ class Synonym(NamedTuple):
 
 
 class Described(NamedTuple):
-    """One option as DescribeConfigs tells it; `synonyms` has the place that won first."""
+    """One option as DescribeConfigs shows it; the first of `synonyms` is the one that won."""
 
     name: str
     value: str | None
@@ -58,7 +59,7 @@ class Described(NamedTuple):
 
 
 class BrokerSources:
-    """The layers of a broker's options, and the options that they give together."""
+    """The layers of a broker's options, and the resulting options."""
 
     __slots__ = ("_file", "broker", "cluster", "options", "static")
 
@@ -70,7 +71,7 @@ class BrokerSources:
     ) -> None:
         """Layer the values of the file, the cluster's dynamic ones and this broker's dynamic ones.
 
-        Raise ConfigError for a wrong value. `static` may hold typed values, too.
+        Raise ConfigError for an invalid value. `static` may also have typed values.
         """
         self._file = dict(static)
         parsed = BrokerOptions.parse(static)
@@ -81,11 +82,11 @@ class BrokerSources:
         self.options = parsed.with_overrides(dynamic) if dynamic else parsed
 
     def with_cluster(self, values: Mapping[str, str]) -> BrokerSources:
-        """Return the layers with these values as all of the cluster's dynamic ones."""
+        """Return the layers with the cluster's dynamic values replaced by these."""
         return BrokerSources(self._file, values, self.broker)
 
     def with_broker(self, values: Mapping[str, str]) -> BrokerSources:
-        """Return the layers with these values as all of this broker's dynamic ones."""
+        """Return the layers with this broker's dynamic values replaced by these."""
         return BrokerSources(self._file, self.cluster, values)
 
     def describe(self, names: Iterable[str] | None = None) -> list[Described]:
@@ -96,7 +97,7 @@ class BrokerSources:
         ]
 
     def describe_cluster(self, names: Iterable[str] | None = None) -> list[Described]:
-        """Describe the cluster's dynamic values alone, as the broker with the empty name."""
+        """Describe only the cluster's dynamic values, as those of the broker with an empty name."""
         described = []
         for name, option in _chosen(names, self.cluster, BrokerOptions.find):
             if name in self.cluster:
@@ -131,10 +132,10 @@ class BrokerSources:
         if name == option.name:
             synonyms = self._synonyms(aliases(name), option)
             text = option.text(self.options.value(name))
-            # A weaker alias belongs to the description of a stronger one only when that is set.
+            # Aliases of lower precedence are only described with one of higher precedence.
             weaker = dropwhile(lambda synonym: synonym.name != name, synonyms)
             return _entry(name, option, text, tuple(weaker))
-        # Set for one listener: it hides the option without the prefix.
+        # Set for one listener: it overrides the option without the prefix.
         synonyms = self._synonyms((name, option.name), option)
         return _entry(name, option, synonyms[0].value if synonyms else None, synonyms)
 
@@ -176,7 +177,7 @@ def _chosen(
     known: Iterable[str],
     find: Callable[[str], Option | None],
 ) -> Iterator[tuple[str, Option]]:
-    """Yield the asked names, or the known ones, that are options."""
+    """Yield those of the requested names (or of all known ones) that are options."""
     for name in known if names is None else names:
         option = find(name)
         if option is not None:

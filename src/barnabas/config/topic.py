@@ -1,12 +1,12 @@
-"""Every option of a topic, and how it falls back to the broker's.
+"""All options of a topic, and the broker options that they fall back to.
 
     options = TopicOptions.resolve(broker, {"segment.bytes": "1048576"})
     options.segment_bytes        # the override
     options.retention_ms         # the broker's log.retention.ms, or minutes, or hours
 
 All topic options can be changed at run time: a change resolves a new object. `validate_overrides`
-is the strict check for what users send; `resolve` passes over names that it does not know, so that
-a topic made by a newer release still loads.
+strictly checks what users send; `resolve` ignores unknown names, so that a topic created by a newer
+release still loads.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from barnabas.model.errors import ConfigError
 
 
 def overriding(name: str, synonym: str, **own: Any) -> Any:
-    """Declare a topic option that overrides a broker option, and is like it but for its `own`."""
+    """Declare a topic option that overrides a broker option, and differs from it in `own`."""
     broker = BrokerOptions.options[synonym]
     shared = ("default", "at_least", "at_most", "besides", "choices", "doc", "reserved", "refused")
     fields = {field: getattr(broker, field) for field in shared} | own
@@ -112,13 +112,13 @@ class TopicOptions(Section):
     local_retention_bytes: int = overriding("local.retention.bytes", "log.local.retention.bytes")
 
     compact: bool
-    """Whether cleanup.policy holds compact."""
+    """Whether cleanup.policy includes compact."""
 
     delete: bool
-    """Whether cleanup.policy holds delete."""
+    """Whether cleanup.policy includes delete."""
 
     segment_ms_max: int
-    """segment.ms, in compacted topics at most max.compaction.lag.ms."""
+    """segment.ms; at most max.compaction.lag.ms in compacted topics."""
 
     @classmethod
     def resolve(cls, broker: BrokerOptions, overrides: Mapping[str, object]) -> TopicOptions:
@@ -129,7 +129,7 @@ class TopicOptions(Section):
             for source, factor in sources:
                 value = getattr(broker, source)
                 if value is not None:
-                    # A negative time means for ever, in whatever unit.
+                    # A negative time means forever, in any unit.
                     value = value if factor == 1 else max(value * factor, -1)
                     break
             attributes[attribute] = default if value is None else value
@@ -153,7 +153,7 @@ _FALLBACKS: tuple[tuple[str, Any, tuple[tuple[str, int], ...]], ...] = tuple(
     )
     for declared in TopicOptions.options.values()
 )
-"""Per topic option: its attribute, its default, and the broker's attributes to ask before that."""
+"""Per topic option: its attribute, its default, and the broker attributes that precede it."""
 
 
 _REPLICA = re.compile("[0-9]+:[0-9]+")
@@ -162,17 +162,17 @@ _REPLICA = re.compile("[0-9]+:[0-9]+")
 def validate_overrides(
     overrides: Mapping[str, object | None], broker: BrokerOptions
 ) -> TopicOptions:
-    """Return the options that these overrides give on this broker, or raise ConfigError.
+    """Return the options of a topic with these overrides on this broker; raise ConfigError.
 
-    A name that no topic option has is an error here.
+    An unknown name is an error here.
     """
     for name in overrides:
         if name not in TopicOptions.options:
             raise ConfigError(f"{name}: no such topic option{suggest(name, TopicOptions.options)}")
         if overrides[name] is None:
-            raise ConfigError(f"{name}: a value is needed")
+            raise ConfigError(f"{name}: a value is required")
     options = TopicOptions.resolve(broker, overrides)
-    # Here and not in `resolve`: a broker's option that changes later must not spoil a topic.
+    # Here and not in `resolve`: a later change of a broker option must not invalidate a topic.
     if options.min_compaction_lag_ms > options.max_compaction_lag_ms:
         raise ConfigError(
             f"min.compaction.lag.ms={options.min_compaction_lag_ms}: must be at most "

@@ -131,7 +131,7 @@ def test_broker_id_and_node_id_are_one(name: str) -> None:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"broker.id": "1", "node.id": "2"}, "node.id=2: broker.id is 1"),
+        ({"broker.id": "1", "node.id": "2"}, r"node.id=2: must equal broker.id \(1\)"),
         ({"broker.id": "1001"}, r"at most reserved.broker.max.id \(1000\)"),
         ({"broker.id.generation.enable": "false"}, "broker.id=-1: must be at least 0"),
         ({"process.roles": "broker"}, "process.roles=broker: refused: belongs to KRaft"),

@@ -76,7 +76,7 @@ def test_a_value_is_read_from_text_or_taken_as_it_is(name: str, text: object, va
         ("size.bytes", "ten", "size.bytes=ten: must be a whole number"),
         ("size.bytes", "1.0", "size.bytes=1.0: must be a whole number"),
         ("size.bytes", True, "size.bytes=True: must be a whole number"),
-        ("size.bytes", None, "size.bytes=None: a value is needed"),
+        ("size.bytes", None, "size.bytes=None: a value is required"),
         ("size.bytes", str(2**31), "must fit in 32 bits"),
         ("short.one", "32768", "must fit in 16 bits"),
         ("time.ms", str(2**63), "must fit in 64 bits"),

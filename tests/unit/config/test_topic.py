@@ -76,7 +76,7 @@ def test_resolve_passes_over_unknown_names_but_validate_refuses_them() -> None:
     ("overrides", "message"),
     [
         ({"retention.ms": "-2"}, "retention.ms=-2: must be at least -1"),
-        ({"retention.ms": None}, "retention.ms: a value is needed"),
+        ({"retention.ms": None}, "retention.ms: a value is required"),
         ({"cleanup.policy": "shrink"}, "must be compact or delete"),
         ({"remote.storage.enable": "true"}, "refused: needs tiered storage"),
         (

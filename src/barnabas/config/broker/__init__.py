@@ -1,10 +1,10 @@
-"""Every option of a broker, gathered from one section per subject.
+"""All options of a broker, collected from one section per subject.
 
     options = BrokerOptions.parse({"log.dirs": "/data", "listeners": "PLAINTEXT://:9092"})
     for line in options.warnings(): ...       # unknown names, and options that have no effect
     options.log_directories, options.endpoints.bind
 
-Invariant: an instance is consistent: what spans several options (ids, listeners, lags) is checked
+Invariant: an instance is consistent. Checks that span several options (ids, listeners, lags) are
 here.
 """
 
@@ -44,7 +44,7 @@ _PER_LISTENER = (
 
 
 def listener_prefix(listener: str) -> str:
-    """Return what stands before the name of an option that is set for one listener."""
+    """Return the prefix of option names that are set for one listener."""
     return f"{LISTENER_PREFIX}{listener.lower()}."
 
 
@@ -69,14 +69,14 @@ class BrokerOptions(
     """All options of a broker."""
 
     log_directories: tuple[str, ...]
-    """The data directories: log.dirs, else log.dir."""
+    """The data directories: log.dirs, or log.dir if that is unset."""
 
     endpoints: Listeners
-    """What listeners and advertised.listeners say."""
+    """The parsed listeners and advertised.listeners."""
 
     @classmethod
     def find(cls, name: str) -> Option | None:
-        """Return the option that a name sets, also in its form for one listener, or None."""
+        """Return the option that a name sets, with or without a listener prefix, or None."""
         if not name.startswith(LISTENER_PREFIX):
             return cls.options.get(name)
         _, _, rest = name[len(LISTENER_PREFIX) :].partition(".")
@@ -91,7 +91,7 @@ class BrokerOptions(
         prefixes = [listener_prefix(listener)]
         if mechanism is not None:
             prefixes.append(f"{prefixes[0]}{mechanism.lower()}.")
-        for prefix in prefixes:  # the more special one last, so that it wins
+        for prefix in prefixes:  # the more specific one last, so that it wins
             for name, value in self.given.items():
                 rest = name.removeprefix(prefix)
                 if rest != name and rest in self.options:
@@ -105,7 +105,7 @@ class BrokerOptions(
             part.strip() for part in directories.split(",") if part.strip()
         )
         if not self.log_directories:
-            raise ConfigError(f"log.dirs={directories}: at least one directory is needed")
+            raise ConfigError(f"log.dirs={directories}: at least one directory is required")
         attributes["endpoints"] = parse_listeners(
             self.listeners,
             self.advertised_listeners,
@@ -125,9 +125,7 @@ class BrokerOptions(
 
     def _agree_on_id(self, attributes: dict[str, Any]) -> None:
         if "broker.id" in self.given and "node.id" in self.given and self.broker_id != self.node_id:
-            raise ConfigError(
-                f"node.id={self.node_id}: broker.id is {self.broker_id}; they must agree"
-            )
+            raise ConfigError(f"node.id={self.node_id}: must equal broker.id ({self.broker_id})")
         identity = self.node_id if "node.id" in self.given else self.broker_id
         attributes["broker_id"] = attributes["node_id"] = identity
         if not self.broker_id_generation_enable:

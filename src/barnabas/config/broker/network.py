@@ -230,7 +230,7 @@ def parse_connection_overrides(text: str) -> dict[str, int]:
         host, colon, limit = item.rpartition(":")
         if not colon or not host or not limit.isdigit():
             raise ConfigError(
-                f"max.connections.per.ip.overrides={text}: {item!r} is not host:limit, "
+                f"max.connections.per.ip.overrides={text}: {item!r} must be host:limit, "
                 "such as 127.0.0.1:50"
             )
         overrides[host.strip("[]")] = int(limit)

@@ -1,4 +1,4 @@
-"""Options of admin clients. Defaults are those of Kafka 3.9, and so of kafka-python."""
+"""Options of admin clients. Defaults are those of Kafka 3.9, and of kafka-python."""
 
 from __future__ import annotations
 

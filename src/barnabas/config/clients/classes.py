@@ -1,11 +1,10 @@
-"""Options whose values are classes, functions or objects, and may be given by their names.
+"""Options whose values are classes, functions or objects, and may be given by name.
 
-A name is Kafka's own for a class that has a counterpart here, or the path of a Python import:
-`package.module.Name`. Where several are wanted, a string is a comma-separated list. What a name
-stands for is found when the options are read: a wrong one is refused when the client is made.
+A name is that of a Kafka class that has a counterpart here, or a Python import path:
+`package.module.Name`. If an option takes several, a string is a comma-separated list. Names are
+resolved when the options are parsed, so that a wrong one is rejected when the client is created.
 
-Our own classes are named by their paths and imported when they are asked for: this package is below
-theirs.
+Our own classes are named by their paths and imported on demand: this package is below theirs.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ _TYPES = (
 
 
 class Role(NamedTuple):
-    """What an option's objects are for."""
+    """What the objects of an option are for."""
 
     what: str
     methods: tuple[str, ...]
@@ -44,9 +43,9 @@ class Role(NamedTuple):
     may_be_function: bool
     """… or is called itself."""
     paths: Mapping[str, str] = MappingProxyType({})
-    """Names of Kafka's classes, and the paths of ours."""
+    """The path of our class for each of Kafka's class names."""
     names: frozenset[str] = frozenset()
-    """Names that are understood where the option is used, and stay as they are."""
+    """Names that the user of the option understands; they are not resolved here."""
 
 
 def _serialization(kind: str) -> dict[str, str]:
@@ -100,7 +99,7 @@ ROLES: Mapping[str, Role] = MappingProxyType(
 
 
 def found(option: str, role: Role, given: Any) -> Any:
-    """Return what an option's value stands for; refuse what cannot play its role."""
+    """Resolve an option's value; raise ConfigError if it does not fit the role."""
     shown = given
     if isinstance(given, str):
         name = given.strip()
@@ -110,12 +109,12 @@ def found(option: str, role: Role, given: Any) -> Any:
     if given is not None and not _suits(role, given):
         wanted = [f"an object with {' or '.join(role.methods)}"] if role.methods else []
         wanted += ["a function"] if role.may_be_function else []
-        raise ConfigError(f"{option}={shown}: no {role.what}: must be {' or '.join(wanted)}")
+        raise ConfigError(f"{option}={shown}: invalid {role.what}: must be {' or '.join(wanted)}")
     return given
 
 
 def all_found(option: str, role: Role, given: Any) -> tuple[Any, ...]:
-    """Return what a list of names, classes and objects stands for; a string is split at commas."""
+    """Resolve a list of names, classes and objects; a string is split at commas."""
     if isinstance(given, str):
         given = [name for name in given.split(",") if name.strip()]
     elif not isinstance(given, Iterable) or isinstance(given, type):
@@ -124,7 +123,7 @@ def all_found(option: str, role: Role, given: Any) -> tuple[Any, ...]:
 
 
 def made(option: str, role: Role, given: Any, configs: Mapping[str, Any], is_key: bool) -> Any:
-    """Return the (de)serializer that a value stands for: a class is made, and told the options."""
+    """Resolve a (de)serializer; a class is instantiated and configured with the options."""
     given = found(option, role, given)
     if not isinstance(given, type) or not _has_method(role, given):
         return given
@@ -132,8 +131,8 @@ def made(option: str, role: Role, given: Any, configs: Mapping[str, Any], is_key
         instance = given()
     except TypeError as failure:
         raise ConfigError(
-            f"{option}={given.__qualname__}: cannot be made without arguments ({failure}): "
-            "give an object in place of the class"
+            f"{option}={given.__qualname__}: cannot be created without arguments ({failure}): "
+            "give an object instead of the class"
         ) from failure
     configure = getattr(instance, "configure", None)
     if callable(configure):
@@ -184,7 +183,7 @@ def _attribute(option: str, role: Role, owner: Any, attribute: str) -> Any:
 
 
 def _nearest(role: Role, name: str) -> str:
-    """Return "; did you mean …?" with the known name that looks most like this one."""
+    """Return "; did you mean …?" with the known name that is closest to this one."""
     known = [*role.names, *role.paths]
     short = name.rpartition(".")[2]
     close = _close(name, known)
@@ -194,10 +193,10 @@ def _nearest(role: Role, name: str) -> str:
         close = None if last is None else lasts[last]
     if close is not None:
         return f"; did you mean {close}?"
-    return "; a name is package.module.Name of Python, or one of Kafka's own classes"
+    return "; must be a Python path (package.module.Name) or one of Kafka's own classes"
 
 
 def _close(name: str, names: list[str]) -> str | None:
-    from difflib import get_close_matches  # slow to import, and needed for mistakes alone
+    from difflib import get_close_matches  # slow to import, and only needed for errors
 
     return next(iter(get_close_matches(name, names, n=1, cutoff=0.7)), None)

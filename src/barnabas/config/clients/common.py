@@ -1,7 +1,7 @@
-"""Options that every client has: whom to reach, how long to wait, how often to try.
+"""Options of all clients: addresses, timeouts, backoff.
 
-TLS and SASL are in `security.py`. Defaults are those of Kafka 3.9's clients; where they differ,
-the documentation of the option says so.
+TLS and SASL are in `security.py`. Defaults are those of Kafka 3.9's clients; if one differs, the
+doc of the option says so.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from barnabas.model.isolation import IsolationLevel
 
 
 class ConsumerOptions(CommonOptions):
-    """What a consumer reads, how, and as whom."""
+    """What consumers add to the options of all clients."""
 
     other_names: ClassVar[Mapping[str, str]] = MappingProxyType(
         {
@@ -256,17 +256,15 @@ class ConsumerOptions(CommonOptions):
         super()._derive(attributes)
         self._derive_classes(attributes)
         if self.group_instance_id is not None and self.group_id is None:
-            raise ConfigError(
-                f"group.instance.id={self.group_instance_id}: needs a group (group.id)"
-            )
+            raise ConfigError(f"group.instance.id={self.group_instance_id}: needs group.id")
         if self.fetch_max_wait_ms >= self.request_timeout_ms:
             raise ConfigError(
                 f"fetch.max.wait.ms={self.fetch_max_wait_ms}: must be less than "
-                f"request.timeout.ms={self.request_timeout_ms}"
+                f"request.timeout.ms ({self.request_timeout_ms})"
             )
         largest = self.fetch_max_bytes + self.max_partition_fetch_bytes
         if self.response_max_bytes < largest:
-            # An answer may be that large, and refusing it would stop the consumer for good.
+            # A response may be that large, and rejecting it would stop the consumer for good.
             attributes["response_max_bytes"] = min(largest, (1 << 31) - 1)
 
     def _derive_classes(self, attributes: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Credentials as Java clients are given them, in one line:
+"""Credentials in the form that Java clients take, in one line:
 
 org.apache.kafka.common.security.plain.PlainLoginModule required username="a" password="b";
 """
@@ -13,7 +13,7 @@ _ENTRY = re.compile(r"""(\w[\w.-]*)\s*=\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[
 
 
 def jaas_options(text: str) -> dict[str, str]:
-    """Return the options of a line of JAAS; the message of a failure holds no secret."""
+    """Return the options of a JAAS line; error messages contain no secrets."""
     head = re.match(r"\s*[\w.$]+\s+(required|requisite|sufficient|optional)\s*", text)
     body = text.strip()
     if head is None or not body.endswith(";"):
@@ -30,7 +30,7 @@ def jaas_options(text: str) -> dict[str, str]:
         position = entry.end()
     if text[position:].strip() != ";":
         raise ConfigError(
-            "sasl.jaas.config=[hidden]: cannot be read after "
+            "sasl.jaas.config=[hidden]: cannot be parsed after "
             + (f"the option {list(found)[-1]}" if found else "its first words")
         )
     return found

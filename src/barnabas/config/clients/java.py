@@ -1,4 +1,4 @@
-"""Options that only Java clients need: accepted here, so that settings can be shared."""
+"""Options that only Java clients need: accepted, so that settings can be shared with them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from barnabas.config.option import reserved
 
 
 class JavaOptions(ClientSection):
-    """What is accepted and has no effect."""
+    """Options that are accepted to no effect."""
 
     _without_effect = reserved(
         """

@@ -5,10 +5,10 @@
 
     options = parse_client_options(ProducerOptions, {"linger_ms": 5, "batch.size": "32768"})
 
-Names are Kafka's, or the same in snake case; values are Python objects or texts, None means: not
-given. A section may list further names for its options in `other_names`: those of kafka-python,
-aiokafka and librdkafka where they differ. A name that no option has is an error here, not a
-warning, as a misspelt option of a client would otherwise be noticed in production.
+Names are Kafka's, or the same in snake case; values are Python objects or strings; None means
+unset. A section may list more names for its options in `other_names`: those of kafka-python,
+aiokafka and librdkafka, if they differ. An unknown name is an error here, not a warning: otherwise,
+a misspelt client option would only be noticed in production.
 """
 
 from __future__ import annotations
@@ -27,30 +27,30 @@ ClientSectionType = TypeVar("ClientSectionType", bound="ClientSection")
 
 
 class ClientSection(Section):
-    """A section whose options go by several names."""
+    """A section whose options have several names."""
 
     other_names: ClassVar[Mapping[str, str]] = MappingProxyType({})
-    """Further dotted names, and the names of the options that they stand for."""
+    """More dotted names, and the options that they mean."""
 
 
 def parse_client_options(
     section: type[ClientSectionType], given: Mapping[str, object]
 ) -> ClientSectionType:
-    """Return the section with what was given; raise ConfigError for a wrong name or value.
+    """Return the section with the given values; raise ConfigError for a wrong name or value.
 
-    What is accepted and has no effect here is logged by name, with the reason.
+    Options that are accepted to no effect are logged by name, with the reason.
     """
     known = _spellings(section)
     values: dict[str, object] = {}
     spelled: dict[str, str] = {}
     for name, value in given.items():
         option = known.get(name)
-        if option is None:  # its value is not shown: it may be a secret under a misspelt name
+        if option is None:  # the value is not shown: it may be a secret under a misspelt name
             raise ConfigError(f"{name}: no such option{suggest(name, known)}")
-        if value is None:  # kafka-python's way to leave an option alone
+        if value is None:  # how kafka-python leaves an option unset
             continue
         if option in values and values[option] != value:
-            raise ConfigError(f"{spelled[option]} and {name} say different things about {option}")
+            raise ConfigError(f"{spelled[option]} and {name} give different values for {option}")
         values[option] = value
         spelled[option] = name
     options = section.parse(values)

@@ -1,4 +1,4 @@
-"""Options of producers. Defaults are those of Kafka 3.9, and so of kafka-python."""
+"""Options of producers. Defaults are those of Kafka 3.9, and of kafka-python."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from barnabas.config.option import option
 from barnabas.model.errors import ConfigError
 
 IN_FLIGHT_MAX_IDEMPOTENT = 5
-"""Brokers remember the last five batches of a producer and partition, to tell repeated ones."""
+"""Brokers remember the last five batches per producer and partition, to detect duplicates."""
 
 RETRIES_MAX = 2_147_483_647
 
 GROWN_BATCH_BYTES = 256 * 1024
-"""How far a batch grows that is full and cannot be sent yet, where batch.size was not given."""
+"""Maximum size of a full batch that cannot be sent yet, if batch.size is unset."""
 
 
 class ProducerOptions(CommonOptions):
@@ -37,7 +37,7 @@ class ProducerOptions(CommonOptions):
     )
 
     batch_size_max: int
-    """How far batches grow; follows from batch.size."""
+    """Maximum size of a batch; derived from batch.size."""
 
     key_serializer: Any = option(
         "key.serializer",
@@ -265,12 +265,12 @@ class ProducerOptions(CommonOptions):
         )
 
     def _derive_idempotence(self, attributes: dict[str, Any]) -> None:
-        """Refuse what contradicts idempotence that was asked for; give way where it was not."""
+        """Reject conflicts with idempotence that was asked for; otherwise turn it off."""
         asked_for = self.transactional_id is not None or (
             "enable.idempotence" in self.given and self.enable_idempotence
         )
         if self.transactional_id == "":
-            raise ConfigError("transactional.id is empty: transactions need a name")
+            raise ConfigError("transactional.id=: must not be empty")
         if self.transactional_id is not None and not self.enable_idempotence:
             raise ConfigError("transactional.id needs enable.idempotence=true")
         if not self.enable_idempotence:
@@ -300,7 +300,7 @@ def _acks(given: object) -> int:
 
 
 def _retries(given: object) -> int:
-    """Read a number; kafka-python says float("inf") for "until the time is up"."""
+    """Parse a number; kafka-python uses float("inf") for "until the timeout"."""
     if given == float("inf"):
         return RETRIES_MAX
     text = str(given)

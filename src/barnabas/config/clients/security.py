@@ -1,7 +1,7 @@
-"""Options of TLS and SASL, as clients have them.
+"""TLS and SASL options of clients.
 
-Certificates and keys are PEM, in files or as strings; Java's key stores are refused by name. The
-short names (`ssl_cafile`, `sasl_plain_username`) are kafka-python's and aiokafka's.
+Certificates and keys are PEM, in files or as strings; Java key stores are rejected by name. The
+short names (`ssl_cafile`, `sasl_plain_username`) are those of kafka-python and aiokafka.
 """
 
 from __future__ import annotations
@@ -225,9 +225,9 @@ class SecurityOptions(JavaOptions):
         if mechanism == "OAUTHBEARER":
             if self.sasl_oauth_token_provider is None:
                 raise self.options["sasl.mechanism"].error(
-                    mechanism, "sasl.oauth.token.provider is needed, too"
+                    mechanism, "needs sasl.oauth.token.provider"
                 )
         elif self.sasl_plain_username is None or self.sasl_plain_password is None:
             raise self.options["sasl.mechanism"].error(
-                mechanism, "sasl.plain.username and sasl.plain.password are needed, too"
+                mechanism, "needs sasl.plain.username and sasl.plain.password"
             )

@@ -269,7 +269,7 @@ def test_a_value_that_cannot_act_is_not_stored(tmp_path: Path) -> None:
         for kind in ("0", ""):
             refused = change(wire, BROKER, kind, (name, SET, "nonsense"))
             assert refused.error_code == ErrorCode.INVALID_CONFIG
-            assert "'nonsense' is not host:limit" in refused.error_message
+            assert "'nonsense' must be host:limit" in refused.error_message
         assert value_of(wire, BROKER, "0", name) == ("", DEFAULT)
 
 

@@ -64,7 +64,7 @@ def test_a_misspelt_name_is_an_error_that_knows_better_and_shows_no_secret() -> 
 
 
 def test_two_names_that_disagree_are_an_error() -> None:
-    with pytest.raises(ConfigError, match=r"say different things about batch\.size"):
+    with pytest.raises(ConfigError, match=r"give different values for batch\.size"):
         parse(batch_size=1, max_batch_size=2)
     assert parse(batch_size=1, **{"batch.size": 1}).batch_size == 1
 
