@@ -140,7 +140,7 @@ def test_groups(broker: RunningBroker, terminal: Terminal) -> None:
     assert terminal.type("barnabas groups list").splitlines()[1:] == []
     find, abort = lines(hanging)
     assert len(terminal.type(find).splitlines()) == 1, "none hangs, so there is only a heading"
-    assert "no open transaction begins at offset 1500" in terminal.type(abort, code=1)
+    assert "no open transaction starts at offset 1500" in terminal.type(abort, code=1)
 
 
 def test_forks(broker: RunningBroker, terminal: Terminal) -> None:

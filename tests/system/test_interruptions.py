@@ -115,7 +115,7 @@ CASES = {
     "mirror": Case(mirror, r"barnabas mirror: \d+ records of 1 topic, .*", serves=True),
     "pipeline": Case(lambda world: ["pipeline", "init", world.new("project")]),
     "demo": Case(
-        demo, r"stopped; \d+ clicks were sent, 0 counts came back", serves=True, without_java=True
+        demo, r"stopped; \d+ clicks sent, 0 counts received", serves=True, without_java=True
     ),
     "sql": Case(on_source("sql", f"select count(*) from {TOPIC}")),
     "export": Case(
@@ -192,7 +192,7 @@ def test_while_a_child_is_started(world: World) -> None:
     """The broker of the demo is in a process group of its own, and must not be forgotten."""
     ended = run_case("demo", world, ["audit:subprocess.Popen"])
     assert (ended.sent, ended.code, ended.err) == (1, 130, ""), ended
-    assert ended.closes_with("stopped; 0 clicks were sent, 0 counts came back"), ended
+    assert ended.closes_with("stopped; 0 clicks sent, 0 counts received"), ended
 
 
 @pytest.mark.parametrize("patience_s", [0.0, 60.0])

@@ -112,7 +112,7 @@ def test_mistakes_are_told_without_a_java_stack(
         assert captured.err.count("\n") == 1
         return captured.err
 
-    assert "there is no topic sql_country; did you mean sql_countries?" in refusal(
+    assert "topic sql_country does not exist; did you mean sql_countries?" in refusal(
         "select * from sql_country"
     )
     assert "in line 1 at column 1: selec 1" in refusal("selec 1")

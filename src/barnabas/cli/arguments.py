@@ -21,16 +21,16 @@ def add_connection(parser: argparse.ArgumentParser) -> None:
         dest="bootstrap",
         metavar="HOST:PORT[,...]",
         default=os.environ.get("BARNABAS_BOOTSTRAP") or BOOTSTRAP,
-        help=f"brokers to ask first (default: $BARNABAS_BOOTSTRAP or {BOOTSTRAP})",
+        help=f"brokers to connect to first (default: $BARNABAS_BOOTSTRAP or {BOOTSTRAP})",
     )
     parser.add_argument(
         "--timeout",
         metavar="SECONDS",
         type=seconds,
         default=30.0,
-        help="give up on a call after this long (default: 30)",
+        help="timeout of a call (default: 30)",
     )
-    parser.add_argument("--json", action="store_true", help="print JSON, for machines")
+    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def add_action(
@@ -40,7 +40,7 @@ def add_action(
     run: Callable[[argparse.Namespace], int | None],
     examples: str,
 ) -> argparse.ArgumentParser:
-    """Add the second word of a command that talks to brokers (`create` of `topics create`)."""
+    """Add an action of a command that talks to brokers (`create` in `topics create`)."""
     parser = add_word(actions, name, summary, run, examples)
     add_connection(parser)
     return parser
@@ -53,7 +53,7 @@ def add_word(
     run: Callable[[argparse.Namespace], int | None],
     examples: str,
 ) -> argparse.ArgumentParser:
-    """Add the second word of a command, with its own help."""
+    """Add an action of a command, with its own help."""
     parser = actions.add_parser(
         name,
         help=summary,
@@ -67,7 +67,7 @@ def add_word(
 
 
 def seconds(text: str) -> float:
-    """Convert a positive number of seconds."""
+    """Parse a positive number of seconds."""
     try:
         value = float(text)
     except ValueError:
@@ -78,12 +78,12 @@ def seconds(text: str) -> float:
 
 
 def count(text: str) -> int:
-    """Convert a number of at least 1."""
+    """Parse a whole number of at least 1."""
     return _whole_number(text, at_least=1)
 
 
 def index(text: str) -> int:
-    """Convert a number of at least 0."""
+    """Parse a whole number of at least 0."""
     return _whole_number(text, at_least=0)
 
 
@@ -98,7 +98,7 @@ def _whole_number(text: str, at_least: int) -> int:
 
 
 def assignment(text: str) -> tuple[str, str]:
-    """Split `name=value`; the value may be empty or hold more `=`."""
+    """Split `name=value`; the value may be empty or contain `=`."""
     name, separator, value = text.partition("=")
     if not separator or not name:
         raise argparse.ArgumentTypeError(f"{text!r} is not of the form name=value")
@@ -109,7 +109,7 @@ _ESCAPES = {"t": b"\t", "n": b"\n", "r": b"\r", "0": b"\0", "\\": b"\\"}
 
 
 def escaped(text: str) -> bytes:
-    r"""Convert text with \t, \n, \r, \0, \\ and \xNN to bytes."""
+    r"""Parse a string with \t, \n, \r, \0, \\ and \xNN to bytes."""
     out = bytearray()
     rest = text
     while rest:
@@ -132,7 +132,7 @@ def escaped(text: str) -> bytes:
 
 
 def separator(text: str) -> bytes:
-    """Convert an escaped text that must not be empty."""
+    """Parse an escaped string that must not be empty."""
     value = escaped(text)
     if not value:
         raise argparse.ArgumentTypeError("a separator cannot be empty")

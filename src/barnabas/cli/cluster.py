@@ -1,4 +1,4 @@
-"""`barnabas cluster`: its id, brokers and controller, how its partitions are, which APIs it has."""
+"""`barnabas cluster`: show its id, brokers, controller, partition health and API versions."""
 
 from __future__ import annotations
 
@@ -24,34 +24,34 @@ def configure(parser: argparse.ArgumentParser) -> None:
     describe = add_action(
         actions,
         "describe",
-        "show brokers, controller, cluster id, and how the partitions are",
+        "show brokers, controller, cluster id and partition health",
         _describe,
         "  barnabas cluster describe\n  barnabas cluster describe --apis --json",
     )
     describe.add_argument(
-        "--apis", action="store_true", help="also the APIs and versions that each broker serves"
+        "--apis", action="store_true", help="also show the API versions that each broker supports"
     )
 
 
 @dataclass(slots=True)
 class Load:
-    """What one broker holds and leads."""
+    """Replicas and leaders on one broker."""
 
     replicas: int = 0
     leads: int = 0
     preferred: int = 0
-    """Partitions of which it is the first replica."""
+    """Partitions of which it is the preferred replica."""
     preferred_led_elsewhere: int = 0
 
     @property
     def imbalance_percent(self) -> int:
-        """Return how much of what it should lead is led by others."""
+        """Return the percentage of its preferred partitions that other brokers lead."""
         return round(100 * self.preferred_led_elsewhere / self.preferred) if self.preferred else 0
 
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """All that is shown of a cluster."""
+    """Everything that is shown of a cluster."""
 
     cluster: ClusterDescription
     loads: dict[int, Load]

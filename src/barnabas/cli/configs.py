@@ -32,11 +32,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "  barnabas configs describe --broker 0 --all --json",
     )
     _add_resource(describe)
-    describe.add_argument("names", metavar="NAME", nargs="*", help="only these options")
+    describe.add_argument("names", metavar="NAME", nargs="*", help="show only these options")
     describe.add_argument(
-        "--all", action="store_true", help="also options that have their default value"
+        "--all", action="store_true", help="also show options with their default value"
     )
-    describe.add_argument("--docs", action="store_true", help="with what each option means")
+    describe.add_argument("--docs", action="store_true", help="also show what each option means")
     alter = add_action(
         actions,
         "alter",
@@ -48,9 +48,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     _add_resource(alter)
     for option, operation, explanation in (
-        ("--set", AlterConfigOp.SET, "give an option a value"),
-        ("--append", AlterConfigOp.APPEND, "add to an option that is a list"),
-        ("--subtract", AlterConfigOp.SUBTRACT, "take from an option that is a list"),
+        ("--set", AlterConfigOp.SET, "set an option"),
+        ("--append", AlterConfigOp.APPEND, "add to a list option"),
+        ("--subtract", AlterConfigOp.SUBTRACT, "remove from a list option"),
     ):
         alter.add_argument(
             option,
@@ -67,10 +67,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         dest="changes",
         action="append",
         type=lambda name: Change(AlterConfigOp.DELETE, name),
-        help="return an option to its default; may be repeated",
+        help="reset an option to its default; may be repeated",
     )
     alter.add_argument(
-        "--dry-run", action="store_true", help="only ask whether it would be allowed"
+        "--dry-run", action="store_true", help="only check whether the change is valid"
     )
 
 
@@ -80,9 +80,11 @@ def _change(operation: AlterConfigOp, text: str) -> Change:
 
 def _add_resource(parser: argparse.ArgumentParser) -> None:
     owner = parser.add_mutually_exclusive_group(required=True)
-    owner.add_argument("--topic", metavar="TOPIC", help="the options of a topic")
-    owner.add_argument("--broker", metavar="ID", type=index, help="the options of one broker")
-    owner.add_argument("--cluster", action="store_true", help="the defaults of all brokers")
+    owner.add_argument("--topic", metavar="TOPIC", help="options of this topic")
+    owner.add_argument("--broker", metavar="ID", type=index, help="options of this broker")
+    owner.add_argument(
+        "--cluster", action="store_true", help="cluster-wide defaults of all brokers"
+    )
 
 
 def _resource(arguments: argparse.Namespace) -> tuple[Resource, str]:

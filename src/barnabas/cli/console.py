@@ -1,7 +1,7 @@
-"""The process of the `barnabas` command: from here on, Ctrl-C is understood.
+"""Entry point of the `barnabas` command: from here on, Ctrl-C is handled.
 
-What the interpreter does before it comes to this file cannot be helped; importing the rest, which
-takes longer, is what `main` does.
+What the interpreter does before it loads this file is out of our hands; the rest, which takes
+longer to import, is imported by `main`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`barnabas demo`: a broker, clicks and a Spark pipeline at work, until Ctrl-C."""
+"""`barnabas demo`: run a broker, a click generator and a Spark pipeline until Ctrl-C."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         type=index,
         default=9092,
-        help="of the broker (default: 9092; 0 takes a free one)",
+        help="port of the broker (default: 9092; 0 for any free port)",
     )
     parser.add_argument(
         "--data-dir",
         metavar="DIR",
         type=Path,
         default=Path("data"),
-        help="where all of it is kept (default: data)",
+        help="directory for all data (default: data)",
     )
     parser.add_argument(
         "--rate", metavar="N", type=count, default=50, help="clicks per second (default: 50)"
@@ -55,10 +55,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--language",
         choices=["python", "sql"],
         default="python",
-        help="of the pipeline's definitions (default: python)",
+        help="language of the pipeline's definitions (default: python)",
     )
     parser.add_argument(
-        "--seconds", metavar="N", type=seconds, help="end after so long (default: at Ctrl-C)"
+        "--seconds", metavar="N", type=seconds, help="stop after this long (default: at Ctrl-C)"
     )
 
 
@@ -85,7 +85,7 @@ def _run(arguments: argparse.Namespace) -> int:
         else:
             failure = _tell(demo, deadline_s)
     except KeyboardInterrupt:
-        pass  # the way to end it
+        pass  # this is how it is stopped
     finally:
         with INTERRUPTION.held():
             try:
@@ -96,7 +96,7 @@ def _run(arguments: argparse.Namespace) -> int:
         print(f"barnabas demo: {failure}", file=sys.stderr)
         return 1
     print(
-        f"stopped; {demo.sent:,} clicks were sent, {demo.counts_seen:,} counts came back",
+        f"stopped; {demo.sent:,} clicks sent, {demo.counts_seen:,} counts received",
         flush=True,
     )
     INTERRUPTION.closed()
@@ -118,7 +118,7 @@ def _head(demo: Demo, data: Path) -> Iterator[str]:
         yield f"  barnabas consume {project.dead_letters} --from beginning {at}"
         yield f"  barnabas groups describe {project.name}.page_counts_to_topic {at}"
     yield f"  barnabas topics describe {project.source} {at}"
-    yield "Ctrl-C ends everything"
+    yield "Ctrl-C stops everything"
 
 
 def _goes_on(demo: Demo, deadline_s: float | None) -> bool:
@@ -126,7 +126,7 @@ def _goes_on(demo: Demo, deadline_s: float | None) -> bool:
 
 
 def _tell(demo: Demo, deadline_s: float | None) -> str | None:
-    """Print lines; return what ended it, if something did."""
+    """Print lines; return the failure that ended it, if any."""
     told: set[str] = set()
     before: list[Window] = []
     next_s = time.monotonic()
@@ -134,7 +134,7 @@ def _tell(demo: Demo, deadline_s: float | None) -> str | None:
         demo.look()
         windows = demo.windows()
         for window in reversed(windows):
-            # The counts of its pages come one after another: it is whole when no more came.
+            # The counts of its pages arrive one by one: it is complete when none has changed.
             if window.start not in told and window in before:
                 told.add(window.start)
                 pages = ", ".join(
@@ -156,7 +156,7 @@ def _status(demo: Demo) -> str:
     if not demo.flows:
         return f"{text}; Spark is starting"
     flows = (
-        f"{flow['flow']} starts"
+        f"{flow['flow']} is starting"
         if flow["lag"] is None
         else f"{flow['flow']} {flow['rows']:,} read, lag {flow['lag']:,}"
         for flow in demo.flows
@@ -165,7 +165,7 @@ def _status(demo: Demo) -> str:
 
 
 def _draw(demo: Demo, deadline_s: float | None) -> str | None:
-    """Draw on the terminal; return what ended it, if something did."""
+    """Draw on the terminal; return the failure that ended it, if any."""
     from rich.live import Live
 
     with Live(transient=True, auto_refresh=False) as live:

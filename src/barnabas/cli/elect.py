@@ -1,4 +1,4 @@
-"""`barnabas elect`: have leaders elected now, the preferred ones or whoever is there."""
+"""`barnabas elect`: trigger preferred or unclean leader elections."""
 
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ examples:
   barnabas elect --topic orders --partition 0 --unclean
   barnabas elect --file partitions.json --json
 
-An election of preferred leaders lets the first replica of each partition lead, if it is in sync.
---unclean gives a partition that nobody leads to a replica that is not: records may be lost.
+A preferred leader election makes the preferred (first) replica of each partition the leader, if it
+is in sync. --unclean lets a partition without a leader elect a replica that is not in sync: records
+may be lost.
 """
 
 Outcomes = dict[TopicPartition, RequestError | None]
@@ -38,8 +39,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EXAMPLES
     parser.set_defaults(run=_elect)
     which = parser.add_mutually_exclusive_group(required=True)
-    which.add_argument("--all", action="store_true", help="every partition")
-    which.add_argument("--topic", metavar="TOPIC", help="the partitions of this topic")
+    which.add_argument("--all", action="store_true", help="all partitions")
+    which.add_argument("--topic", metavar="TOPIC", help="partitions of this topic")
     which.add_argument(
         "--file", metavar="PATH", type=Path, help='{"partitions":[{"topic":"t","partition":0}]}'
     )
@@ -48,17 +49,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         type=index,
         action="append",
-        help="only this one of the topic; may be repeated",
+        help="only this partition of the topic; may be repeated",
     )
     parser.add_argument(
-        "--unclean", action="store_true", help="elect replicas that are not in sync, if need be"
+        "--unclean", action="store_true", help="elect replicas that are not in sync, if necessary"
     )
     add_connection(parser)
 
 
 def _elect(arguments: argparse.Namespace) -> int:
     if arguments.partition and arguments.topic is None:
-        raise InvalidValueError("--partition goes with --topic")
+        raise InvalidValueError("--partition needs --topic")
     outcomes, leaders = run(arguments, lambda client: _hold(client, arguments))
     if arguments.json:
         print_json(
@@ -99,7 +100,7 @@ async def _hold(
     outcomes = {key: answers[key] for key in sorted(answers)}
     if not outcomes:
         return {}, {}
-    # The other brokers may not have learned yet what the controller has just decided.
+    # The other brokers may not have learned yet whom the controller has elected.
     await describe_topics(client, {key.topic for key in outcomes}, to=CONTROLLER)
     return outcomes, _leaders(client.cluster, outcomes)
 
@@ -121,7 +122,8 @@ def _has_failed(outcome: RequestError | None) -> bool:
 def _result(outcome: RequestError | None) -> str:
     if outcome is None:
         return "elected"
-    return "leads already" if not _has_failed(outcome) else outcome.code.name
+
+    return "already the leader" if not _has_failed(outcome) else outcome.code.name
 
 
 def _error_document(error: RequestError | None) -> dict[str, str]:

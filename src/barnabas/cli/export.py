@@ -1,4 +1,4 @@
-"""`barnabas export`: write the records of a topic to files, as of now."""
+"""`barnabas export`: write the current records of a topic to files."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ examples:
   barnabas export orders yesterday.jsonl --from 2026-01-30T00:00Z --to 2026-01-31T00:00Z
   barnabas export orders few.csv --partition 0 --from 100 --to 200
 
-A path that ends in .parquet, .csv or .jsonl is one file; any other is a directory, with files for
-each partition. Parquet needs pyarrow: pip install 'barnabas[arrow]'.
+A path that ends in .parquet, .csv or .jsonl is a single file; any other path is a directory with
+files for each partition. Parquet needs pyarrow: pip install 'barnabas[arrow]'.
 """
 
 
@@ -42,7 +42,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--format",
         choices=["parquet", "csv", "jsonl"],
-        help="of the files (default: as the file's name ends, or parquet)",
+        help="file format (default: by the file's extension, or parquet)",
     )
     parser.add_argument(
         "--from",
@@ -59,28 +59,28 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="POSITION",
         type=lambda text: parse_position(text, int(time.time() * 1000)),
         default=End(),
-        help="up to, and without, this offset or time (default: what is the end now)",
+        help="stop before this offset or time (default: the current end)",
     )
     parser.add_argument(
         "--partition",
         metavar="N",
         type=index,
         action="append",
-        help="only this one; may be repeated",
+        help="only this partition; may be repeated",
     )
     parser.add_argument(
         "--rows-per-file",
         metavar="N",
         type=count,
-        help="begin another file of a partition after so many records",
+        help="start a new file of a partition after this many records",
     )
     parser.add_argument(
         "--isolation",
         choices=["committed", "uncommitted"],
         default="committed",
-        help="whether records of open and aborted transactions are left out (default: committed)",
+        help="whether to skip records of open and aborted transactions (default: committed)",
     )
-    parser.add_argument("--overwrite", action="store_true", help="replace files that are there")
+    parser.add_argument("--overwrite", action="store_true", help="replace existing files")
     add_connection(parser)
 
 
@@ -153,7 +153,7 @@ async def _write(
 async def _ranges(
     client: ClusterClient, arguments: argparse.Namespace
 ) -> dict[TopicPartition, Range]:
-    """Return the offsets to export, within what the partitions hold."""
+    """Return the offsets to export, limited to those that the partitions have."""
     from barnabas.archive.exporting import Range
 
     partitions = await existing_partitions(client, arguments.topic, arguments.partition)
@@ -171,10 +171,10 @@ async def _ranges(
 def _remove_earlier(
     directory: Path, format: Format, partitions: Iterable[TopicPartition], written: list[Path]
 ) -> None:
-    """Remove what an earlier export has left of the same partitions.
+    """Remove files of an earlier export of the same partitions.
 
-    Its files begin at other offsets, or have other numbers of rows; beside the new ones, an import
-    would send their records twice.
+    They may start at other offsets, or have other numbers of rows; together with the new files, an
+    import would send their records twice.
     """
     for topic, partition in partitions:
         for path in directory.glob(f"{topic}-{partition:05d}-{'[0-9]' * 20}.{format.value}"):

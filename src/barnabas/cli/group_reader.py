@@ -16,23 +16,23 @@ SESSION_TIMEOUT_MS = 10_000
 
 
 def check(arguments: argparse.Namespace) -> None:
-    """Raise for arguments that make no sense in a group."""
+    """Raise for arguments that cannot be combined with --group."""
     if arguments.partition is not None:
         raise InvalidValueError(
-            "--partition and --group cannot be combined: the group shares partitions out"
+            "--partition and --group cannot be combined: the group assigns the partitions"
         )
     if arguments.start is not None and not isinstance(arguments.start, Beginning | End):
         raise InvalidValueError(
-            "with --group, --from is beginning or end, for partitions without a committed offset; "
-            "to move a group use: barnabas groups reset-offsets"
+            "with --group, --from must be beginning or end, for partitions without a committed "
+            "offset; to move a group use: barnabas groups reset-offsets"
         )
 
 
 async def read_in_group(
     client: ClusterClient, arguments: argparse.Namespace, formatter: Formatter
 ) -> None:
-    """Join the group and print what it gives this member, until told to stop."""
-    # Only here: the consumer is by far the largest thing that a command may load.
+    """Join the group and print the records of the assigned partitions, until stopped."""
+    # Imported here: the consumer is by far the largest module that a command may load.
     from barnabas.aio import AIOKafkaConsumer
 
     start = arguments.start or (Beginning() if arguments.exit_at_end else End())
@@ -63,7 +63,7 @@ async def read_in_group(
 
 
 async def _at_end(consumer: object) -> bool:
-    """Tell whether this member has read all that its partitions hold."""
+    """Return whether this member has read its partitions to their end."""
     from barnabas.aio import AIOKafkaConsumer
 
     assert isinstance(consumer, AIOKafkaConsumer)

@@ -1,4 +1,4 @@
-"""`barnabas groups`: who reads what and how far behind; set offsets back or forward; delete."""
+"""`barnabas groups`: list and describe consumer groups, reset their offsets, delete them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from barnabas.model.errors import BarnabasError, InvalidValueError, RequestError
 from barnabas.model.ids import TopicPartition
 
 INACTIVE = ("Empty", "Dead")
-"""States in which nobody but an administrator commits offsets."""
+"""States in which only an administrator commits offsets."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -52,7 +52,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--state", action="append", default=[], help="only groups in this state; may be repeated"
     )
     list_.add_argument(
-        "--type", action="append", default=[], help="only classic or consumer groups"
+        "--type", action="append", default=[], help="only groups of this type: classic or consumer"
     )
     describe = add_action(
         actions,
@@ -62,11 +62,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "  barnabas groups describe billing\n  barnabas groups describe billing --members --json",
     )
     describe.add_argument("groups", metavar="GROUP", nargs="+")
-    describe.add_argument("--members", action="store_true", help="one line per member")
+    describe.add_argument("--members", action="store_true", help="show one line per member")
     reset = add_action(
         actions,
         "reset-offsets",
-        "show where offsets would be set, and set them with --execute",
+        "show the new offsets, and commit them with --execute",
         _reset,
         "  barnabas groups reset-offsets billing --topic orders --to earliest\n"
         "  barnabas groups reset-offsets billing --topic orders:0,2 --to 2h --execute\n"
@@ -84,7 +84,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "or a step (+100, --to=-100)",
     )
     goal.add_argument(
-        "--from-file", metavar="FILE", type=Path, help="lines of topic,partition,offset"
+        "--from-file", metavar="FILE", type=Path, help="read lines of topic,partition,offset"
     )
     reset.add_argument(
         "--topic",
@@ -96,12 +96,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     reset.add_argument(
         "--all-topics", action="store_true", help="every partition with a committed offset"
     )
-    reset.add_argument("--execute", action="store_true", help="do it; nothing changes without")
+    reset.add_argument(
+        "--execute", action="store_true", help="commit the offsets (default: only show them)"
+    )
     reset.add_argument("--export", action="store_true", help="print lines for --from-file")
     delete = add_action(
         actions,
         "delete",
-        "delete groups that nobody is in, with their offsets",
+        "delete groups without members, and their offsets",
         _delete,
         "  barnabas groups delete billing\n  barnabas groups delete billing audit --if-exists",
     )
@@ -174,7 +176,7 @@ async def _describe_all(
 async def _existing(
     client: ClusterClient, offsets: dict[TopicPartition, CommittedOffset]
 ) -> dict[TopicPartition, CommittedOffset]:
-    """Leave out offsets of topics that are gone: they have no log to compare with."""
+    """Skip offsets of deleted topics: they have no log to compare with."""
     view = await client.refresh(dict.fromkeys(partition.topic for partition in offsets))
     return {key: offset for key, offset in offsets.items() if view.partition(key) is not None}
 
@@ -282,7 +284,7 @@ def _document(group: GroupDescription, lags: dict[TopicPartition, Lag]) -> dict[
 
 def _reset(arguments: argparse.Namespace) -> int:
     if arguments.from_file is None and bool(arguments.topic) == arguments.all_topics:
-        raise InvalidValueError("name what to reset: --topic (may be repeated), or --all-topics")
+        raise InvalidValueError("nothing to reset: use --topic (may be repeated) or --all-topics")
     before, after, failures = run(arguments, lambda client: _reset_offsets(client, arguments))
     done = {key: offset for key, offset in after.items() if failures.get(key) is None}
     if arguments.export:
@@ -309,7 +311,7 @@ def _reset(arguments: argparse.Namespace) -> int:
             ],
         )
         if not arguments.execute:
-            print("nothing was changed; repeat with --execute to set these offsets")
+            print("nothing was changed; use --execute to commit these offsets")
     failed = [failure for failure in failures.values() if failure is not None]
     for failure in failed:
         _complain("reset-offsets", arguments.group, failure)
@@ -321,7 +323,7 @@ async def _reset_offsets(
 ) -> tuple[
     dict[TopicPartition, int], dict[TopicPartition, int], dict[TopicPartition, RequestError | None]
 ]:
-    """Return offsets before and after, and what failed."""
+    """Return the offsets before and after, and the failures."""
     name = arguments.group
     if arguments.execute:
         await _expect_inactive(client, name)
@@ -347,7 +349,7 @@ async def _expect_inactive(client: ClusterClient, name: str) -> None:
         group = await describe_group(client, name)
     except RequestError as failure:
         if failure.code is ErrorCode.GROUP_ID_NOT_FOUND:
-            return  # its first offsets make it
+            return  # its first commit creates it
         raise
     if group.state not in INACTIVE:
         raise RequestError(
@@ -359,7 +361,7 @@ async def _expect_inactive(client: ClusterClient, name: str) -> None:
 async def _named(
     client: ClusterClient, texts: list[str], committed: dict[TopicPartition, int]
 ) -> list[TopicPartition]:
-    """Return the partitions that were named, or all that have an offset."""
+    """Return the given partitions, or all with a committed offset."""
     if not texts:
         return sorted(committed)
     partitions: list[TopicPartition] = []
@@ -397,7 +399,7 @@ def _delete(arguments: argparse.Namespace) -> int:
                 print(f"deleted group {name}")
         elif getattr(error, "code", None) is forgiven and forgiven is not None:
             if not arguments.json:
-                print(f"there is no group {name}")
+                print(f"group {name} does not exist")
         else:
             failed += _complain("delete", name, error)
     return min(failed, 1)
@@ -409,6 +411,6 @@ def _code(error: BarnabasError) -> str | None:
 
 def _complain(action: str, name: str, error: BarnabasError) -> int:
     code = f" ({error.code.name})" if isinstance(error, RequestError) else ""
-    text = str(error).removeprefix(f"{name}: ")  # a group's own failure begins with its name
+    text = str(error).removeprefix(f"{name}: ")  # a group's own failure starts with its name
     print(f"barnabas groups {action}: {name}: {text}{code}", file=sys.stderr)
     return 1

@@ -1,8 +1,8 @@
-"""Transactions that nobody will end: open on a partition, and not known to any coordinator.
+"""Hanging transactions: open on a partition, and unknown to every coordinator.
 
-A leader cannot tell such a transaction from one that merely takes its time. So those that were
-silent for longer than a transaction may last are held against what coordinators know: one whose
-coordinator has the partition in an open transaction of the same producer will end by itself.
+A leader cannot distinguish such a transaction from a slow one. So those that were idle for longer
+than a transaction may last are compared with what the coordinators know: if a coordinator has the
+partition in an open transaction of the same producer, the transaction will end by itself.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ async def find_hanging(
     broker_id: int | None,
     silent_since_ms: int,
 ) -> list[OpenTransaction]:
-    """Return the hanging transactions of a topic, or of all, on one leader, or on all."""
+    """Return the hanging transactions of one or all topics, on one or all leaders."""
     partitions = await _partitions(client, topic, broker_id)
     silent = [
         opened
@@ -45,7 +45,7 @@ async def _partitions(
     client: ClusterClient, topic: str | None, broker_id: int | None
 ) -> list[TopicPartition]:
     if topic is not None:
-        await existing_partitions(client, topic, None)  # says so if there is none
+        await existing_partitions(client, topic, None)  # raises if it does not exist
     return [
         TopicPartition(view.name, index)
         for view in await describe_topics(client, None if topic is None else [topic])
@@ -55,7 +55,7 @@ async def _partitions(
 
 
 async def _known(client: ClusterClient, producer_ids: set[int]) -> set[tuple[int, TopicPartition]]:
-    """Return what coordinators will end: producers with the partitions of their transactions."""
+    """Return the producers and partitions of transactions that coordinators will end."""
     listed = await list_transactions(client, OPEN_STATES, sorted(producer_ids))
     described = await describe_transactions(client, [each.transactional_id for each in listed])
     return {

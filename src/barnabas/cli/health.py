@@ -1,6 +1,6 @@
-"""How partitions are: fully replicated or not, able to take writes or not, led by whom they should.
+"""Health of partitions: under-replicated, under min ISR, offline, not led by the preferred replica.
 
-Plain functions over what Metadata tells; only `min.insync.replicas` is asked for separately.
+Plain functions over Metadata responses; only `min.insync.replicas` takes a request of its own.
 """
 
 from __future__ import annotations
@@ -15,28 +15,28 @@ MIN_ISR = "min.insync.replicas"
 
 
 def is_under_replicated(view: PartitionView) -> bool:
-    """Tell whether a replica is not in sync."""
+    """Return whether a replica is not in sync."""
     return len(view.isr) < len(view.replicas)
 
 
 def is_unavailable(view: PartitionView, brokers: Iterable[int]) -> bool:
-    """Tell whether nobody leads, or the leader is gone."""
+    """Return whether there is no leader, or the leader is not alive."""
     return view.leader_id not in brokers
 
 
 def is_under_min_isr(view: PartitionView, min_isr: int) -> bool:
-    """Tell whether writes with acks=all are refused."""
+    """Return whether writes with acks=all are rejected."""
     return len(view.isr) < min(min_isr, len(view.replicas))
 
 
 def is_imbalanced(view: PartitionView) -> bool:
-    """Tell whether another replica than the first one leads."""
+    """Return whether the leader is not the preferred replica."""
     return bool(view.replicas) and view.leader_id != view.replicas[0]
 
 
 async def min_isr_of(client: ClusterClient, topics: Iterable[TopicView]) -> dict[str, int]:
-    """Return `min.insync.replicas` of topics; 1 where the broker does not tell."""
-    # Here: most descriptions of topics do without, and start the faster.
+    """Return `min.insync.replicas` of topics; 1 if it cannot be read."""
+    # Imported here: most descriptions of topics do not need it, and start faster without.
     from barnabas.admin.config_entries import ConfigResourceType, Resource
     from barnabas.admin.configs import describe_resources
 

@@ -1,4 +1,4 @@
-"""`barnabas import`: send the records of files to a topic, all or nothing."""
+"""`barnabas import`: send the records in files to a topic, all or nothing."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ examples:
   barnabas import measurements.csv measurements --repartition
   barnabas import huge.parquet orders --rows-per-transaction 1000000
 
-Files are those of `barnabas export`, or your own: a column (or field) value, and as wanted key,
-headers, timestamp and partition. Without --rows-per-transaction everything is one transaction:
-an import that fails leaves nothing that a reader of committed records would see.
+Files are those of `barnabas export`, or your own: with a column (or field) value, and optionally
+key, headers, timestamp and partition. Without --rows-per-transaction, everything is one
+transaction: if the import fails, read_committed consumers see none of its records.
 """
 
 
@@ -41,18 +41,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--format",
         choices=["parquet", "csv", "jsonl"],
-        help="of the files (default: as their names end)",
+        help="file format (default: by the files' extensions)",
     )
     parser.add_argument(
         "--repartition",
         action="store_true",
-        help="choose partitions by keys (default: the partitions that the files say)",
+        help="choose partitions by key (default: the partitions in the files)",
     )
     parser.add_argument(
         "--rows-per-transaction",
         metavar="N",
         type=count,
-        help="commit after about so many records (default: once, in the end)",
+        help="commit after about this many records (default: once, at the end)",
     )
     add_connection(parser)
 
@@ -62,7 +62,7 @@ def _import(arguments: argparse.Namespace) -> None:
     from barnabas.archive.parquet_file import need_pyarrow
 
     if not arguments.path.exists():
-        raise BarnabasError(f"{arguments.path}: there is no such file or directory")
+        raise BarnabasError(f"{arguments.path}: no such file or directory")
     files = files_of(arguments.path, Format(arguments.format) if arguments.format else None)
     if any(format is Format.PARQUET for _, format in files):
         need_pyarrow()
@@ -109,7 +109,7 @@ async def _send(
 
 
 def _total(files: list[tuple[Path, Format]]) -> int | None:
-    """Return how many records there are, where the files tell it without being read."""
+    """Return the number of records, if it is known without reading the files."""
     from barnabas.archive.formats import Format
     from barnabas.archive.parquet_file import count_rows
 

@@ -1,20 +1,20 @@
-"""What Ctrl-C (SIGINT) and SIGTERM do to a command, at any moment of its life.
+"""What Ctrl-C (SIGINT) and SIGTERM do to a command, at any time.
 
-- Before its work begins, while modules are imported and arguments are read, there is nothing to
-  undo: the process leaves at once. The same holds when its work is over.
-- While it works, the first signal raises KeyboardInterrupt, once, and what is open is closed on the
-  way out. Where an exception would do harm (in an event loop, while a child starts, while things
-  are being closed) `held` keeps it back, asks for the end instead, and raises it afterwards. It
-  waits for the end of an import as well, and comes again if it was lost in a finalizer.
-- Another signal leaves at once as well, from `PATIENCE_S` on: before that it is taken for the same
-  one, which a terminal and a program in front of ours may both deliver.
+- Before its work begins, while modules are imported and arguments are parsed, there is nothing to
+  undo: the process exits at once. The same applies when its work is over.
+- While it works, the first signal raises KeyboardInterrupt, once, and open resources are closed on
+  the way out. If an exception would do harm (in an event loop, while a child starts, during
+  cleanup), `held` defers it, asks the work to end instead, and raises it afterwards. It also waits
+  for the end of an import, and is sent again if it was lost in a finalizer.
+- Another signal also exits at once, after `PATIENCE_S`: before that it is considered the same
+  signal, which both a terminal and a parent process may deliver.
 
-Either way the command's last line is printed, once, and the exit code is 128 and the signal's
-number: 130 or 143. Commands that run for as long as nobody stops them are services: SIGTERM is how
-they are stopped, and that is no failure.
+Either way, the command's last line is printed, once, and the exit code is 128 plus the signal
+number: 130 or 143. Commands that run until they are stopped are services: SIGTERM is how they are
+stopped, and is not a failure.
 
-`barnabas.cli.console` has this before anything else is imported. So nothing is imported here that
-the interpreter has not loaded anyway: `_signal` is what `signal` wraps.
+`barnabas.cli.console` imports this before anything else. So nothing is imported here that the
+interpreter has not loaded anyway: `_signal` is what `signal` wraps.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _SHOW_CURSOR = b"\x1b[?25h"
 
 
 class Interruption:
-    """The signal that ends this process, if one has come, and how it is to end."""
+    """The signal that ends this process, if one was received, and how to end."""
 
     def __init__(self) -> None:
         self._owns_process = False
@@ -48,7 +48,7 @@ class Interruption:
         self.begin()
 
     def begin(self) -> None:
-        """Begin with a command of which nothing is known; what came before is forgotten."""
+        """Reset for a new command; earlier signals are forgotten."""
         self._number: Any = None
         self._came_s = 0.0
         self._is_raised = False
@@ -62,24 +62,24 @@ class Interruption:
 
     @property
     def owns_process(self) -> bool:
-        """Whether the process runs this command alone, and may be left at once."""
+        """Whether the process runs only this command, and may exit at once."""
         return self._owns_process
 
     def own_process(self) -> None:
-        """Take the signals for the rest of this process's life."""
+        """Handle the signals for the rest of the process's lifetime."""
         self._owns_process = True
         for word in sys.argv[1:2]:
             self._name = word if word.isalpha() else None
-        # The first to be registered is the last to be called. After that the interpreter would
-        # have the signal kill it, while it takes itself apart.
+        # The first to be registered is the last to be called. After that, during its shutdown, the
+        # interpreter would be killed by the signal.
         atexit.register(_signal.signal, _signal.SIGINT, _signal.SIG_IGN)
         sys.unraisablehook = self._unraisable
         self.listen()
 
     def listen(self, *, in_background: bool = False) -> dict[int, Any]:
-        """Take the signals, and return who had them.
+        """Install the signal handlers, and return the previous ones.
 
-        A shell has what it runs in the background ignore Ctrl-C: so does this, unless told.
+        A shell lets background jobs ignore Ctrl-C, and so does this, unless `in_background`.
         """
         before = {}
         self._main_thread = _thread.get_ident()
@@ -98,41 +98,41 @@ class Interruption:
         return Work(self)
 
     def serve(self) -> None:
-        """Say that this command runs until it is stopped, by SIGTERM also."""
+        """Declare that this command runs until it is stopped, also by SIGTERM."""
         self._is_service = True
 
     def closed(self) -> None:
-        """Say that the command has printed its last line, or does without one."""
+        """Declare that the command has printed its last line, or needs none."""
         self._said = True
 
     def held(self, *, patient: bool = False) -> Hold:
-        """Return a context in which nothing is raised; a patient one is never left at once."""
+        """Return a context in which nothing is raised; a patient one never exits at once."""
         return Hold(self, patient)
 
     def last_resort(self, end: Callable[[], None] | None) -> None:
-        """Have something called before the process leaves at once: `end` must not wait."""
+        """Call `end` before the process exits at once; it must not block."""
         self._last_resort = end
 
     # The end.
 
     @property
     def was_raised(self) -> bool:
-        """Whether a signal has come and was raised: what fails afterwards may fail of that."""
+        """Whether a signal was received and raised: it may be the cause of later failures."""
         return self._is_raised
 
     def raised_elsewhere(self) -> None:
-        """Take in a KeyboardInterrupt that this object has not raised."""
+        """Record a KeyboardInterrupt that this object has not raised."""
         if self._number is None:
             self._number = _signal.SIGINT
         self._is_raised = True
 
     def exit_code(self, code: int) -> int:
-        """Return how a command ends that would end with a code; print its last line if needed."""
+        """Return the exit code for a command's own `code`; print its last line if needed."""
         if self._number is None:
             return code
-        # The interpreter takes note of a KeyboardInterrupt that leaves code compiled from a string
-        # (as of dataclasses), and would in the end kill itself by the signal, although it was
-        # caught meanwhile. Code of the same kind that ends well has it forget.
+        # The interpreter remembers a KeyboardInterrupt that leaves code compiled from a string (as
+        # in dataclasses), and would finally kill itself by the signal, although it was caught
+        # meanwhile. Running such code successfully resets that.
         eval("0")
         self._say()
         return code or self._own_code()
@@ -150,7 +150,7 @@ class Interruption:
         try:
             os.write(2, _SHOW_CURSOR + line if os.isatty(2) else line)
         except OSError:
-            return  # nobody reads it
+            return  # no one reads it
 
     def _leave(self) -> None:
         try:
@@ -164,14 +164,14 @@ class Interruption:
 
     @property
     def is_pending(self) -> bool:
-        """Whether a signal has come that was not raised yet."""
+        """Whether a signal was received and not raised yet."""
         return self._number is not None and not self._is_raised
 
     def raise_pending(self) -> None:
-        """Raise what has come."""
+        """Raise the pending signal as KeyboardInterrupt."""
         self._is_raised = True
         if self._owns_process and "warnings" in sys.modules:
-            sys.modules["warnings"].simplefilter("ignore")  # of what is broken off
+            sys.modules["warnings"].simplefilter("ignore")  # about interrupted work
         raise KeyboardInterrupt
 
     def _take(self, number: int, frame: FrameType | None) -> None:
@@ -189,15 +189,14 @@ class Interruption:
         elif hold is not None:
             hold.ask()
         elif self.is_pending:
-            # An import that is broken off keeps the locks of its modules: the next one would wait
-            # forever.
+            # An interrupted import keeps the locks of its modules: the next one would wait forever.
             if _is_importing(frame):
                 self._echo()
             else:
                 self.raise_pending()
 
     def _unraisable(self, arguments: Any) -> None:
-        """Have the signal come again whose exception was lost, in a finalizer for example."""
+        """Send the signal again if its exception was lost, in a finalizer for example."""
         if self._number is not None and issubclass(arguments.exc_type, KeyboardInterrupt):
             self._is_raised = False
             self._echo()
@@ -224,7 +223,7 @@ def _is_importing(frame: FrameType | None) -> bool:
 class Work:
     """A command at work, from `with` on.
 
-    Where the process is not ours (a program that calls `main`) its signals are taken for so long.
+    If the process is not ours (a program calls `main`), its signals are only handled meanwhile.
     """
 
     def __init__(self, interruption: Interruption) -> None:
@@ -254,7 +253,7 @@ def _is_main_thread() -> bool:
 
 
 class Hold:
-    """A stretch in which a signal raises nothing, from `with` on; it is raised at the end of it."""
+    """A `with` block in which a signal raises nothing; it is raised at the end of the block."""
 
     def __init__(self, interruption: Interruption, patient: bool) -> None:
         self._interruption = interruption
@@ -264,13 +263,13 @@ class Hold:
         self.patient = patient
 
     def ends_by(self, end: Callable[[], object] | None) -> None:
-        """Set what a signal calls, once, to have the work inside end; at once if one has come."""
+        """Set what a signal calls, once, to end the work inside; now, if one is pending."""
         self._end = end
         if self._interruption.is_pending:
             self.ask()
 
     def ask(self) -> None:
-        """Have the work inside end."""
+        """Ask the work inside to end."""
         if self._end is not None and not self._asked:
             self._asked = True
             self._end()

@@ -1,8 +1,8 @@
 """Lines from a file or standard input, as they become available, without a thread.
 
-A pipe or terminal is read when the loop says that it can be; a regular file always can be. Each
-step gives all whole lines that have arrived, so that a fast source makes large batches and a
-typed line is sent at once.
+A pipe or terminal is read when the event loop reports it readable; a regular file always is. Each
+step yields all complete lines that have arrived, so that a fast source results in large batches
+and a typed line is sent at once.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _CHUNK_BYTES = 1 << 20
 
 async def read_lines(descriptor: int) -> AsyncIterator[list[bytes]]:
     """Yield lists of lines without their line ends; a last line without one counts."""
-    rest: list[bytes] = []  # the pieces of a line that has not ended yet
+    rest: list[bytes] = []  # the pieces of an incomplete line
     always_ready = not _can_be_watched(descriptor)
     while True:
         if not always_ready:

@@ -1,7 +1,7 @@
 """`barnabas log`: show, check and repair the files of a stopped broker.
 
-Nothing here talks to a broker. `dump` and `verify` only read; `repair` holds the lock of the data
-directory, so it refuses while a broker runs, and changes nothing without `--execute`.
+Nothing here talks to a broker. `dump` and `verify` only read; `repair` takes the lock of the data
+directory, so it fails while a broker runs, and changes nothing without `--execute`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from barnabas.model.errors import CorruptFileError, InvalidValueError
 from barnabas.model.ids import TopicPartition
 
 NO_GAP_IS_LOSS = 2**63 - 1
-"""Compaction leaves gaps, and a stopped broker may not have said how far it came."""
+"""Compaction leaves gaps, and a stopped broker may not have checkpointed how far it got."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -44,29 +44,31 @@ def configure(parser: argparse.ArgumentParser) -> None:
     dump = _add_action(
         actions,
         "dump",
-        "show what is in segments, indexes, snapshots and checkpoints",
+        "show the contents of segments, indexes, snapshots and checkpoints",
         _dump,
         "  barnabas log dump data/orders-0/00000000000000000000.log --records\n"
         "  barnabas log dump data/orders-0\n"
         "  barnabas log dump data/recovery-point-offset-checkpoint --json",
     )
-    dump.add_argument("--records", action="store_true", help="also the records of each batch")
+    dump.add_argument("--records", action="store_true", help="also show the records of each batch")
     _add_action(
         actions,
         "verify",
-        "check every batch, and everything beside them against the batches",
+        "check every batch, and check indexes, snapshots and checkpoints against the batches",
         _verify,
         "  barnabas log verify data\n  barnabas log verify data/orders-0 --json",
     )
     repair = _add_action(
         actions,
         "repair",
-        "do what a recovery does: cut what is damaged, make the rest from the batches again",
+        "recover: truncate damaged logs, and rebuild everything else from the batches",
         _repair,
-        "  barnabas log repair data/orders-0              # only says what would be done\n"
+        "  barnabas log repair data/orders-0              # only shows what would be done\n"
         "  barnabas log repair data/orders-0 --execute",
     )
-    repair.add_argument("--execute", action="store_true", help="do it")
+    repair.add_argument(
+        "--execute", action="store_true", help="make the changes (default: only show them)"
+    )
 
 
 def _add_action(
@@ -81,9 +83,9 @@ def _add_action(
         "paths",
         metavar="PATH",
         nargs="+",
-        help="a data directory, the directory of a partition" + (", a file" * (name == "dump")),
+        help="a data directory or partition directory" + (", or a file" * (name == "dump")),
     )
-    parser.add_argument("--json", action="store_true", help="print JSON, for machines")
+    parser.add_argument("--json", action="store_true", help="print JSON")
     return parser
 
 
@@ -106,7 +108,7 @@ def _dump(arguments: argparse.Namespace) -> int:
 
 
 def _print_entry(path: str, entry: dict[str, Any], as_json: bool) -> None:
-    """Print a batch or an entry; its records one by one, because they may be many."""
+    """Print a batch or an entry; its records one by one, because there may be many."""
     records = map(_printable, entry.pop("records", ()))
     if not as_json:
         print("  " + _pairs(entry))
@@ -167,7 +169,7 @@ def _inspect(files: DiskFiles, given: str) -> Iterator[Flaw]:
 def _directory(files: DiskFiles, given: str) -> str:
     path = given.rstrip("/") or "/"
     if not files.is_dir(path):
-        raise InvalidValueError(f"there is no directory {path}")
+        raise InvalidValueError(f"{path}: no such directory")
     return path
 
 
@@ -202,14 +204,16 @@ def _repair(arguments: argparse.Namespace) -> int:
         if not arguments.execute:
             outcome.append({"path": path, "flaws": [flaw._asdict() for flaw in flaws]})
             if not arguments.json:
-                print("nothing was changed: add --execute to do it" if flaws else "nothing to do")
+                print(
+                    "nothing was changed; use --execute to repair" if flaws else "nothing to repair"
+                )
     if arguments.json:
         print_json(outcome)
     return 0
 
 
 def _recover(files: DiskFiles, data: str, path: str, as_json: bool) -> dict[str, Any]:
-    """Open a log as after a crash, walking all of it, and close it cleanly."""
+    """Open a log as after a crash, scanning all of it, and close it cleanly."""
     partition = parse_name(path.rpartition("/")[2]) or TopicPartition(path, 0)
     try:
         starts = read_offsets(files, f"{data}/{LOG_STARTS}")
@@ -238,7 +242,7 @@ def _recover(files: DiskFiles, data: str, path: str, as_json: bool) -> dict[str,
 
 
 def _remove_useless(files: DiskFiles, flaws: list[Flaw]) -> None:
-    """Remove what recovery would leave out of account, if it came across it."""
+    """Remove files that recovery would ignore."""
     for flaw in flaws:
         if flaw.path.endswith(SNAPSHOT) or flaw.path.rpartition("/")[2] in CHECKPOINTS:
             files.unlink(flaw.path)

@@ -1,12 +1,12 @@
-"""The `barnabas` command: imports one sub-command's module, and makes failures one line.
+"""The `barnabas` command: imports one subcommand's module, and reports failures in one line.
 
-A command's module offers `configure(parser)`, which adds arguments and sets `run` as a default of
-the parser; `run(arguments)` does the work and may return an exit code. Exit codes: 0 done, 1
-failed, 2 misused, 130 interrupted, 143 terminated. A reader that closes our output early
-(`| head`) is not a failure. What signals do is in `barnabas.cli.interruption`.
+A command's module has `configure(parser)`, which adds arguments and sets `run` as a default of the
+parser; `run(arguments)` does the work and may return an exit code. Exit codes: 0 success, 1
+failure, 2 usage error, 130 interrupted, 143 terminated. A reader that closes our output early
+(`| head`) is not a failure. Signals are handled in `barnabas.cli.interruption`.
 
-Start-up time is part of the contract: this module imports nothing of the client, and `--help`
-reads only the table below.
+Startup time is part of the contract: this module imports nothing of the client, and `--help` only
+reads the table below.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ COMMANDS = (
     Command("produce", "barnabas.cli.produce", "send lines to a topic"),
     Command("consume", "barnabas.cli.consume", "print the records of a topic"),
     Command("log", "barnabas.cli.log", "show, check and repair the files of a stopped broker"),
-    Command("groups", "barnabas.cli.groups", "show consumer groups and their lag, reset offsets"),
+    Command("groups", "barnabas.cli.groups", "show consumer groups and lag, reset offsets"),
     Command("transactions", "barnabas.cli.transactions", "show transactions, abort hanging ones"),
     Command("cluster", "barnabas.cli.cluster", "show brokers, controller and API versions"),
     Command("reassign", "barnabas.cli.reassign.command", "move partitions between brokers"),
-    Command("elect", "barnabas.cli.elect", "have leaders elected now"),
+    Command("elect", "barnabas.cli.elect", "trigger leader elections"),
     Command("mirror", "barnabas.cli.mirror", "copy topics to another cluster, exactly once"),
     Command("pipeline", "barnabas.cli.pipeline", "write, check and run a Spark pipeline"),
-    Command("demo", "barnabas.cli.demo", "show a broker, clicks and a Spark pipeline at work"),
-    Command("sql", "barnabas.cli.sql", "ask topics in SQL"),
+    Command("demo", "barnabas.cli.demo", "run a broker and a Spark pipeline with demo data"),
+    Command("sql", "barnabas.cli.sql", "query topics in SQL"),
     Command("export", "barnabas.cli.export", "write a topic to files: Parquet, CSV, JSON lines"),
-    Command("import", "barnabas.cli.import_", "send the records of files to a topic"),
+    Command("import", "barnabas.cli.import_", "send the records in files to a topic"),
 )
 
 EXAMPLES = """\
@@ -57,7 +57,7 @@ examples:
   echo hello | barnabas produce orders
   barnabas consume orders --from beginning --exit-at-end
 
-`barnabas COMMAND --help` tells more about one command.
+`barnabas COMMAND --help` describes a command.
 """
 
 
@@ -78,12 +78,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _flush() -> None:
-    """Write what is still to be written; where nobody reads it any more, that is no failure."""
+    """Flush the output; it is not a failure if it is no longer read."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
         except BrokenPipeError:
-            # The interpreter flushes once more at exit; give it a place where that succeeds.
+            # The interpreter flushes once more at exit; redirect it to where that succeeds.
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
@@ -99,7 +99,7 @@ def _dispatch(words: list[str]) -> int:
     command = next((command for command in COMMANDS if command.name == words[0]), None)
     if command is None:
         names = ", ".join(command.name for command in COMMANDS)
-        print(f"barnabas: no command {words[0]!r}; there are: {names}", file=sys.stderr)
+        print(f"barnabas: unknown command {words[0]!r}; commands: {names}", file=sys.stderr)
         return 2
     return _run(command, words[1:])
 
@@ -107,7 +107,7 @@ def _dispatch(words: list[str]) -> int:
 def _run(command: Command, words: list[str]) -> int:
     try:
         arguments = parser(command).parse_args(words)
-    except SystemExit as exit:  # argparse has printed the help or the complaint
+    except SystemExit as exit:  # argparse has printed the help or the error
         return exit.code if isinstance(exit.code, int) else 2
     from barnabas.model.errors import BarnabasError
 
@@ -118,7 +118,7 @@ def _run(command: Command, words: list[str]) -> int:
         raise
     except Exception as failure:
         if INTERRUPTION.was_raised:
-            return 0  # it comes of being broken off
+            return 0  # caused by the interruption
         if not isinstance(failure, (BarnabasError, OSError)):
             raise
         print(f"barnabas {command.name}: {_one_line(failure)}", file=sys.stderr)
@@ -127,7 +127,7 @@ def _run(command: Command, words: list[str]) -> int:
 
 
 def _one_line(failure: BaseException) -> str:
-    """Return what went wrong, and what to do next where the failure knows it."""
+    """Return the failure, and what to do next if the failure suggests it."""
     text = " ".join(str(failure).split()) or type(failure).__name__
     code = getattr(failure, "code", None)
     if code is not None:
@@ -151,7 +151,7 @@ def parser(command: Command) -> ArgumentParser:
 
 
 def overview() -> str:
-    """Return the text of `barnabas --help`, without importing any command."""
+    """Return the output of `barnabas --help`, without importing any command."""
     width = max(len(command.name) for command in COMMANDS)
     lines = ["usage: barnabas COMMAND [OPTION]...", "", "commands:"]
     lines += [f"  {command.name.ljust(width)}  {command.summary}" for command in COMMANDS]

@@ -149,7 +149,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     offsets.add_argument(
         "--rewind", action="store_true", help="also move groups back that are ahead on the target"
     )
-    offsets.add_argument("--json", action="store_true", help="print JSON, for machines")
+    offsets.add_argument("--json", action="store_true", help="print JSON")
 
 
 def _add_clusters(parser: argparse.ArgumentParser) -> None:
@@ -351,7 +351,7 @@ def _text(report: Report) -> str:
         f"{report.records_per_second:,.0f}/s, lag {lag}"
     )
     if report.skipped:
-        text += f", {report.skipped:,} skipped that came from the target"
+        text += f", {report.skipped:,} skipped (originally from the target)"
     if report.restarts:
         text += f", {report.restarts} restarts"
     return text

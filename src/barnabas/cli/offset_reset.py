@@ -1,4 +1,4 @@
-"""Where a group's offsets are to be: as people type it, and as a file of lines keeps it.
+"""Where to reset a group's offsets to: as typed by users, and as lines of a file.
 
     earliest | latest | current     the first record kept | after the last one | where it is now
     1500                            an offset
@@ -6,7 +6,7 @@
     2h                              that long ago (ms, s, m, h, d)
     +100 | -100                     forward or back from where it is now
 
-An offset outside of the log becomes the nearest one inside. A file has a line
+An offset outside the log becomes the nearest one inside. A file has a line
 `topic,partition,offset` for each partition.
 """
 
@@ -28,12 +28,12 @@ from barnabas.model.ids import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class Current:
-    """Where the group is now, or the log's end where it has committed nothing."""
+    """The group's committed offset, or the log end offset if it has committed none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """So many records forward from where the group is now; back if negative."""
+    """This many records forward from the committed offset; back if negative."""
 
     count: int
 
@@ -44,7 +44,7 @@ _NAMES = {"earliest": "beginning", "latest": "end"}
 
 
 def parse_goal(text: str, now_ms: int) -> Goal:
-    """Read where offsets are to be."""
+    """Parse where to reset offsets to."""
     if text == "current":
         return Current()
     if text[:1] in ("+", "-") and text[1:].isascii() and text[1:].isdigit():
@@ -64,7 +64,7 @@ async def find_goals(
     committed: Mapping[TopicPartition, int],
     goal: Goal,
 ) -> dict[TopicPartition, int]:
-    """Return the offset that a goal means for each partition, inside its log."""
+    """Return the offset that a goal means in each partition, inside its log."""
     starts, ends = await bounds(client, partitions)
     if isinstance(goal, Beginning):
         return starts
@@ -91,7 +91,7 @@ async def find_goals(
 async def bounds(
     client: ClusterClient, partitions: Iterable[TopicPartition]
 ) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
-    """Return the first offset of each log, and the one after its last."""
+    """Return the log start and log end offset of each partition."""
     wanted = list(partitions)
     starts, ends = await asyncio.gather(
         list_offsets(client, dict.fromkeys(wanted, EARLIEST)),
@@ -108,7 +108,7 @@ def within(
     starts: Mapping[TopicPartition, int],
     ends: Mapping[TopicPartition, int],
 ) -> dict[TopicPartition, int]:
-    """Move offsets outside of a log to its nearer end."""
+    """Clamp offsets to the logs."""
     return {
         partition: min(max(offset, starts[partition]), ends[partition])
         for partition, offset in wanted.items()
@@ -116,7 +116,7 @@ def within(
 
 
 def write_offsets(offsets: Mapping[TopicPartition, int], file: TextIO) -> None:
-    """Write offsets as lines that `read_offsets` reads."""
+    """Write offsets as lines that `read_offsets` can read."""
     writer = csv.writer(file, lineterminator="\n")
     for partition in sorted(offsets):
         writer.writerow([partition.topic, partition.partition, offsets[partition]])
@@ -133,8 +133,8 @@ def read_offsets(file: Iterable[str]) -> dict[TopicPartition, int]:
             offsets[TopicPartition(topic, int(partition))] = int(offset)
         except ValueError:
             raise InvalidValueError(
-                f"line {number} is {','.join(row)!r}, not topic,partition,offset"
+                f"line {number}: {','.join(row)!r} must be topic,partition,offset"
             ) from None
     if not offsets:
-        raise InvalidValueError("the file names no partition")
+        raise InvalidValueError("the file has no offsets")
     return offsets

@@ -1,8 +1,8 @@
 """What commands print: tables for people, plain columns for pipes, JSON for machines.
 
-rich draws tables only when stdout is a terminal: importing it takes longer than most commands
-run. Through a pipe a table is plain text with aligned columns and the header in the first line,
-so that `awk` can read it.
+rich draws tables only if stdout is a terminal: importing it takes longer than most commands run. In
+a pipe, a table is plain text with aligned columns and the header in the first line, so that `awk`
+can read it.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _print_rich(
         title=title,
         title_justify="left",
         title_style="bold",
-        padding=(0, 1, 0, 0),  # a description of a topic then fits into 80 columns
+        padding=(0, 1, 0, 0),  # so that a topic's description fits in 80 columns
         pad_edge=False,
     )
     for column, to_right in zip(columns, right, strict=True):
@@ -67,7 +67,7 @@ def _print_rich(
 
 
 def counted(number: int, noun: str) -> str:
-    """Return a number with its noun, which gets an s where there is not just one."""
+    """Return a number with its noun, in the plural unless the number is 1."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 

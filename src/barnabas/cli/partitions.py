@@ -1,4 +1,4 @@
-"""The partitions that a command is about, checked to exist, and places in them as offsets."""
+"""The partitions that a command names, checked to exist, and positions in them as offsets."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from barnabas.model.ids import TopicPartition
 async def existing_partitions(
     client: ClusterClient, topic: str, wanted: list[int] | None
 ) -> list[TopicPartition]:
-    """Return the partitions of a topic, or those wanted; raises when one does not exist."""
+    """Return the partitions of a topic, or those wanted; raise if one does not exist."""
     [view] = await describe_topics(client, [topic])
     if view.error is not ErrorCode.NONE:
         failure = RequestError(view.error, f"topic {topic!r}: {view.error.meaning}")
         if view.error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-            failure = RequestError(view.error, f"there is no topic {topic!r}")
+            failure = RequestError(view.error, f"topic {topic!r} does not exist")
             failure.add_note(f"create it with: barnabas topics create {topic}")
         raise failure
     missing = sorted(set(wanted or []) - set(view.partitions))
@@ -43,7 +43,7 @@ async def offsets_at(
         timestamp = position.timestamp_ms
     found = await list_offsets(client, dict.fromkeys(partitions, timestamp), committed=committed)
     offsets = {partition: answer.offset for partition, answer in found.items()}
-    # -1: no record is that young, so it means the end.
+    # -1: all records are older, so it means the end.
     young = [partition for partition, offset in offsets.items() if offset < 0]
     if young:
         ends = await list_offsets(client, dict.fromkeys(young, LATEST), committed=committed)

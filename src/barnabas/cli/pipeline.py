@@ -1,4 +1,4 @@
-"""`barnabas pipeline`: write, check and run a project of Spark's Declarative Pipelines."""
+"""`barnabas pipeline`: create, check and run a project of Spark Declarative Pipelines."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CHECK_EXAMPLES = """\
   barnabas pipeline check clicks
   barnabas pipeline check clicks --without-spark
 
-Without Spark all is checked that needs no Java: the spec, options, topics and checkpoints."""
+Without Spark, only what needs no Java is checked: the spec, options, topics and checkpoints."""
 
 RUN_EXAMPLES = """\
   barnabas pipeline run clicks
@@ -39,9 +39,8 @@ RUN_EXAMPLES = """\
   barnabas pipeline run clicks --master spark://master:7077
   barnabas pipeline run clicks --full-refresh page_counts_topic
 
-A run continues where the last one stopped: the checkpoints are in the spec's storage. Ctrl-C stops
-it so
-that the next run loses nothing and repeats nothing."""
+A run continues where the last one stopped: the checkpoints are in the spec's storage. After Ctrl-C,
+the next run neither loses nor repeats records."""
 
 REPORT_S = 1.0
 PLAIN_REPORT_S = 10.0
@@ -50,7 +49,7 @@ PLAIN_REPORT_S = 10.0
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     actions = parser.add_subparsers(metavar="ACTION", required=True)
-    init = _action(actions, "init", "write a small project that works", _init, INIT_EXAMPLES)
+    init = _action(actions, "init", "create a small working project", _init, INIT_EXAMPLES)
     init.add_argument(
         "--bootstrap-server",  # as Kafka's own commands call it
         "--bootstrap",
@@ -63,26 +62,24 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--language",
         choices=["python", "sql"],
         default="python",
-        help="of the definitions (default: python)",
+        help="language of the definitions (default: python)",
     )
     init.add_argument(
         "--bad-records",
         choices=["dead-letter", "fail"],
         default="dead-letter",
-        help="records that cannot be read go to a topic of their own, or end the run "
+        help="send unreadable records to a dead letter topic, or fail the run "
         "(default: dead-letter)",
     )
     check = _action(
         actions,
         "check",
-        "report what is wrong with a project, without running it",
+        "report problems of a project, without running it",
         _check,
         CHECK_EXAMPLES,
     )
-    check.add_argument(
-        "--without-spark", action="store_true", help="leave out the dry run of Spark"
-    )
-    run = _action(actions, "run", "run a project, and show how it goes", _run, RUN_EXAMPLES)
+    check.add_argument("--without-spark", action="store_true", help="skip Spark's dry run")
+    run = _action(actions, "run", "run a project, and show its progress", _run, RUN_EXAMPLES)
     for each in (check, run):
         each.add_argument(
             "--master",
@@ -92,11 +89,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
             help=f"where Spark runs: local[N] or spark://HOST:PORT (default: {LOCAL})",
         )
     how = run.add_mutually_exclusive_group()
-    how.add_argument("--once", action="store_true", help="read what there is, then end (default)")
+    how.add_argument(
+        "--once", action="store_true", help="read all available data, then stop (default)"
+    )
     how.add_argument(
         "--continuous",
         action="store_true",
-        help="start another update whenever there is more to read",
+        help="keep running, with an update whenever there is new data",
     )
     refresh = run.add_mutually_exclusive_group()
     refresh.add_argument(
@@ -104,9 +103,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="NAME[,...]",
         type=_names,
         default=[],
-        help="forget the checkpoints of these tables and sinks, and read from the beginning",
+        help="reset these tables and sinks, and read from the beginning",
     )
-    refresh.add_argument("--full-refresh-all", action="store_true", help="the same for all")
+    refresh.add_argument(
+        "--full-refresh-all", action="store_true", help="reset all tables and sinks"
+    )
     run.add_argument("--json", action="store_true", help="print a JSON line every second")
 
 
@@ -124,7 +125,7 @@ def _action(
         nargs="?",
         type=Path,
         default=Path(),
-        help="folder of the project (default: the current one)",
+        help="project directory (default: the current one)",
     )
     return parser
 
@@ -167,7 +168,7 @@ def _check(arguments: argparse.Namespace) -> int:
             update(engine.session, spec, lambda text: None, dry=True)
         finally:
             engine.stop()
-    print(f"{spec.name}: nothing is wrong")
+    print(f"{spec.name}: no problems found")
     return 0
 
 
@@ -179,8 +180,8 @@ def _looked_at(directory: Path) -> tuple[Spec, Sketch, list[str]]:
     from barnabas.pipeline.sketch import sketch
     from barnabas.pipeline.spec import read_spec
 
-    # PySpark speaks of the version of pandas whenever Connect is imported, and of listeners that
-    # are gone when a signal to all processes has ended Spark.
+    # PySpark warns about the version of pandas whenever Connect is imported, and about lost
+    # listeners when a signal to all processes has stopped Spark.
     warnings.filterwarnings("ignore", module="pyspark")
     lacking = missing()
     if lacking is not None:
@@ -221,7 +222,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if wrong:
         return _told(wrong)
     engine = _engine(arguments.master, spec, found)
-    print(f"barnabas pipeline: {spec.name} starts Spark on {arguments.master}", file=sys.stderr)
+    print(f"barnabas pipeline: {spec.name}: starting Spark on {arguments.master}", file=sys.stderr)
     try:
         engine.start()
         run = Run(engine, spec, found, continuous=arguments.continuous, refresh=refresh)
@@ -238,7 +239,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _report(arguments: argparse.Namespace, run: Run) -> None:
-    """Show how it goes until it ends, and raise what ended it."""
+    """Show progress until the run ends, and raise its failure."""
     from barnabas.cli.pipeline_view import PipelineView, plain
 
     told_s = time.monotonic()

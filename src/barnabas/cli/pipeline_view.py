@@ -1,4 +1,4 @@
-"""How a pipeline goes, for people: a table that is redrawn on a terminal, lines elsewhere."""
+"""Progress of a pipeline: a table that is redrawn on a terminal, or plain lines."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COLUMNS = ("flow", "", "rows", "rows/s", "lag", "behind", "batch", "state", "wat
 
 
 class PipelineView:
-    """The table, from `with` on; nothing without a terminal."""
+    """The table, inside `with`; nothing without a terminal."""
 
     def __init__(self, *, wanted: bool) -> None:
         self._live: Live | None = None

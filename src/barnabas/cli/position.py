@@ -1,4 +1,4 @@
-"""Where in a partition: `beginning`, `end`, an offset or a time, as people type them.
+"""A position in a partition, as typed by users: `beginning`, `end`, an offset or a time.
 
     beginning | end            the first record kept | after the last one
     1500                       an offset
@@ -6,7 +6,7 @@
     @1767225600000             a time in milliseconds since 1970
     15m                        that long ago (ms, s, m, h, d)
 
-The present time is an argument, so that a test can choose it.
+The current time is an argument, so that a test can choose it.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _UNITS_MS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """The first record that is kept."""
+    """The log start offset."""
 
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """After the last record."""
+    """The log end offset."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ Position = Beginning | End | Offset | Timestamp
 
 
 def parse_position(text: str, now_ms: int) -> Position:
-    """Read a position as typed."""
+    """Parse a position."""
     if text == "beginning":
         return Beginning()
     if text == "end":
@@ -64,7 +64,7 @@ def parse_position(text: str, now_ms: int) -> Position:
 
 
 def parse_time(text: str, now_ms: int) -> int | None:
-    """Read a time as typed, as milliseconds since 1970; None if it is not one."""
+    """Parse a time to milliseconds since 1970; return None if it is not one."""
     if re.fullmatch(r"@[0-9]{1,18}", text):
         return int(text[1:])
     age = re.fullmatch(r"([0-9]{1,15})(ms|[smhd])", text)

@@ -1,4 +1,4 @@
-"""One line on the terminal that says how far a long command is, and is rewritten.
+"""One line on the terminal that shows the progress of a long command, and is redrawn.
 
 It is drawn on stderr, and only if that is a terminal; lines that must stay are printed above it.
 """
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class ProgressLine:
-    """The line, from `with` on; where there is no terminal, nothing."""
+    """The line, inside `with`; nothing without a terminal."""
 
     def __init__(self, *, wanted: bool = True) -> None:
         self._live: Live | None = None

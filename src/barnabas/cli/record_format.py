@@ -4,7 +4,7 @@ r"""How `consume` prints a record: a format of %-letters, or one JSON object per
     %k key     %v value       %K, %V their sizes in bytes (-1 for null)       %% a percent sign
     \t \n \r \0 \\ \xNN      as everywhere
 
-Keys and values are written as the bytes they are. In JSON they are text when they are UTF-8, and
+Keys and values are written as raw bytes. In JSON, they are strings if they are valid UTF-8, and
 `{"base64": "..."}` otherwise, so that no byte is lost.
 """
 
@@ -35,17 +35,17 @@ class PrintableRecord(Protocol):
 
 
 Formatter = Callable[[str, int, PrintableRecord], bytes]
-"""Turns (topic, partition, record) into the bytes to print."""
+"""Formats (topic, partition, record) as the bytes to print."""
 
 
 Template = list[bytes | str]
-"""A format taken apart: literal bytes, and the letters that stood after a %."""
+"""A parsed format: literal bytes, and the letters that follow a %."""
 
 LETTERS = "tpoThkvKV"
 
 
 def parse_format(text: str) -> Template:
-    """Take a format apart; raises ArgumentTypeError on a letter that means nothing."""
+    """Parse a format; raise ArgumentTypeError for an unknown letter."""
     template: Template = []
     rest = text
     while rest:
@@ -60,7 +60,9 @@ def parse_format(text: str) -> Template:
             template.append(letter)
         else:
             known = ", ".join(f"%{letter}" for letter in LETTERS + "%")
-            raise argparse.ArgumentTypeError(f"unknown %{letter} in {text!r}; there are {known}")
+            raise argparse.ArgumentTypeError(
+                f"unknown %{letter} in {text!r}; must be one of {known}"
+            )
     return template
 
 
@@ -103,7 +105,7 @@ def json_line(topic: str, partition: int, record: PrintableRecord) -> bytes:
 
 
 def json_bytes(data: bytes | None) -> Any:
-    """Return bytes as JSON can hold them."""
+    """Return bytes as a JSON value."""
     if data is None:
         return None
     try:

@@ -1,6 +1,6 @@
-"""Runs the asynchronous part of a command with a `ClusterClient` to its cluster.
+"""Runs the asynchronous part of a command with a `ClusterClient` for its cluster.
 
-The first thing is one Metadata request, made once: when no broker answers, the command ends at
+It starts with one Metadata request, without retries: if no broker responds, the command fails at
 once with the reason and the next step instead of retrying until its timeout.
 """
 
@@ -27,7 +27,7 @@ def run(
     *,
     busy: bool = False,
 ) -> Result:
-    """Connect as the arguments say, do the work, close; `busy` work is worth loading uvloop."""
+    """Connect to the cluster, do the work, close; `busy` work is worth loading uvloop."""
 
     async def session() -> Result:
         timeout_ms = arguments.timeout * 1000
@@ -49,7 +49,7 @@ def run(
 
 
 def on_loop(work: Coroutine[Any, Any, Result], *, busy: bool = False) -> Result:
-    """Run work that finds its clusters by itself; a signal cancels it."""
+    """Run work that opens its own clients; a signal cancels it."""
     with (
         INTERRUPTION.held() as hold,
         asyncio.Runner(loop_factory=_busy_loop if busy else None) as runner,
@@ -66,7 +66,7 @@ def _busy_loop() -> asyncio.AbstractEventLoop:
 
 
 async def _cancellable(work: Coroutine[Any, Any, Result], hold: Hold) -> Result:
-    """Tell a request that failed because Ctrl-C ended all from one that failed by itself."""
+    """Distinguish a request that failed because of Ctrl-C from one that failed by itself."""
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     assert task is not None
     hold.ends_by(lambda: loop.call_soon_threadsafe(task.cancel))

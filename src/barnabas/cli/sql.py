@@ -1,4 +1,4 @@
-"""`barnabas sql`: ask topics in SQL, and get a table, a file or JSON."""
+"""`barnabas sql`: query topics in SQL, with results as a table, a file or JSON."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ examples:
   barnabas sql "select key, count(*) from orders group by key" --master spark://host:7077
 
 Each topic is a table: partition, offset, timestamp, key, value, headers, and the fields of values
-that are JSON objects. Names with dashes or dots stand between backticks. Nothing is subscribed to
-or committed.
+that are JSON objects. Quote names with dashes or dots in backticks. Queries join no consumer group
+and commit no offsets.
 """
 
 ROWS = 100
@@ -49,12 +49,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.epilog = EXAMPLES
     parser.set_defaults(run=_sql)
-    # An age may be typed as -1h: argparse takes for a value what looks like a negative number.
+    # An age may be typed as -1h: argparse accepts values that look like negative numbers.
     parser._negative_number_matcher = re.compile(r"-\d+(ms|[smhd])?$|-\d*\.\d+$")
     parser.add_argument("query", metavar="QUERY", help="a query, or - to read it from stdin")
     for option, name, default, meaning in (
         ("--from", "start", Beginning(), "the beginning"),
-        ("--to", "end", End(), "what is the end now; not included"),
+        ("--to", "end", End(), "the current end; not included"),
     ):
         parser.add_argument(
             option,
@@ -70,32 +70,34 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="[TOPIC=]FORMAT",
         action="append",
         default=[],
-        help=f"of values: {', '.join(FORMATS)} (default: auto, inferred from the latest records)",
+        help=f"value format: {', '.join(FORMATS)} (default: auto, inferred from recent records)",
     )
     parser.add_argument(
         "--schema",
         metavar="[TOPIC=]SCHEMA",
         action="append",
         default=[],
-        help="of values: columns ('id BIGINT, name STRING') for json and csv, the schema in JSON "
-        "(or @FILE) for avro, FILE#package.Message for protobuf",
+        help="value schema: columns ('id BIGINT, name STRING') for json and csv, the Avro "
+        "schema (or @FILE) for avro, FILE#package.Message for protobuf",
     )
     parser.add_argument(
         "--limit",
         metavar="N",
         type=count,
-        help=f"show or write so many rows at most (default: {ROWS} to a terminal or pipe, all to "
-        "a file)",
+        help=f"maximum number of rows (default: {ROWS} to a terminal or pipe, all to a file)",
     )
     parser.add_argument(
-        "--output", metavar="FILE", type=Path, help="a .parquet, .csv, .json or .jsonl file"
+        "--output",
+        metavar="FILE",
+        type=Path,
+        help="write to a .parquet, .csv, .json or .jsonl file",
     )
-    parser.add_argument("--overwrite", action="store_true", help="replace a file that is there")
+    parser.add_argument("--overwrite", action="store_true", help="replace an existing file")
     parser.add_argument(
         "--isolation",
         choices=["committed", "uncommitted"],
         default="committed",
-        help="whether records of open and aborted transactions are left out (default: committed)",
+        help="whether to skip records of open and aborted transactions (default: committed)",
     )
     parser.add_argument(
         "--engine",
@@ -121,7 +123,7 @@ def _sql(arguments: argparse.Namespace) -> None:
     if arguments.output is not None:
         check_output(arguments.output, arguments.overwrite)
     if arguments.engine == "local" and arguments.master is not None:
-        raise SqlError(f"--master {arguments.master}: only with --engine spark")
+        raise SqlError(f"--master {arguments.master}: needs --engine spark")
     query = sys.stdin.read() if arguments.query == "-" else arguments.query
     rows = arguments.limit or (None if arguments.output else ROWS)
     with ProgressLine(wanted=not arguments.json) as line:
@@ -144,13 +146,13 @@ def _answer(
     rows: int | None,
     line: ProgressLine,
 ) -> Iterator[Result]:
-    """Run a query; values that could not be parsed are reported at the end."""
+    """Run a query; unreadable values are reported at the end."""
     if arguments.engine == "spark" or arguments.master is not None:
         from barnabas.sql.spark_engine import SparkEngine
 
-        line.show("Spark starts …")
+        line.show("starting Spark …")
         with SparkEngine(tables.client, arguments.master or LOCAL) as engine:
-            line.show("Spark runs the query …")
+            line.show("running the query …")
             yield engine.run(query, tables.find, None if rows is None else rows + 1)
         return
     from barnabas.sql.local_engine import LocalEngine
@@ -169,7 +171,7 @@ def _answer(
 
 
 class Progress:
-    """How far the reading of all topics is."""
+    """Progress of reading all topics."""
 
     def __init__(self, line: ProgressLine) -> None:
         self._line = line
@@ -177,7 +179,7 @@ class Progress:
         self.engine: LocalEngine | None = None
 
     def step(self) -> None:
-        """Show it, if the last time was a while ago."""
+        """Update the progress line, but not too often."""
         now_s = time.monotonic()
         if self.engine is None or now_s - self._shown_s < SHOW_EVERY_S:
             return
@@ -212,13 +214,13 @@ class Tables:
         }
 
     def find(self, topic: str) -> TopicTable:
-        """Return a topic as a table; raise UnknownTopicError if there is none."""
+        """Return a topic as a table; raise UnknownTopicError if it does not exist."""
         from barnabas.sql.sampling import take_sample
         from barnabas.sql.table import make_table
 
         if topic not in self._found:
             ranges, whole = run(self._arguments, lambda client: self._ranges(client, topic))
-            # What a topic's columns are does not depend on whether the range has records.
+            # The columns of a topic must not depend on whether the range has records.
             sample = take_sample(self.client, ranges) or take_sample(self.client, whole)
             self._found[topic] = make_table(
                 topic,
@@ -236,7 +238,7 @@ class Tables:
     async def _ranges(
         self, client: ClusterClient, topic: str
     ) -> tuple[list[OffsetRange], list[OffsetRange]]:
-        """Return the offsets to read, and all that the partitions hold."""
+        """Return the offset ranges to read, and those of the whole partitions."""
         from barnabas.admin.topics import describe_topics
         from barnabas.config.option import suggest
         from barnabas.spark.offset_ranges import OffsetRange
@@ -245,7 +247,7 @@ class Tables:
         names = [view.name for view in await describe_topics(client, None)]
         if topic not in names:
             close = suggest(topic, dict.fromkeys(names))
-            raise UnknownTopicError(f"there is no topic {topic}{close}")
+            raise UnknownTopicError(f"topic {topic} does not exist{close}")
         partitions = await existing_partitions(client, topic, None)
         committed = self._arguments.isolation == "committed"
         first = await offsets_at(client, partitions, Beginning(), committed)
@@ -261,14 +263,14 @@ class Tables:
 
 
 def _by_topic(option: str, given: list[str]) -> dict[str, str]:
-    """Return texts by topic, "" for all others; a topic is what can be one in front of a `=`."""
+    """Return values by topic, "" for all others; a legal topic name before `=` is a topic."""
     found: dict[str, str] = {}
     for text in given:
         topic, equals, rest = text.partition("=")
         named = bool(equals) and illegal_name(topic) is None
         name, value = (topic, rest) if named else ("", text)
         if name in found:
-            raise _refused(f"{option} {text}: is given twice for {name or 'all topics'}")
+            raise _refused(f"{option} {text}: given twice for {name or 'all topics'}")
         found[name] = value
     return found
 
@@ -280,7 +282,7 @@ def _refused(text: str) -> Exception:
 
 
 def _show(result: Result, rows: int, as_json: bool, line: ProgressLine) -> None:
-    """Print rows, and say so if there are more."""
+    """Print rows, and whether there are more."""
     from barnabas.sql.result import objects
 
     batches = list(result.limited(rows + 1).batches)
@@ -296,11 +298,11 @@ def _show(result: Result, rows: int, as_json: bool, line: ProgressLine) -> None:
         ]
         print_table(result.schema.names, cells[:rows])
     if found > rows:
-        line.tell(f"the first {rows:,} rows; --limit shows more, --output writes all to a file")
+        line.tell(f"first {rows:,} rows; --limit shows more, --output writes all to a file")
 
 
 def _cell(cell: Any) -> Any:
-    """Return what a table shows: numbers stay so, and terminals get no more than fits."""
+    """Return a cell as the table shows it: numbers as they are, and truncated on a terminal."""
     from barnabas.sql.result import plain, text
 
     whole = plain(cell)

@@ -1,4 +1,4 @@
-"""`barnabas start`: one broker in the foreground, from files and flags to a controlled shutdown."""
+"""`barnabas start`: run one broker in the foreground, until a controlled shutdown."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ examples:
   barnabas start --zookeeper zk1:2181,zk2:2181/kafka --id 1
   barnabas start --set num.partitions=6 --set auto.create.topics.enable=false
 
-Names and values of options are Kafka's; the reference of all options is docs/reference/options.md.
+Options have Kafka's names and values; docs/reference/options.md lists them all.
 """
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
@@ -36,14 +36,14 @@ M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.epilog = EXAMPLES
-    parser.add_argument("--config", metavar="FILE", help="a server.properties file of Kafka's form")
+    parser.add_argument("--config", metavar="FILE", help="a Kafka server.properties file")
     parser.add_argument(
-        "--data-dir", metavar="DIR", help="where the logs are kept (log.dirs; default: data)"
+        "--data-dir", metavar="DIR", help="directory of the logs (log.dirs; default: data)"
     )
     parser.add_argument(
         "--listen",
         metavar="HOST:PORT",
-        help="address to listen on (listeners; default: 127.0.0.1:9092; port 0 takes a free one)",
+        help="address to listen on (listeners; default: 127.0.0.1:9092; port 0: any free port)",
     )
     parser.add_argument("--id", metavar="N", type=int, help="this broker's id (broker.id)")
     parser.add_argument(
@@ -56,21 +56,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=assignment,
         action="append",
         default=[],
-        help="any option by its name; may be repeated",
+        help="set any option by name; may be repeated",
     )
     parser.add_argument(
         "--log-level",
         choices=("debug", "info", "warning", "error"),
         default="info",
-        help="how much to tell on standard error (default: info)",
+        help="log level on standard error (default: info)",
     )
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Start, say so in one line, serve until SIGTERM or SIGINT, stop cleanly."""
+    """Start, report readiness in one line, serve until SIGTERM or SIGINT, stop cleanly."""
     INTERRUPTION.serve()
-    # A script that has started a broker in the background ends it with itself.
+    # Ctrl-C on a script also stops the broker that the script has started in the background.
     INTERRUPTION.listen(in_background=True)
     logging.basicConfig(
         stream=sys.stderr,
@@ -85,13 +85,13 @@ def run(arguments: argparse.Namespace) -> int:
 
     if kernels.NAME == "python":
         logging.getLogger("barnabas").warning(
-            "running on the Python kernels, which are many times slower: "
+            "compiled kernels are missing: using the Python ones, which are many times slower; "
             "install a C compiler and reinstall barnabas"
         )
     try:
         import uvloop
     except ImportError:
-        logging.getLogger("barnabas").warning("uvloop is missing: using the slower standard loop")
+        logging.getLogger("barnabas").warning("uvloop is missing: using the slower asyncio loop")
         run_loop: Callable[[Coroutine[Any, Any, None]], None] = asyncio.run
     else:
         run_loop = uvloop.run
@@ -109,7 +109,7 @@ def _options(arguments: argparse.Namespace) -> BrokerOptions:
         try:
             text = Path(arguments.config).read_text("utf-8")
         except (OSError, UnicodeDecodeError) as failure:
-            raise ConfigError(f"--config {arguments.config} cannot be read: {failure}") from failure
+            raise ConfigError(f"--config {arguments.config}: cannot read: {failure}") from failure
         values.update(read_properties(text))
     if arguments.data_dir is not None:
         values["log.dirs"] = arguments.data_dir
@@ -120,7 +120,7 @@ def _options(arguments: argparse.Namespace) -> BrokerOptions:
     if arguments.zookeeper is not None:
         values["zookeeper.connect"] = arguments.zookeeper
     values.update(arguments.settings)
-    if "log.dir" not in values:  # the weaker name of log.dirs
+    if "log.dir" not in values:  # log.dirs would override it
         values.setdefault("log.dirs", "data")
     return BrokerOptions.parse(values)
 
@@ -138,14 +138,14 @@ async def _serve(options: BrokerOptions, hold: Hold) -> None:
 
 
 async def _serve_until(stopped: asyncio.Event, options: BrokerOptions) -> str:
-    """Run a broker; return the last line of one that has stopped as it should."""
+    """Run a broker; return the last line to print after a clean stop."""
     from barnabas.broker.broker import Broker
 
     loop = asyncio.get_running_loop()
     broker = Broker(options)
     if not await _unless(stopped, broker.start()):
         return "Barnabas was stopped before it was ready"
-    # What exists now lives as long as the broker: the collector need not look at it again.
+    # What exists now lives as long as the broker: the collector need not scan it again.
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 50)
@@ -168,7 +168,7 @@ async def _serve_until(stopped: asyncio.Event, options: BrokerOptions) -> str:
 
 
 async def _unless(stopped: asyncio.Event, start: Coroutine[object, object, None]) -> bool:
-    """Start, or undo what the start had come to when somebody stops it; tell whether it is done."""
+    """Start, or cancel the start when stopped; return whether the start has completed."""
     loop = asyncio.get_running_loop()
     starting, waiting = loop.create_task(start), loop.create_task(stopped.wait())
     await asyncio.wait([starting, waiting], return_when=asyncio.FIRST_COMPLETED)
@@ -183,7 +183,7 @@ async def _unless(stopped: asyncio.Event, start: Coroutine[object, object, None]
 
 
 def _keep_buffers() -> None:
-    """Have malloc keep freed megabytes: giving them back costs a page fault per 4 KiB next time."""
+    """Let malloc keep freed megabytes: returning them costs a page fault per 4 KiB next time."""
     if sys.platform == "linux":
         libc = ctypes.CDLL(None)
         libc.mallopt(M_MMAP_THRESHOLD, 64 * 1024 * 1024)

@@ -1,4 +1,4 @@
-"""All that is known of a topic, gathered from several answers, as a document and as a table."""
+"""The description of a topic, collected by several requests, as a document and as a table."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from barnabas.model.ids import TopicPartition, uuid_text
 
 
 def replication_factor(topic: TopicView) -> int:
-    """Return how many copies the partitions have; the most, while they are being reassigned."""
+    """Return the replication factor; the largest of all partitions during a reassignment."""
     return max((len(view.replicas) for view in topic.partitions.values()), default=0)
 
 
 async def describe_topic(client: ClusterClient, topic: TopicView) -> dict[str, Any]:
-    """Return a topic as a JSON document; what no leader can tell is None."""
+    """Return a topic as a JSON document; values that no leader could report are None."""
     led = [
         TopicPartition(topic.name, index)
         for index in sorted(topic.partitions)
@@ -59,7 +59,7 @@ async def describe_topic(client: ClusterClient, topic: TopicView) -> dict[str, A
 async def _sizes(
     client: ClusterClient, partitions: Iterable[TopicPartition]
 ) -> dict[TopicPartition, int]:
-    """Return how much each leader stores; nothing where a broker cannot tell."""
+    """Return the sizes on the leaders; brokers that cannot report them are skipped."""
     led, _ = client.cluster.by_leader(partitions)
     sizes: dict[TopicPartition, int] = {}
     for leader, group in led.items():
@@ -75,7 +75,7 @@ async def _sizes(
 
 
 def print_topic(document: dict[str, Any]) -> None:
-    """Print such a document as a table of partitions."""
+    """Print the document as a table of partitions."""
     print_table(
         [
             "partition",

@@ -50,13 +50,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     create.add_argument("topics", metavar="TOPIC", nargs="+")
     create.add_argument(
-        "--partitions", metavar="N", type=count, help="how many (default: the broker's)"
+        "--partitions", metavar="N", type=count, help="number of partitions (default: the broker's)"
     )
     create.add_argument(
         "--replication-factor",
         metavar="N",
         type=count,
-        help="copies of each partition (default: the broker's)",
+        help="replicas of each partition (default: the broker's)",
     )
     create.add_argument(
         "--config",
@@ -64,7 +64,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=assignment,
         action="append",
         default=[],
-        help="an option of the topic; may be repeated",
+        help="a topic option; may be repeated",
     )
     create.add_argument(
         "--if-not-exists", action="store_true", help="an existing topic is not an error"
@@ -76,7 +76,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         _list,
         "  barnabas topics list\n  barnabas topics list --internal --json",
     )
-    list_.add_argument("--internal", action="store_true", help="also the topics that Kafka keeps")
+    list_.add_argument("--internal", action="store_true", help="also list internal topics")
     describe = add_action(
         actions,
         "describe",
@@ -88,15 +88,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     describe.add_argument("topics", metavar="TOPIC", nargs="*", help="(default: all)")
     only = describe.add_mutually_exclusive_group()
     only.add_argument(
-        "--under-replicated", action="store_true", help="only partitions that miss a replica"
+        "--under-replicated",
+        action="store_true",
+        help="only partitions with a replica that is not in sync",
     )
-    only.add_argument(
-        "--unavailable", action="store_true", help="only partitions that nobody leads"
-    )
+    only.add_argument("--unavailable", action="store_true", help="only partitions without a leader")
     only.add_argument(
         "--under-min-isr",
         action="store_true",
-        help="only partitions that refuse writes with acks=all",
+        help="only partitions that reject writes with acks=all",
     )
     alter = add_action(
         actions,
@@ -111,7 +111,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         type=count,
         required=True,
-        help="the new total; it can only grow",
+        help="new number of partitions; it can only grow",
     )
     delete = add_action(
         actions,
@@ -125,7 +125,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     fork = add_action(
         actions,
         "fork",
-        "make a topic that begins with the records of another one, without copying them",
+        "create a topic that starts with the records of another one, without copying them",
         _fork,
         "  barnabas topics fork orders orders-test\n"
         "  barnabas topics fork orders orders-friday --at 2026-01-30T18:00:00Z\n"
@@ -138,14 +138,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--at",
         metavar="TIME",
         type=_time,
-        help="end before the first record of this time (2026-01-31T12:00:00Z, @1767225600000) "
+        help="end before the first record at this time (2026-01-31T12:00:00Z, @1767225600000) "
         "or age (15m)",
     )
     end.add_argument(
         "--offsets",
         metavar="P:O[,...]",
         type=_offsets,
-        help="end partition P before offset O (default: all that is committed)",
+        help="end partition P before offset O (default: the last stable offset)",
     )
     fork.add_argument(
         "--config",
@@ -153,7 +153,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=assignment,
         action="append",
         default=[],
-        help="an option in which it differs from its source; may be repeated",
+        help="a topic option that differs from the source; may be repeated",
     )
     records = add_action(
         actions,
@@ -177,7 +177,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         type=index,
         action="append",
-        help="only this one; may be repeated",
+        help="only this partition; may be repeated",
     )
 
 
@@ -214,7 +214,7 @@ def _create(arguments: argparse.Namespace) -> int:
                 print(f"created topic {topic.name}")
         elif topic.error.code is forgiven:
             if not arguments.json:
-                print(f"topic {topic.name} exists already")
+                print(f"topic {topic.name} already exists")
         else:
             failed += _complain("create", topic.name, topic.error)
     return min(failed, 1)
@@ -288,7 +288,7 @@ def _describe(arguments: argparse.Namespace) -> int:
 async def _describe_all(
     client: ClusterClient, arguments: argparse.Namespace
 ) -> list[tuple[dict[str, Any] | None, tuple[str, RequestError] | None]]:
-    """Return for each topic what is to be shown, or its name and failure."""
+    """Return the document of each topic, or its name and failure."""
     names = arguments.topics or None
     topics = await describe_topics(client, names)
     ills = await _ills(client, topics, arguments)
@@ -310,7 +310,7 @@ async def _describe_all(
 async def _ills(
     client: ClusterClient, topics: list[TopicView], arguments: argparse.Namespace
 ) -> Callable[[str, PartitionView], bool] | None:
-    """Return what partitions are looked for, None for all of them."""
+    """Return the filter for partitions, or None to show all."""
     if arguments.under_replicated:
         return lambda _, view: is_under_replicated(view)
     if arguments.unavailable:
@@ -340,7 +340,7 @@ def _alter(arguments: argparse.Namespace) -> int:
         if outcome.error is not None:
             failed += _complain("alter", outcome.name, outcome.error)
         elif not arguments.json:
-            print(f"topic {outcome.name} has {arguments.partitions} partitions now")
+            print(f"topic {outcome.name} now has {arguments.partitions} partitions")
     return min(failed, 1)
 
 
@@ -365,7 +365,7 @@ def _delete(arguments: argparse.Namespace) -> int:
                 print(f"deleted topic {outcome.name}")
         elif outcome.error.code is forgiven:
             if not arguments.json:
-                print(f"there is no topic {outcome.name}")
+                print(f"topic {outcome.name} does not exist")
         else:
             failed += _complain("delete", outcome.name, outcome.error)
     return min(failed, 1)
@@ -373,7 +373,7 @@ def _delete(arguments: argparse.Namespace) -> int:
 
 def _delete_records(arguments: argparse.Namespace) -> int:
     if isinstance(arguments.before, Beginning):
-        raise InvalidValueError("no record is before the beginning; name an offset, a time or end")
+        raise InvalidValueError("--before beginning: must be an offset, a time, an age or end")
     outcomes = run(
         arguments,
         lambda client: _delete_before(
@@ -405,7 +405,7 @@ async def _delete_before(
         return await delete_records(client, dict.fromkeys(partitions, HIGH_WATERMARK))
     assert not isinstance(position, Beginning)
     found = await list_offsets(client, dict.fromkeys(partitions, position.timestamp_ms))
-    # -1 means that every record is older than the time: then all of them go, as with `end`.
+    # -1: every record is older than the time, so all are deleted, as with `end`.
     return await delete_records(client, {key: answer.offset for key, answer in found.items()})
 
 

@@ -1,4 +1,4 @@
-"""`barnabas transactions`: list and describe transactional ids, abort transactions that hang."""
+"""`barnabas transactions`: list and describe transactional ids, abort hanging transactions."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     hanging = add_action(
         actions,
         "open",
-        "show transactions that are open on a topic, by the word of its leaders",
+        "show open transactions on a topic, as its leaders report them",
         _open,
         "  barnabas transactions open orders\n  barnabas transactions open orders --json",
     )
@@ -57,7 +57,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     find = add_action(
         actions,
         "find-hanging",
-        "find transactions that are open on partitions and that no coordinator will end",
+        "find open transactions that no coordinator will end",
         _find_hanging,
         "  barnabas transactions find-hanging\n"
         "  barnabas transactions find-hanging --topic orders --max-transaction-timeout 60",
@@ -71,27 +71,31 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="MINUTES",
         type=index,
         default=15,
-        help="the longest that a transaction may take; one that wrote something since then is not "
-        "looked at (default: 15, as transaction.max.timeout.ms)",
+        help="maximum duration of a transaction; those with newer records are ignored "
+        "(default: 15, as transaction.max.timeout.ms)",
     )
     abort = add_action(
         actions,
         "abort",
-        "abort a transaction on one partition, whatever its coordinator thinks",
+        "abort a transaction on one partition, regardless of its coordinator",
         _abort,
         "  barnabas transactions open orders\n"
         "  barnabas transactions abort orders --partition 0 --start-offset 1500",
     )
     abort.add_argument("topic", metavar="TOPIC")
     abort.add_argument(
-        "--partition", metavar="N", type=index, required=True, help="where the transaction is open"
+        "--partition",
+        metavar="N",
+        type=index,
+        required=True,
+        help="partition on which the transaction is open",
     )
     abort.add_argument(
         "--start-offset",
         metavar="OFFSET",
         type=index,
         required=True,
-        help="where the transaction begins there; `barnabas transactions open` shows it",
+        help="its first offset there, as shown by `barnabas transactions open`",
     )
 
 
@@ -163,7 +167,10 @@ def _describe(arguments: argparse.Namespace) -> int:
 
 
 def _open_s(each: TransactionDescription, now_ms: int) -> int | None:
-    """Return since when a transaction is open; one that has ended still tells when it began."""
+    """Return for how many seconds a transaction is open; None if it is not.
+
+    One that has ended still reports when it began.
+    """
     if each.start_ms is None or not each.partitions:
         return None
     return max(now_ms - each.start_ms, 0) // 1000
@@ -247,7 +254,7 @@ async def _abort_at(client: ClusterClient, arguments: argparse.Namespace) -> Ope
     partition = TopicPartition(arguments.topic, arguments.partition)
     raise RequestError(
         ErrorCode.INVALID_TXN_STATE,
-        f"no open transaction begins at offset {arguments.start_offset} of {partition}",
+        f"{partition}: no open transaction starts at offset {arguments.start_offset}",
     )
 
 

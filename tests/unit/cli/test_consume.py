@@ -58,7 +58,7 @@ def test_a_group_goes_on_where_it_was(barnabas: Any, letters: str) -> None:
 def test_what_makes_no_sense_in_a_group_is_told(barnabas: Any, letters: str) -> None:
     run = barnabas("consume", letters, "--group", "g", "--partition", "0")
     assert run.code == 1
-    assert "the group shares partitions out" in run.err
+    assert "the group assigns the partitions" in run.err
     run = barnabas("consume", letters, "--group", "g", "--from", "1")
     assert run.code == 1
     assert "barnabas groups reset-offsets" in run.err
@@ -114,7 +114,7 @@ def test_a_missing_topic_is_told_with_the_next_step(barnabas: Any) -> None:
     run = barnabas("consume", "not-there")
     assert run.code == 1
     assert run.err == (
-        "barnabas consume: there is no topic 'not-there' (UNKNOWN_TOPIC_OR_PARTITION); "
+        "barnabas consume: topic 'not-there' does not exist (UNKNOWN_TOPIC_OR_PARTITION); "
         "create it with: barnabas topics create not-there\n"
     )
 

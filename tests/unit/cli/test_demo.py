@@ -75,7 +75,10 @@ def test_a_window_is_told_once_and_whole(
 def test_lines_say_the_same(tmp_path: Path) -> None:
     assert _status(demo(tmp_path)) == ("5,000 clicks sent; page_counts_to_topic 1,234 read, lag 7")
     new = {**FLOW, "rows": 0, "lag": None}
-    assert _status(demo(tmp_path, flows=[new])) == "5,000 clicks sent; page_counts_to_topic starts"
+    assert (
+        _status(demo(tmp_path, flows=[new]))
+        == "5,000 clicks sent; page_counts_to_topic is starting"
+    )
     assert _status(demo(tmp_path, flows=[])) == "5,000 clicks sent; Spark is starting"
     assert _status(demo(tmp_path, lacking="no java")) == "5,000 clicks sent"
 

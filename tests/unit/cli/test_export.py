@@ -198,9 +198,9 @@ def test_transactions_may_be_smaller(
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (("export", "no-such-topic", "a.csv"), "there is no topic 'no-such-topic'"),
+        (("export", "no-such-topic", "a.csv"), "topic 'no-such-topic' does not exist"),
         (("export", "TOPIC", "a.csv", "--partition", "9"), "has partitions 0-2, not 9"),
-        (("import", "none.csv", "TOPIC"), "none.csv: there is no such file"),
+        (("import", "none.csv", "TOPIC"), "none.csv: no such file"),
         (("import", ".", "TOPIC"), "a directory without a file"),
     ],
 )

@@ -191,7 +191,7 @@ def test_what_is_not_said_is_asked_for(barnabas: Any, name: str) -> None:
     assert "--all-topics" in err
     assert barnabas("groups", "reset-offsets", name, "--topic", name, "--to", "soon")[0] == 2
     missing = barnabas("groups", "reset-offsets", name, "--topic", "nowhere", "--to", "earliest")
-    assert "there is no topic 'nowhere'" in missing[2]
+    assert "topic 'nowhere' does not exist" in missing[2]
     beyond = barnabas("groups", "reset-offsets", name, "--topic", f"{name}:7", "--to", "1")
     assert "has partitions 0-1, not 7" in beyond[2]
 
@@ -206,7 +206,7 @@ def test_groups_are_deleted(barnabas: Any, wire: Wire, name: str) -> None:
     assert err.endswith("(GROUP_ID_NOT_FOUND)\n")
     assert barnabas("groups", "delete", name, "--if-exists")[:2] == (
         0,
-        f"there is no group {name}\n",
+        f"group {name} does not exist\n",
     )
     assert fetch_offsets(wire, name, [(name, 0)]) == [-1]
 

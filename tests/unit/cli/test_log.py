@@ -125,7 +125,7 @@ def test_verify_and_repair(run: Run, data: Path, suffix: str, position: int, sai
     before = {path: path.read_bytes() for path in data.rglob("*") if path.is_file()}
     code, out, _ = run("repair", data)
     assert code == 0
-    assert out.endswith("nothing was changed: add --execute to do it\n")
+    assert out.endswith("nothing was changed; use --execute to repair\n")
     assert {path: path.read_bytes() for path in data.rglob("*") if path.is_file()} == before
     code, out, _ = run("repair", data / "t-0", "--execute")
     assert code == 0

@@ -134,7 +134,7 @@ def test_the_version_is_the_packages(capsys: pytest.CaptureFixture[str]) -> None
 
 def test_an_unknown_command_is_misuse(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["topic"]) == 2
-    assert "no command 'topic'; there are: start, topics," in capsys.readouterr().err
+    assert "unknown command 'topic'; commands: start, topics," in capsys.readouterr().err
 
 
 def test_wrong_arguments_are_misuse(capsys: pytest.CaptureFixture[str]) -> None:

@@ -68,5 +68,5 @@ def test_lines_that_cannot_be_read_are_named(text: str) -> None:
 
 
 def test_an_empty_file_is_a_mistake() -> None:
-    with pytest.raises(InvalidValueError, match="no partition"):
+    with pytest.raises(InvalidValueError, match="the file has no offsets"):
         read_offsets([])

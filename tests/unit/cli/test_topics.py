@@ -40,19 +40,19 @@ def test_the_life_of_a_topic(barnabas: Any) -> None:
     assert again.err.startswith("barnabas topics create: life: ")
     assert again.err.endswith("(TOPIC_ALREADY_EXISTS)\n")
     forgiven = barnabas("topics", "create", "life", "--if-not-exists")
-    assert forgiven == (0, "topic life exists already\n", "")
+    assert forgiven == (0, "topic life already exists\n", "")
     listed = json.loads(barnabas("topics", "list", "--json").out)
     [entry] = [entry for entry in listed if entry["name"] == "life"]
     assert (entry["partitions"], entry["replication_factor"], entry["internal"]) == (2, 1, False)
     grown = barnabas("topics", "alter", "life", "--partitions", "5")
-    assert grown == (0, "topic life has 5 partitions now\n", "")
+    assert grown == (0, "topic life now has 5 partitions\n", "")
     shrunk = barnabas("topics", "alter", "life", "--partitions", "1")
     assert shrunk.code == 1
     assert "(INVALID_PARTITIONS)" in shrunk.err
     assert barnabas("topics", "delete", "life") == (0, "deleted topic life\n", "")
     assert "(UNKNOWN_TOPIC_OR_PARTITION)" in barnabas("topics", "delete", "life").err
     missing = barnabas("topics", "delete", "life", "--if-exists")
-    assert missing == (0, "there is no topic life\n", "")
+    assert missing == (0, "topic life does not exist\n", "")
 
 
 def test_several_topics_at_once_report_each(barnabas: Any, topic: str) -> None:

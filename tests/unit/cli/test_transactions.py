@@ -69,7 +69,7 @@ def test_transactions_are_listed_and_described(barnabas: Any, wire: Wire) -> Non
     code, out, err = barnabas("transactions", "describe", "pay", "never-was")
     assert code == 1
     assert "t-0" in out
-    assert err.endswith("there is no such transactional id (TRANSACTIONAL_ID_NOT_FOUND)\n")
+    assert err.endswith("no such transactional id (TRANSACTIONAL_ID_NOT_FOUND)\n")
     refused = barnabas("transactions", "list", "--state", "Sleeping")
     assert refused[0] == 1
     assert "no transaction can be Sleeping" in refused[2]
@@ -91,7 +91,7 @@ def test_a_hanging_transaction_is_found_and_aborted(barnabas: Any, wire: Wire) -
     abort = ("transactions", "abort", "hung", "--partition", "0", "--start-offset")
     code, _, err = barnabas(*abort, "5")
     assert code == 1
-    assert "no open transaction begins at offset 5 of hung-0" in err
+    assert "hung-0: no open transaction starts at offset 5" in err
     code, out, _ = barnabas(*abort, "0")
     assert (code, out) == (
         0,
@@ -131,7 +131,7 @@ def test_hanging_transactions_are_found_across_topics(barnabas: Any, wire: Wire)
     assert code == 0
     assert out.splitlines()[1].split()[:5] == ["stuck", "0", "0", "987654", "3"]
     code, _, err = barnabas("transactions", "find-hanging", "--topic", "nowhere")
-    assert (code, "there is no topic 'nowhere'" in err) == (1, True)
+    assert (code, "topic 'nowhere' does not exist" in err) == (1, True)
     code, _, err = barnabas("transactions", "find-hanging", "--max-transaction-timeout", "soon")
     assert code == 2
     assert "--max-transaction-timeout" in err

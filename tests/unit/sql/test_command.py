@@ -148,7 +148,7 @@ def test_a_table_for_people(barnabas: Barnabas, fill: Fill) -> None:
         " 0  fr       0.0     -",
         " 1  de       0.5     -",
     ]
-    assert "the first 2 rows; --limit shows more" in ran.err
+    assert "first 2 rows; --limit shows more" in ran.err
 
 
 @pytest.mark.parametrize("ending", ["csv", "json", "jsonl", "parquet"])
@@ -256,7 +256,7 @@ def test_a_query_that_cannot_be_read(barnabas: Barnabas, query: str, told: str) 
 def test_mistakes_in_names(barnabas: Barnabas, fill: Fill) -> None:
     topic = fill(orders(3), name="payments")
     assert refusal(barnabas, "select * from payment") == (
-        "there is no topic payment; did you mean payments?"
+        "topic payment does not exist; did you mean payments?"
     )
     told = refusal(barnabas, f"select offset, cuontry from {topic}")
     assert 'Referenced column "cuontry" not found' in told
@@ -276,7 +276,7 @@ def test_misuse(barnabas: Barnabas) -> None:
     assert barnabas("sql", "select 1", "--from", "yesterday").code == 2
     assert barnabas("sql", "select 1", "--limit", "0").code == 2
     told = refusal(barnabas, "select 1", "--engine", "local", "--master", "local[2]")
-    assert told == "--master local[2]: only with --engine spark"
+    assert told == "--master local[2]: needs --engine spark"
     assert barnabas("sql", "select 1", "--master", "steam").code == 2
 
 

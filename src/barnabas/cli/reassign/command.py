@@ -1,7 +1,7 @@
-"""`barnabas reassign`: move partitions between brokers, with Kafka's own files of plans.
+"""`barnabas reassign`: move partitions between brokers, with plan files in Kafka's format.
 
 A plan is proposed (`generate`) or written by hand, started (`execute`), watched (`verify`) and, if
-need be, taken back (`cancel`). `execute` says first what will be copied, from whom and to whom.
+necessary, cancelled (`cancel`). `execute` first shows what will be copied between which brokers.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from barnabas.model.errors import InvalidValueError, RequestError
 from barnabas.model.ids import TopicPartition
 
 POLL_S = 0.5
-"""How often `--wait` looks."""
+"""How often `--wait` checks the progress."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -63,73 +63,76 @@ def configure(parser: argparse.ArgumentParser) -> None:
     generate = add_action(
         actions,
         "generate",
-        "propose where the partitions of some topics could be",
+        "propose a new assignment of topics to brokers",
         _generate,
         "  barnabas reassign generate --topic orders --brokers 1,2,3 > plan.json\n"
         "  barnabas reassign generate --file topics.json --brokers 1,2 --output plan.json",
     )
     topics = generate.add_mutually_exclusive_group(required=True)
-    topics.add_argument("--topic", metavar="TOPIC", action="append", help="may be repeated")
+    topics.add_argument(
+        "--topic", metavar="TOPIC", action="append", help="a topic; may be repeated"
+    )
     topics.add_argument("--file", metavar="PATH", type=Path, help='{"topics":[{"topic":"t"}]}')
     generate.add_argument(
         "--brokers",
         metavar="ID[,...]",
         type=_broker_ids,
-        help="those who shall hold them (default: all that are there)",
+        help="target brokers (default: all live brokers)",
     )
+    generate.add_argument("--ignore-racks", action="store_true", help="ignore the racks of brokers")
     generate.add_argument(
-        "--ignore-racks", action="store_true", help="spread as if no broker had a rack"
-    )
-    generate.add_argument(
-        "--output", metavar="PATH", type=Path, help="write the plan there, and show its cost"
+        "--output", metavar="PATH", type=Path, help="write the plan to this file, and show its cost"
     )
     execute = add_action(
         actions,
         "execute",
-        "show what a plan costs, and start it",
+        "show the cost of a plan, and start it",
         _execute,
         "  barnabas reassign execute plan.json --dry-run\n"
         "  barnabas reassign execute plan.json --throttle 50000000 --save before.json",
     )
     execute.add_argument("plan", metavar="PLAN", type=Path)
-    execute.add_argument("--dry-run", action="store_true", help="only show what would be done")
+    execute.add_argument("--dry-run", action="store_true", help="only show the cost")
     execute.add_argument(
-        "--throttle", metavar="BYTES", type=count, help="bytes per second that a broker may copy"
+        "--throttle",
+        metavar="BYTES",
+        type=count,
+        help="maximum bytes per second that a broker copies",
     )
     execute.add_argument(
-        "--additional", action="store_true", help="although other partitions are on the move"
+        "--additional", action="store_true", help="allow while other reassignments are in progress"
     )
     execute.add_argument(
-        "--save", metavar="PATH", type=Path, help="write the present assignment there: the way back"
+        "--save", metavar="PATH", type=Path, help="save the current assignment, for a rollback"
     )
     verify = add_action(
         actions,
         "verify",
-        "show how far a plan is; when it is done, lift its throttles",
+        "show the progress of a plan; remove its throttles when it is done",
         _verify,
         "  barnabas reassign verify plan.json\n  barnabas reassign verify plan.json --wait",
     )
     verify.add_argument("plan", metavar="PLAN", type=Path)
-    verify.add_argument("--wait", action="store_true", help="until nothing is on the move any more")
+    verify.add_argument("--wait", action="store_true", help="wait until the plan is done")
     verify.add_argument(
-        "--wait-timeout", metavar="SECONDS", type=seconds, help="but not longer than this"
+        "--wait-timeout", metavar="SECONDS", type=seconds, help="maximum time to wait"
     )
-    verify.add_argument("--keep-throttles", action="store_true", help="do not lift them")
+    verify.add_argument("--keep-throttles", action="store_true", help="do not remove throttles")
     cancel = add_action(
         actions,
         "cancel",
-        "take back what is on the move, and lift the throttles",
+        "cancel reassignments in progress, and remove their throttles",
         _cancel,
         "  barnabas reassign cancel plan.json\n  barnabas reassign cancel --all",
     )
     which = cancel.add_mutually_exclusive_group(required=True)
     which.add_argument("plan", metavar="PLAN", type=Path, nargs="?")
-    which.add_argument("--all", action="store_true", help="every move of the cluster")
-    cancel.add_argument("--keep-throttles", action="store_true", help="do not lift them")
+    which.add_argument("--all", action="store_true", help="all reassignments of the cluster")
+    cancel.add_argument("--keep-throttles", action="store_true", help="do not remove throttles")
     add_action(
         actions,
         "list",
-        "list the partitions that are on the move",
+        "list reassignments in progress",
         _list,
         "  barnabas reassign list\n  barnabas reassign list --json",
     )
@@ -162,7 +165,7 @@ async def _propose(
     width = max(len(held.replicas) for held in present.values())
     if width > len(brokers):
         raise InvalidValueError(
-            f"--brokers names {len(brokers)}, and a topic has {width} replicas of each partition"
+            f"--brokers: {width} replicas per partition need {width} brokers, not {len(brokers)}"
         )
     racks = {each: None if arguments.ignore_racks else known[each].rack for each in brokers}
     plan = propose(present, racks)
@@ -181,7 +184,7 @@ def _execute(arguments: argparse.Namespace) -> int:
         print_cost(cost)
         for replica, directory in wanted_directories(plan).items():
             name = f"{replica.topic}-{replica.partition}"
-            print(f"{name} on broker {replica.broker_id} goes to {directory}")
+            print(f"{name} on broker {replica.broker_id} moves to {directory}")
     nothing = not cost.moves and not wanted_directories(plan)
     if arguments.dry_run or nothing:
         if arguments.json:
@@ -195,7 +198,7 @@ def _execute(arguments: argparse.Namespace) -> int:
     else:
         print(f"started: {len(plan) - len(failures)} of {len(plan)} partitions")
         if arguments.save is None:
-            print(f"the way back: {json.dumps(plan_document(before), separators=(',', ':'))}")
+            print(f"rollback plan: {json.dumps(plan_document(before), separators=(',', ':'))}")
     for failure in failures.values():
         print(f"barnabas reassign execute: {_text(failure)}", file=sys.stderr)
     return 1 if failures else 0
@@ -204,17 +207,19 @@ def _execute(arguments: argparse.Namespace) -> int:
 async def _weigh(
     client: ClusterClient, plan: Mapping[TopicPartition, Target], additional: bool
 ) -> tuple[Cost, dict[TopicPartition, tuple[int, ...]]]:
-    """Check a plan against the cluster; return its cost and what is there now."""
+    """Check a plan against the cluster; return its cost and the current assignment."""
     present = await holdings(client, {key.topic for key in plan})
     for key in plan:
         if key not in present:
-            raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {key}")
+            raise RequestError(
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"partition {key} does not exist"
+            )
     _check_brokers(client, {broker for target in plan.values() for broker in target.replicas})
     moving = await list_partition_reassignments(client)
     if moving and not additional:
         raise InvalidValueError(
-            f"{len(moving)} partitions are on the move already ({_first(moving)}): "
-            "wait for them, cancel them, or say --additional"
+            f"{len(moving)} partitions are already being reassigned ({_first(moving)}): "
+            "wait for them, cancel them, or use --additional"
         )
     target = {key: each.replicas for key, each in plan.items()}
     return cost_of(present, target), {key: present[key].replicas for key in plan}
@@ -250,7 +255,7 @@ def _verify(arguments: argparse.Namespace) -> int:
     else:
         print_progress(progress, directories)
         if lifted:
-            print("throttles are lifted")
+            print("throttles removed")
     done = [each.is_done for each in progress] + [each.is_done for each in directories]
     return 0 if all(done) else 1
 
@@ -300,7 +305,8 @@ def _cancel(arguments: argparse.Namespace) -> int:
             ]
         )
     elif not answers:
-        print("none of these partitions is on the move" if wanted else "nothing is on the move")
+        which = "of these partitions " if wanted else ""
+        print(f"no reassignment {which}is in progress")
     else:
         for key in answers:
             if key not in failed:
@@ -338,7 +344,7 @@ def _list(arguments: argparse.Namespace) -> None:
             ]
         )
     elif not moving:
-        print("nothing is on the move")
+        print("no reassignment is in progress")
     else:
         print_table(
             ["partition", "replicas", "adding", "removing"],
@@ -353,7 +359,7 @@ def _three(moving: Reassignment) -> tuple[tuple[int, ...], ...]:
     return moving.replicas, moving.adding, moving.removing
 
 
-# -- small words ------------------------------------------------------------------------------
+# -- helpers ----------------------------------------------------------------------------------
 
 
 def _error_document(error: RequestError | None) -> dict[str, str]:
@@ -373,7 +379,7 @@ def _check_brokers(client: ClusterClient, brokers: Iterable[int]) -> None:
     missing = sorted(set(brokers) - client.cluster.brokers.keys())
     if missing:
         present = ", ".join(map(str, sorted(client.cluster.brokers)))
-        raise InvalidValueError(f"there is no broker {missing[0]}; those alive are: {present}")
+        raise InvalidValueError(f"broker {missing[0]} is not alive; live brokers: {present}")
 
 
 def _broker_ids(text: str) -> list[int]:

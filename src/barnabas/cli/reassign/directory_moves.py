@@ -1,4 +1,4 @@
-"""Directories that a plan asks for: chosen on each broker, and looked at until they are reached."""
+"""Log directories that a plan asks for: requested on each broker, and watched until done."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PAUSE_S = 0.2
 
 @dataclass(frozen=True, slots=True)
 class DirectoryMove:
-    """One replica on its way to a directory of its broker."""
+    """One replica that moves to another directory of its broker."""
 
     replica: TopicPartitionReplica
     present: str | None
@@ -28,12 +28,12 @@ class DirectoryMove:
 
     @property
     def is_done(self) -> bool:
-        """Tell whether the replica is where it should be."""
+        """Return whether the replica is in the wanted directory."""
         return not self.is_moving and self.present == self.wanted
 
     @property
     def state(self) -> str:
-        """Return it in one word."""
+        """Return the state in one word."""
         return "done" if self.is_done else "moving" if self.is_moving else "elsewhere"
 
 
@@ -50,7 +50,7 @@ def wanted_directories(plan: Mapping[TopicPartition, Target]) -> dict[TopicParti
 async def choose_directories(
     client: ClusterClient, wanted: Mapping[TopicPartitionReplica, str], timeout_s: float
 ) -> dict[TopicPartitionReplica, RequestError]:
-    """Ask for directories; return failures. A replica that is not there yet is asked for again."""
+    """Request directories; return failures. Retry replicas that do not exist yet."""
     open_ = dict(wanted)
     failures: dict[TopicPartitionReplica, RequestError] = {}
     loop = asyncio.get_running_loop()

@@ -2,8 +2,7 @@
 
 A plan: `{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[1,2],
 "log_dirs":["any","any"]}]}`; topics to move: `{"version":1,"topics":[{"topic":"t"}]}`; an election:
-`{"partitions":[{"topic":"t","partition":0}]}`. What cannot be read is told with the file's name and
-the entry.
+`{"partitions":[{"topic":"t","partition":0}]}`. Errors name the file and the entry.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ ANY_DIRECTORY = "any"
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a partition shall be: brokers, and for each a directory or `any`."""
+    """Target of a partition: brokers, and for each a directory or `any`."""
 
     replicas: tuple[int, ...]
     log_dirs: tuple[str, ...] = ()
@@ -36,7 +35,7 @@ class Target:
 
 
 def read_plan(path: Path) -> dict[TopicPartition, Target]:
-    """Read where partitions shall be."""
+    """Read the target of each partition."""
     plan: dict[TopicPartition, Target] = {}
     for entry in _entries(path, "partitions"):
         key = _partition(path, entry)
@@ -49,12 +48,16 @@ def read_plan(path: Path) -> dict[TopicPartition, Target]:
 def _target(path: Path, key: TopicPartition, entry: Mapping[str, Any]) -> Target:
     replicas = entry.get("replicas")
     if not isinstance(replicas, list) or not replicas or not all(map(_is_id, replicas)):
-        raise InvalidValueError(f"{path}: replicas of {key} are no list of brokers: {replicas!r}")
+        raise InvalidValueError(
+            f"{path}: replicas of {key} are not a list of brokers: {replicas!r}"
+        )
     if len(set(replicas)) < len(replicas):
         raise InvalidValueError(f"{path}: replicas of {key} name a broker twice: {replicas}")
     directories = entry.get("log_dirs") or []
     if not isinstance(directories, list) or not all(isinstance(d, str) for d in directories):
-        raise InvalidValueError(f"{path}: log_dirs of {key} are no list of paths: {directories!r}")
+        raise InvalidValueError(
+            f"{path}: log_dirs of {key} are not a list of paths: {directories!r}"
+        )
     if directories and len(directories) != len(replicas):
         raise InvalidValueError(
             f"{path}: {key} has {len(replicas)} replicas and {len(directories)} log_dirs"
@@ -63,7 +66,7 @@ def _target(path: Path, key: TopicPartition, entry: Mapping[str, Any]) -> Target
 
 
 def read_partitions(path: Path) -> list[TopicPartition]:
-    """Read a list of partitions, as elections take it (a plan will do)."""
+    """Read a list of partitions for an election (a plan will do)."""
     return list(dict.fromkeys(_partition(path, entry) for entry in _entries(path, "partitions")))
 
 
@@ -79,7 +82,7 @@ def read_topics(path: Path) -> list[str]:
 
 
 def plan_document(replicas: Mapping[TopicPartition, Sequence[int]]) -> dict[str, Any]:
-    """Return a plan as its file holds it."""
+    """Return a plan as a document in the file's format."""
     return {
         "version": 1,
         "partitions": [
@@ -103,18 +106,18 @@ def _entries(path: Path, name: str) -> list[dict[str, Any]]:
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except OSError as failure:
-        raise InvalidValueError(f"{path} cannot be read: {failure.strerror}") from failure
+        raise InvalidValueError(f"{path}: cannot read: {failure.strerror}") from failure
     except ValueError as failure:
-        raise InvalidValueError(f"{path} does not hold JSON: {failure}") from failure
+        raise InvalidValueError(f"{path}: invalid JSON: {failure}") from failure
     entries = document.get(name) if isinstance(document, dict) else None
     if not isinstance(entries, list) or not entries:
-        raise InvalidValueError(f"{path} has no list of {name}")
+        raise InvalidValueError(f"{path}: no list of {name}")
     for entry in entries:
         if not isinstance(entry, dict):
             raise InvalidValueError(f"{path}: {entry!r} in {name} is not an object")
     version = document.get("version", 1)
     if version != 1:
-        raise InvalidValueError(f"{path} is of version {version!r}; 1 is the only one")
+        raise InvalidValueError(f"{path}: version {version!r}: must be 1")
     return entries
 
 

@@ -1,4 +1,4 @@
-"""What a reassignment costs, and a proposal for one: plain functions over assignments and sizes."""
+"""The cost of a reassignment, and a proposal for one, from assignments and sizes."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from barnabas.model.ids import TopicPartition
 Assignments = Mapping[TopicPartition, Sequence[int]]
 
 TRIES_MAX = 16
-"""Beginnings of a spread that are compared; more are not better, only slower."""
+"""Start positions of a spread to compare; more are not better, only slower."""
 
 
 class Holding(NamedTuple):
-    """A partition as it is now."""
+    """The current state of a partition."""
 
     replicas: tuple[int, ...]
     leader: int
     size_bytes: int | None
-    """None where its leader does not tell."""
+    """None if the leader does not report it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,17 +37,17 @@ class Move:
 
     @property
     def adding(self) -> tuple[int, ...]:
-        """Return the brokers that get a copy."""
+        """Return the brokers that get a replica."""
         return tuple(broker for broker in self.after if broker not in self.before)
 
     @property
     def removing(self) -> tuple[int, ...]:
-        """Return the brokers whose copy goes."""
+        """Return the brokers whose replica is deleted."""
         return tuple(broker for broker in self.before if broker not in self.after)
 
     @property
     def bytes_to_copy(self) -> int:
-        """Return what must travel."""
+        """Return the bytes to copy."""
         return (self.size_bytes or 0) * len(self.adding)
 
 
@@ -57,7 +57,7 @@ class BrokerTotal:
 
     receives: int = 0
     sends: int = 0
-    """Read from it: it leads what others get a copy of."""
+    """Read from it: it leads partitions that are copied."""
     drops: int = 0
 
 
@@ -70,12 +70,12 @@ class Cost:
 
     @property
     def bytes_to_copy(self) -> int:
-        """Return what must travel in all."""
+        """Return the total bytes to copy."""
         return sum(move.bytes_to_copy for move in self.moves)
 
 
 def cost_of(present: Mapping[TopicPartition, Holding], target: Assignments) -> Cost:
-    """Compare; partitions that stay as they are cost nothing and are not among the moves."""
+    """Return the cost of a target assignment; unchanged partitions are not among its moves."""
     moves: list[Move] = []
     totals: dict[int, BrokerTotal] = {}
     for key in sorted(target):
@@ -97,10 +97,10 @@ def cost_of(present: Mapping[TopicPartition, Holding], target: Assignments) -> C
 def propose(
     present: Mapping[TopicPartition, Holding], brokers: Mapping[int, str | None]
 ) -> dict[TopicPartition, tuple[int, ...]]:
-    """Spread partitions over brokers (with their racks), each with as many replicas as it has.
+    """Spread partitions over brokers (with their racks), each with its current number of replicas.
 
-    Every topic is spread as a new one would be. Where such a spread begins is free: the beginning
-    that leaves the brokers most even is taken and, among equals, the one that copies least.
+    Every topic is spread like a new one. The start of a spread is arbitrary: the one with the most
+    even load is chosen and, among equals, the one that copies least.
     """
     topics: dict[str, dict[int, Holding]] = {}
     for key in sorted(present):
@@ -146,7 +146,7 @@ def _uneven(brokers: Mapping[int, str | None], before: Counter[int], more: Count
 def _copied(
     partitions: Mapping[int, Holding], spread: Mapping[int, tuple[int, ...]]
 ) -> tuple[int, int, int]:
-    """Return bytes and replicas that would be copied, and how many places in lists change."""
+    """Return the bytes and replicas to copy, and how many positions in replica lists change."""
     size = copies = changes = 0
     for number, held in partitions.items():
         fresh = len(set(spread[number]) - set(held.replicas))

@@ -1,4 +1,4 @@
-"""How far a reassignment is: the present replicas, what was copied already, and a bar of it."""
+"""Progress of a reassignment: current replicas, bytes copied so far, and a progress bar."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ LOOKS_AGAIN = 5
 PAUSE_S = 0.1
 
 Sizes = Mapping[tuple[TopicPartition, int], int]
-"""Bytes that a broker holds of a partition."""
+"""Size of a partition's replica on a broker, in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """One partition on its way."""
+    """Progress of one partition."""
 
     partition: TopicPartition
     replicas: tuple[int, ...]
@@ -37,29 +37,29 @@ class Progress:
 
     @property
     def is_done(self) -> bool:
-        """Tell whether the partition is where it should be."""
+        """Return whether the partition has its target replicas."""
         return not self.is_moving and self.replicas == self.target
 
     @property
     def may_be_late(self) -> bool:
-        """Tell whether the move may just have ended: not every broker knows at once."""
+        """Return whether it may just have ended: brokers learn of it at different times."""
         return not self.is_moving and not self.is_done and set(self.target) <= set(self.replicas)
 
     @property
     def state(self) -> str:
-        """Return it in one word."""
+        """Return the state in one word."""
         return "done" if self.is_done else "moving" if self.is_moving else "elsewhere"
 
     @property
     def share_text(self) -> str | None:
-        """Return how much was copied, None where nothing is on the move."""
+        """Return the percentage copied, or None if the partition is not being reassigned."""
         if not self.is_moving:
             return None
         return f"{100 * self.copied_bytes // self.total_bytes}%" if self.total_bytes else "0%"
 
 
 async def holdings(client: ClusterClient, topics: Iterable[str]) -> dict[TopicPartition, Holding]:
-    """Return all partitions of topics as they are now; raise where a topic does not exist."""
+    """Return the current state of all partitions of topics; raise if a topic does not exist."""
     found: dict[TopicPartition, tuple[tuple[int, ...], int]] = {}
     for topic in await describe_topics(client, sorted(set(topics)), to=CONTROLLER):
         if topic.error is not ErrorCode.NONE:
@@ -76,7 +76,7 @@ async def holdings(client: ClusterClient, topics: Iterable[str]) -> dict[TopicPa
 async def look(
     client: ClusterClient, plan: Mapping[TopicPartition, tuple[int, ...]]
 ) -> list[Progress]:
-    """Return how far each partition of a plan is; look twice where that may be old news."""
+    """Return the progress of each partition of a plan; look again if it may be out of date."""
     progress = await _look_once(client, plan)
     for _ in range(LOOKS_AGAIN):
         if not any(each.may_be_late for each in progress):
@@ -89,12 +89,14 @@ async def look(
 async def _look_once(
     client: ClusterClient, plan: Mapping[TopicPartition, tuple[int, ...]]
 ) -> list[Progress]:
-    # First what moves: what has ended by the time we look at the replicas shows as ended.
+    # Reassignments first: those that end before the replicas are read then show as done.
     moving = await list_partition_reassignments(client, plan)
     held = await holdings(client, {key.topic for key in plan})
     for key in plan:
         if key not in held:
-            raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {key}")
+            raise RequestError(
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"partition {key} does not exist"
+            )
     sizes = await _sizes(client, moving) if moving else {}
     progress: list[Progress] = []
     for key in sorted(plan):
@@ -110,7 +112,7 @@ async def _look_once(
 
 
 async def _sizes(client: ClusterClient, partitions: Iterable[TopicPartition]) -> Sizes:
-    """Return what each broker holds; nothing where one cannot be asked."""
+    """Return the sizes on each broker; brokers that cannot be asked are skipped."""
     sizes: dict[tuple[TopicPartition, int], int] = {}
     for broker, directories in (await describe_log_dirs_of(client, None, partitions)).items():
         if isinstance(directories, RequestError):
@@ -124,7 +126,7 @@ async def _sizes(client: ClusterClient, partitions: Iterable[TopicPartition]) ->
 
 @contextmanager
 def progress_bar() -> Iterator[Callable[[Sequence[Progress]], None]]:
-    """Show progress on a terminal's standard error; elsewhere show nothing."""
+    """Show progress on standard error if it is a terminal."""
     if not sys.stderr.isatty():
         yield lambda _: None
         return
@@ -144,7 +146,7 @@ def progress_bar() -> Iterator[Callable[[Sequence[Progress]], None]]:
 
         def show(progress: Sequence[Progress]) -> None:
             nonlocal whole
-            # What has arrived is on the move no longer, and still counts.
+            # Partitions that are done are no longer in the sum, and still count.
             whole = max(whole, sum(each.total_bytes for each in progress))
             left = sum(each.total_bytes - each.copied_bytes for each in progress)
             moving = sum(each.is_moving for each in progress)
@@ -152,7 +154,7 @@ def progress_bar() -> Iterator[Callable[[Sequence[Progress]], None]]:
                 task,
                 total=whole or 1,
                 completed=(whole or 1) - left,
-                description=f"partitions on the move: {moving}",
+                description=f"partitions being reassigned: {moving}",
             )
 
         yield show

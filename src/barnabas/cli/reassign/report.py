@@ -1,4 +1,4 @@
-"""What `barnabas reassign` tells: the cost of a plan and how far it is, as tables and as JSON."""
+"""What `barnabas reassign` prints: cost and progress of a plan, as tables and as JSON."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from barnabas.cli.reassign.progress import Progress
 
 
 def print_cost(cost: Cost) -> None:
-    """Print what moves, and what that means for each broker."""
+    """Print the moves, and their totals per broker."""
     if not cost.moves:
-        print("nothing moves between brokers: every partition is on those that the plan wants")
+        print("nothing to move between brokers: every partition already has the planned replicas")
         return
     print_table(
         ["partition", "now", "then", "copied to", "bytes"],
@@ -69,7 +69,7 @@ def cost_document(cost: Cost) -> dict[str, Any]:
 
 
 def print_progress(progress: Sequence[Progress], directories: Sequence[DirectoryMove]) -> None:
-    """Print how far each partition is and, where directories were asked for, each replica."""
+    """Print the progress of each partition, and of each replica that changes its directory."""
     print_table(
         ["partition", "state", "replicas", "wanted", "copied"],
         [

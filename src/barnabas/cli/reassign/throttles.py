@@ -1,7 +1,7 @@
-"""Throttles of reassignments: which replicas they hold for, and how fast brokers may copy.
+"""Throttles of reassignments: which replicas are throttled, and how fast brokers may copy.
 
-The lists stand in the topics' options, the rate in those of every broker that takes part. Those who
-give are the present replicas (any may lead), those who get are the new ones.
+The replica lists are topic options, the rates are options of every broker that takes part. Leader
+throttles apply to the current replicas (any may lead), follower throttles to the added ones.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def throttled_replicas(moves: Iterable[Move]) -> dict[str, dict[str, str]]:
 
 
 async def set_throttle(client: ClusterClient, moves: Iterable[Move], bytes_per_second: int) -> None:
-    """Bound how fast the moves copy, before they begin."""
+    """Limit how fast the moves copy, before they start."""
     moves = list(moves)
     for topic, options in throttled_replicas(moves).items():
         await _set(client, Resource(ConfigResourceType.TOPIC, topic), options)
@@ -51,7 +51,7 @@ async def set_throttle(client: ClusterClient, moves: Iterable[Move], bytes_per_s
 
 
 async def clear_throttles(client: ClusterClient, topics: Iterable[str]) -> bool:
-    """Take all throttles of reassignments away; tell whether there were any."""
+    """Remove all throttles of reassignments; return whether there were any."""
     found = False
     for topic in sorted(set(topics)):
         resource = Resource(ConfigResourceType.TOPIC, topic)

@@ -76,7 +76,7 @@ def test_from_a_proposal_to_its_end_and_back(trio: Any, moved: str) -> None:
     assert trio("reassign", "execute", "back").code == 0
     assert trio("reassign", "verify", "back", "--wait", "--wait-timeout", "30").code == 0
     assert replicas(trio, moved) == before
-    assert trio("reassign", "list").out == "nothing is on the move\n"
+    assert trio("reassign", "list").out == "no reassignment is in progress\n"
     read = trio("consume", moved, "--from", "beginning", "--exit-at-end")
     assert len(read.out.splitlines()) == COUNT
 
@@ -96,7 +96,7 @@ def test_a_plan_that_is_fulfilled_starts_nothing(trio: Any, moved: str) -> None:
     assert run.code == 0
     assert (
         run.out
-        == "nothing moves between brokers: every partition is on those that the plan wants\n"
+        == "nothing to move between brokers: every partition already has the planned replicas\n"
     )
     assert "throttled" not in trio("configs", "describe", "--broker", "0").out
     document = json.loads(trio("reassign", "execute", "plan", "--json").out)
@@ -124,8 +124,11 @@ def test_what_is_elsewhere_is_told(trio: Any, moved: str) -> None:
     run = trio("reassign", "verify", "plan")
     assert run.code == 1
     assert run.out.splitlines()[1].split() == [f"{moved}-0", "elsewhere", "0,1", "2,1", "-"]
-    assert trio("reassign", "cancel", "plan").out == "none of these partitions is on the move\n"
-    assert trio("reassign", "cancel", "--all").out == "nothing is on the move\n"
+    assert (
+        trio("reassign", "cancel", "plan").out
+        == "no reassignment of these partitions is in progress\n"
+    )
+    assert trio("reassign", "cancel", "--all").out == "no reassignment is in progress\n"
 
 
 def test_a_move_to_a_dead_broker_is_cancelled(
@@ -139,7 +142,7 @@ def test_a_move_to_a_dead_broker_is_cancelled(
         refused = trio("reassign", "execute", "plan")
         assert (refused.code, refused.err) == (
             1,
-            "barnabas reassign: there is no broker 2; those alive are: 0, 1\n",
+            "barnabas reassign: broker 2 is not alive; live brokers: 0, 1\n",
         )
     finally:
         three_brokers.start(2)
@@ -152,8 +155,8 @@ def test_a_move_to_a_dead_broker_is_cancelled(
         (["generate", "--file", "missing.json"], "missing.json"),
         (["execute", "missing.json"], "missing.json"),
         (["execute", "no-topic"], "none-such"),
-        (["execute", "no-broker"], "no broker 9"),
-        (["execute", "no-partition"], "no partition"),
+        (["execute", "no-broker"], "broker 9 is not alive"),
+        (["execute", "no-partition"], "partition here-7 does not exist"),
         (["verify", "no-topic"], "none-such"),
     ],
 )
@@ -192,7 +195,7 @@ def test_too_few_brokers(trio: Any, moved: str) -> None:
     run = trio("reassign", "generate", "--topic", moved, "--brokers", "1")
     assert (run.code, run.err) == (
         1,
-        "barnabas reassign: --brokers names 1, and a topic has 2 replicas of each partition\n",
+        "barnabas reassign: --brokers: 2 replicas per partition need 2 brokers, not 1\n",
     )
 
 
@@ -222,7 +225,7 @@ def test_a_replica_goes_to_the_directory_that_is_asked_for(
         ]
         code, out, err = run("reassign", "execute", "plan")
         assert (code, err) == (0, "")
-        assert f"here-0 on broker 0 goes to {target}" in out
+        assert f"here-0 on broker 0 moves to {target}" in out
         code, out, _ = run("reassign", "verify", "plan", "--wait", "--json")
         assert code == 0, out
         [moved] = json.loads(out)["directories"]

@@ -62,7 +62,7 @@ def test_files_of_other_tools(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("", "does not hold JSON"),
+        ("", "invalid JSON"),
         ("[]", "no list of partitions"),
         ("{}", "no list of partitions"),
         ('{"partitions":[]}', "no list of partitions"),
@@ -70,9 +70,9 @@ def test_files_of_other_tools(tmp_path: Path) -> None:
         ('{"version":2,"partitions":[{}]}', "version 2"),
         ('{"partitions":[{"topic":"t"}]}', "names no partition"),
         ('{"partitions":[{"topic":"t","partition":-1,"replicas":[1]}]}', "names no partition"),
-        ('{"partitions":[{"topic":"t","partition":0}]}', "no list of brokers"),
-        ('{"partitions":[{"topic":"t","partition":0,"replicas":[]}]}', "no list of brokers"),
-        ('{"partitions":[{"topic":"t","partition":0,"replicas":["1"]}]}', "no list of brokers"),
+        ('{"partitions":[{"topic":"t","partition":0}]}', "not a list of brokers"),
+        ('{"partitions":[{"topic":"t","partition":0,"replicas":[]}]}', "not a list of brokers"),
+        ('{"partitions":[{"topic":"t","partition":0,"replicas":["1"]}]}', "not a list of brokers"),
         ('{"partitions":[{"topic":"t","partition":0,"replicas":[1,1]}]}', "broker twice"),
         (
             '{"partitions":[{"topic":"t","partition":0,"replicas":[1],"log_dirs":["any","any"]}]}',
@@ -97,5 +97,5 @@ def test_a_topic_must_be_a_name(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(InvalidValueError, match=r"/nowhere cannot be read: No such file"):
+    with pytest.raises(InvalidValueError, match=r"/nowhere: cannot read: No such file"):
         read_plan(tmp_path / "nowhere")
