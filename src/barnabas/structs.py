@@ -1,4 +1,4 @@
-"""The small values that clients pass around, under the names that users of Kafka know."""
+"""Small value types of the clients, under the names that Kafka users know."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = [
 
 
 class TopicPartitionReplica(NamedTuple):
-    """One copy of a partition: the one on this broker."""
+    """The replica of a partition on one broker."""
 
     topic: str
     partition: int
@@ -27,7 +27,7 @@ class TopicPartitionReplica(NamedTuple):
 
 
 class OffsetAndMetadata(NamedTuple):
-    """What a group commits for a partition: the next offset to read, and a text of its own."""
+    """What a group commits for a partition: the next offset to read, and an optional note."""
 
     offset: int
     metadata: str = ""
@@ -35,7 +35,7 @@ class OffsetAndMetadata(NamedTuple):
 
 
 class OffsetAndTimestamp(NamedTuple):
-    """An offset, found by its timestamp."""
+    """An offset that was looked up by timestamp."""
 
     offset: int
     timestamp: int | None
@@ -43,7 +43,7 @@ class OffsetAndTimestamp(NamedTuple):
 
 
 class BrokerMetadata(NamedTuple):
-    """Where a broker listens. `nodeId` is spelled as kafka-python and aiokafka spell it."""
+    """Address of a broker. `nodeId` is spelled as in kafka-python and aiokafka."""
 
     nodeId: int
     host: str
@@ -52,7 +52,7 @@ class BrokerMetadata(NamedTuple):
 
 
 class PartitionMetadata(NamedTuple):
-    """Who leads and holds a partition, or the error that stands for it."""
+    """Leader and replicas of a partition, or the error in their place."""
 
     topic: str
     partition: int
@@ -63,7 +63,7 @@ class PartitionMetadata(NamedTuple):
 
 
 class RecordMetadata(NamedTuple):
-    """Where a record was written. `timestamp_type` is 0 for its own time, 1 for the broker's."""
+    """Where a record was written. `timestamp_type` is 0 for CreateTime, 1 for LogAppendTime."""
 
     topic: str
     partition: int

@@ -1,1 +1,1 @@
-"""What every broker knows of the cluster, and the tree in which it is stored."""
+"""Cluster metadata: every broker's view of it, and the tree in which it is stored."""

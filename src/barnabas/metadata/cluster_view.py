@@ -1,9 +1,8 @@
-"""What a broker knows of its cluster: live brokers, topics, leaders.
+"""A broker's metadata cache: live brokers, topics, leaders.
 
-Metadata answers come from here alone.
-
-The controller tells each broker of changes; a broker never decides anything from this view that
-needs to be current, and every lookup by name or id is one dictionary access.
+Metadata responses come only from here. The controller sends changes to each broker; a broker never
+bases a decision on this view that needs current data. Every lookup by name or id is one dictionary
+access.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from barnabas.model.ids import ZERO_UUID, Uuid
 
 @dataclass(frozen=True, slots=True)
 class PartitionView:
-    """Who holds one partition."""
+    """Leader and replicas of one partition."""
 
     leader: int
     leader_epoch: int
@@ -28,7 +27,7 @@ class PartitionView:
 
 @dataclass(frozen=True, slots=True)
 class TopicView:
-    """A topic, its partitions in order of their number."""
+    """A topic, with its partitions by index."""
 
     name: str
     topic_id: Uuid
@@ -37,22 +36,20 @@ class TopicView:
 
 @dataclass(frozen=True, slots=True)
 class BrokerView:
-    """A live broker; endpoints by listener name, host None where the dialled address is to be
-    used.
-    """
+    """A live broker; endpoints by listener name. A host of None means the dialled address."""
 
     broker_id: int
     endpoints: Mapping[str, tuple[str | None, int]]
     rack: str | None
     epoch: int = -1
     protocols: Mapping[str, int] = field(default_factory=dict)
-    """The number of each listener's security protocol, as brokers tell each other."""
+    """The number of each listener's security protocol, as on the wire."""
     control_plane: str | None = None
     """The only listener for controller requests, if its registration names one."""
 
 
 class ClusterView:
-    """Live brokers, topics by name and by id, and who is the controller."""
+    """Live brokers, topics by name and by id, and the controller's id."""
 
     def __init__(self, cluster_id: str = "") -> None:
         self.cluster_id = cluster_id
@@ -80,16 +77,16 @@ class ClusterView:
         return self._by_id.get(topic_id)
 
     def put_topic(self, topic: TopicView) -> None:
-        """Take over a topic, new or changed."""
+        """Add or update a topic."""
         known = self._topics.get(topic.name)
         if known is not None and known.topic_id != topic.topic_id:
-            self._by_id.pop(known.topic_id, None)  # the name was deleted and made again
+            self._by_id.pop(known.topic_id, None)  # the topic was deleted and recreated
         self._topics[topic.name] = topic
         if topic.topic_id != ZERO_UUID:
             self._by_id[topic.topic_id] = topic
 
     def remove_topic(self, name: str) -> None:
-        """Forget a topic."""
+        """Remove a topic."""
         topic = self._topics.pop(name, None)
         if topic is not None:
             self._by_id.pop(topic.topic_id, None)

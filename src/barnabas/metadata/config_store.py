@@ -1,4 +1,4 @@
-"""Dynamic configs in the coordination tree, with a notice for every broker when they change."""
+"""Dynamic configs in the coordination tree, with a change notification for every broker."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ConfigStore:
         self._tree = tree
 
     async def get(self, entity_type: str, name: str) -> dict[str, str]:
-        """Read the configs of one entity, none where there is no node."""
+        """Read the configs of one entity; empty if it has no node."""
         path = nodes.config_path(entity_type, name)
         try:
             data, _ = await self._tree.get(path)
@@ -51,7 +51,7 @@ class ConfigStore:
     async def get_readable(
         self, entity_type: str, names: Collection[str]
     ) -> dict[str, dict[str, str]]:
-        """Read the configs of some entities of a type; those that make no sense are left out."""
+        """Read the configs of some entities of a type; unreadable ones are logged and skipped."""
         paths = [nodes.config_path(entity_type, name) for name in names]
         found = await self._tree.get_many(paths)
         readable: dict[str, dict[str, str]] = {}
@@ -59,11 +59,11 @@ class ConfigStore:
             try:
                 readable[name] = nodes.decode_config(path, got[0]) if got is not None else {}
             except CorruptFileError as failure:
-                logger.error("configs are left alone: %s", failure)
+                logger.error("configs unreadable, ignored: %s", failure)
         return readable
 
     async def set(self, entity_type: str, name: str, configs: Mapping[str, str]) -> None:
-        """Replace the configs of an entity, and leave a notice."""
+        """Replace the configs of an entity, and write a change notification."""
         path = nodes.config_path(entity_type, name)
         data = nodes.encode_config(configs)
         notice = Create(

@@ -1,4 +1,4 @@
-"""Producer ids are given out in blocks: one node says which was the last, whoever took it."""
+"""Producer ids are allocated in blocks: one node has the last block that any broker took."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ BLOCK_SIZE = 1000
 
 
 class ProducerIdBlocks:
-    """Takes blocks for one broker."""
+    """Allocates blocks for one broker."""
 
     def __init__(self, tree: Coordination, broker_id: int) -> None:
         self._tree = tree
         self._broker_id = broker_id
 
     async def reserve(self, greatest: int) -> None:
-        """Never give out a producer id up to this one: logs of another cluster know it."""
+        """Skip producer ids up to this one: adopted logs of another cluster use them."""
         data, stat = await self._tree.get(nodes.PRODUCER_ID_BLOCK)
         if greatest > nodes.decode_producer_ids(data):
             first = greatest // BLOCK_SIZE * BLOCK_SIZE
@@ -25,7 +25,7 @@ class ProducerIdBlocks:
             await self._tree.set(nodes.PRODUCER_ID_BLOCK, block, stat.version)
 
     async def take(self) -> range:
-        """Take the next block."""
+        """Allocate the next block."""
         while True:
             data, stat = await self._tree.get(nodes.PRODUCER_ID_BLOCK)
             first = nodes.decode_producer_ids(data) + 1

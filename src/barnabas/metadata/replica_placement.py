@@ -1,4 +1,4 @@
-"""How many partitions and replicas a topic may have, and on which brokers the replicas go.
+"""How many partitions and replicas a topic may have, and which brokers get the replicas.
 
 Plain functions; the random start of an assignment is an argument.
 """
@@ -11,8 +11,8 @@ from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 
 PARTITIONS_MAX = 100_000
-"""More partitions than this in one request are a mistake or an attack; Kafka has no bound and
-dies.
+"""More partitions than this in one request are a mistake or an attack; Kafka has no limit, and
+crashes.
 """
 
 
@@ -31,14 +31,14 @@ def check_counts(partitions: int, replication_factor: int, brokers: int) -> None
     if replication_factor > brokers:
         raise RequestError(
             ErrorCode.INVALID_REPLICATION_FACTOR,
-            f"replication factor {replication_factor} is larger than the {brokers} live brokers",
+            f"replication factor {replication_factor}: must be at most {brokers}, the live brokers",
         )
 
 
 def check_assignment(
     assignment: Mapping[int, Sequence[int]], brokers: Sequence[int], first_partition: int = 0
 ) -> None:
-    """Raise unless a hand-made assignment is consecutive, even and on live brokers."""
+    """Raise unless a manual assignment is consecutive, uniform and on live brokers."""
     if not assignment:
         raise _misassigned("an assignment needs at least one partition")
     if sorted(assignment) != list(range(first_partition, first_partition + len(assignment))):
@@ -48,7 +48,7 @@ def check_assignment(
     width = len(next(iter(assignment.values())))
     for partition, replicas in assignment.items():
         if not replicas:
-            raise _misassigned(f"partition {partition} has no replica")
+            raise _misassigned(f"partition {partition} has no replicas")
         if len(set(replicas)) != len(replicas):
             raise _misassigned(f"partition {partition} names a broker twice: {list(replicas)}")
         if len(replicas) != width:
@@ -68,10 +68,10 @@ def assign_replicas(
     start: int,
     shift: int,
 ) -> dict[int, tuple[int, ...]]:
-    """Spread replicas over brokers: leaders round robin, followers shifted once each round.
+    """Spread replicas over brokers: leaders round robin, followers shifted after each round.
 
-    Where every broker has a rack, no rack gets a second replica of a partition while another has
-    none, and no broker one more than another.
+    If every broker has a rack, no rack gets a second replica of a partition while another rack has
+    none, and no broker gets a second replica while another has none.
     """
     if len(brokers) > 1 and all(rack is not None for rack in brokers.values()):
         return _assign_by_rack(brokers, partitions, replication_factor, start, shift)
@@ -122,7 +122,7 @@ def _assign_by_rack(
 
 
 def _alternating(brokers: Mapping[int, str | None]) -> list[int]:
-    """Return brokers so that neighbours are in different racks as far as possible."""
+    """Return the brokers ordered so that neighbours are in different racks if possible."""
     queues: dict[str, list[int]] = {}
     for broker in sorted(brokers):
         queues.setdefault(brokers[broker] or "", []).append(broker)

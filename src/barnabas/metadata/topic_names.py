@@ -17,7 +17,7 @@ INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state"})
 
 
 def illegal_name(name: str, what: str = "topic name") -> str | None:
-    """Return why a name is not legal, None if it is; `what` says whose name it is."""
+    """Return why a name is illegal, or None if it is legal; `what` is the kind of name."""
     if name == "":
         return f"a {what} cannot be empty"
     if name in (".", ".."):
@@ -37,7 +37,7 @@ def check_name(topic: str) -> None:
 
 
 def check_collision(topic: str, existing: Iterable[str]) -> None:
-    """Refuse a name that equals another once '.' reads as '_': metrics cannot tell them apart."""
+    """Reject a name that differs from another only in '.' and '_': metrics confuse them."""
     if "." not in topic and "_" not in topic:
         return
     folded = topic.replace(".", "_")

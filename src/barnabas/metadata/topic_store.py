@@ -1,9 +1,9 @@
-"""Topics as any broker may ask for them: nodes that the controller sees and acts upon.
+"""Changes of topics, as any broker may request them: nodes that the controller watches.
 
-Creating a topic writes its configs and its assignment; the controller finds the assignment and
-gives every partition a leader. More partitions are a new assignment, a deletion is a node of its
-own. A partition that begins with older records (a fork, an adopted log) gets its state written
-here too, without a leader: its first election then goes on from the epoch that it has.
+Creating a topic writes its configs and its assignment; the controller sees the assignment and
+elects a leader for every partition. More partitions are a new assignment, a deletion is a node of
+its own. A partition that starts with existing records (a fork, an adopted log) also gets its state
+written here, without a leader: its first election then continues from that leader epoch.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from barnabas.model.ids import NO_LEADER, Uuid, new_uuid
 
 NODE_BYTES_MAX = 1_000_000
 REQUEST_BYTES_MAX = 512 * 1024
-"""Of data, for several topics; a ZooKeeper server takes no request larger than a mebibyte."""
+"""For the data of several topics; a ZooKeeper server accepts requests of up to one MiB."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewTopic:
-    """A topic to create; counts are resolved, -1 is gone."""
+    """A topic to create; counts are resolved, never -1."""
 
     name: str
     partitions: int
@@ -43,9 +43,9 @@ class NewTopic:
     assignment: Mapping[int, Sequence[int]] = field(default_factory=dict)
     configs: Mapping[str, str] = field(default_factory=dict)
     topic_id: Uuid | None = None
-    """The id, where something is prepared under it; otherwise a new one is drawn."""
+    """The id, if something is prepared under it; otherwise a new one is generated."""
     leader_epochs: Mapping[int, int] = field(default_factory=dict)
-    """Where a partition's first leader epoch is not 0, because it begins with older records."""
+    """First leader epochs other than 0, of partitions that start with existing records."""
 
 
 class TopicStore:
@@ -62,7 +62,7 @@ class TopicStore:
         self._random_bytes = random_bytes
 
     def check(self, topic: NewTopic, others: Sequence[str] = ()) -> None:
-        """Raise the protocol's error unless the topic could be created now, beside `others`."""
+        """Raise the protocol's error unless the topic could be created now, along with `others`."""
         check_name(topic.name)
         if self._cluster.topic(topic.name) is not None:
             raise _exists(topic.name)
@@ -76,7 +76,7 @@ class TopicStore:
     async def create(self, topics: Sequence[NewTopic]) -> dict[str, Uuid]:
         """Create topics that `check` approved; return their ids.
 
-        They are created all or none, as far as one request may carry them.
+        They are created atomically, as far as they fit in one request.
         """
         ids: dict[str, Uuid] = {}
         creations: list[list[Operation]] = []
@@ -94,7 +94,7 @@ class TopicStore:
         replicas = self._replicas(topic)
         config_path = nodes.config_path("topics", topic.name)
         config = nodes.encode_config(topic.configs)
-        # What a deletion that was cut short has left behind is not this topic's.
+        # An incomplete deletion may have left the configs of an older topic.
         left = await self._tree.exists(config_path) is not None
         operations: list[Operation] = [
             Set(config_path, config) if left else Create(config_path, config),
@@ -117,7 +117,7 @@ class TopicStore:
         draw = self._random_bytes(2)
         brokers = self._cluster.brokers
         if not brokers:
-            raise RequestError(ErrorCode.BROKER_NOT_AVAILABLE, "no broker is known to be alive")
+            raise RequestError(ErrorCode.BROKER_NOT_AVAILABLE, "no live brokers")
         return assign_replicas(
             _racks(brokers),
             range(topic.partitions),
@@ -141,13 +141,13 @@ class TopicStore:
         if not present or sorted(node.replicas) != list(range(present)):
             raise RequestError(
                 ErrorCode.INVALID_PARTITIONS,
-                f"{path} names partitions {sorted(node.replicas)}, which do not count from 0: "
-                "somebody has changed that node",
+                f"node {path} was modified: partitions {sorted(node.replicas)} are not consecutive "
+                "from 0",
             )
         if count <= present:
             raise RequestError(
                 ErrorCode.INVALID_PARTITIONS,
-                f"topic {name!r} has {present} partitions; {count} is not more",
+                f"topic {name!r} already has {present} partitions; {count}: must be more",
             )
         check_counts(count, 1, 1)
         if node.adding or node.removing:
@@ -163,7 +163,7 @@ class TopicStore:
             await self._tree.set(path, data, stat.version)
         except BadVersion as failure:
             raise RequestError(
-                ErrorCode.INVALID_REQUEST, f"topic {name!r} was changed meanwhile: ask again"
+                ErrorCode.INVALID_REQUEST, f"topic {name!r} was changed concurrently: try again"
             ) from failure
 
     def _added(
@@ -186,7 +186,7 @@ class TopicStore:
             if given != factor:
                 raise RequestError(
                     ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-                    f"new partitions with {given} replicas; those that there are have {factor}",
+                    f"new partitions have {given} replicas; existing partitions have {factor}",
                 )
             return {number: tuple(replicas) for number, replicas in assignment.items()}
         check_counts(count, factor, len(brokers))
@@ -196,7 +196,7 @@ class TopicStore:
         return assign_replicas(racks, range(present, count), factor, start=start, shift=start)
 
     async def is_gone(self, name: str) -> bool:
-        """Tell whether there is no such topic, or its deletion was asked for."""
+        """Return whether the topic does not exist, or its deletion was requested."""
         if await self._tree.exists(nodes.topic_path(name)) is None:
             return True
         return await self._tree.exists(f"{nodes.DELETE_TOPICS}/{name}") is not None
@@ -206,23 +206,23 @@ class TopicStore:
         try:
             await self._tree.create(f"{nodes.DELETE_TOPICS}/{name}")
         except NodeExists:
-            return  # asked for already
+            return  # already requested
 
 
 def _encoded(name: str, node: nodes.TopicAssignment) -> bytes:
-    """Return a topic's node; raise if no coordination service would take it."""
+    """Return a topic's node; raise if it is too large for the coordination service."""
     data = node.encode()
     if len(data) > NODE_BYTES_MAX:
         raise RequestError(
             ErrorCode.INVALID_PARTITIONS,
-            f"{len(node.replicas)} partitions of topic {name!r}: a list of who holds them has "
-            f"{len(data)} bytes, and no more than {NODE_BYTES_MAX} can be kept",
+            f"topic {name!r}: the assignment of {len(node.replicas)} partitions has "
+            f"{len(data)} bytes; must be at most {NODE_BYTES_MAX}",
         )
     return data
 
 
 def _requests(creations: Sequence[Sequence[Operation]]) -> list[list[Operation]]:
-    """Gather the operations of topics into as few requests as may carry them."""
+    """Pack the operations of topics into as few requests as possible."""
     requests: list[list[Operation]] = []
     filled = REQUEST_BYTES_MAX
     for creation in creations:

@@ -1,8 +1,7 @@
 """Paths and contents of the coordination tree, byte for byte as Kafka 3.9 writes them.
 
-Every reader accepts fields it does not know; every writer emits compact JSON in Kafka's field
-order, so that existing ZooKeeper tools can read our tree. Nothing here talks to a tree: paths and
-bytes only.
+Every reader accepts unknown fields; every writer emits compact JSON in Kafka's field order, so that
+existing ZooKeeper tools can read our tree. This module only has paths and bytes, and does no IO.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ PERSISTENT_PATHS = (
     "/config/brokers",
     "/config/ips",
 )
-"""Created by whichever broker comes first."""
+"""Created by the first broker that starts."""
 
 
 def broker_path(broker_id: int) -> str:
@@ -83,7 +82,7 @@ def config_path(entity_type: str, name: str) -> str:
 
 
 def sanitized(name: str) -> str:
-    """Return an entity name as it stands in a path: URL-encoded, except the default entity."""
+    """Return an entity name as it is in a path: URL-encoded, except the default entity."""
     if name == DEFAULT_ENTITY:
         return name
     return quote_plus(name, safe="").replace("+", "%20").replace("*", "%2A").replace("%7E", "~")
@@ -104,15 +103,15 @@ def parsed(path: str, data: bytes) -> dict[str, Any]:
     try:
         value = json.loads(data)
     except ValueError as failure:
-        raise CorruptFileError(f"node {path} does not hold JSON: {data[:80]!r}") from failure
+        raise CorruptFileError(f"node {path} is not JSON: {data[:80]!r}") from failure
     if not isinstance(value, dict):
-        raise CorruptFileError(f"node {path} holds {type(value).__name__}, not an object")
+        raise CorruptFileError(f"node {path} is a JSON {type(value).__name__}, not an object")
     return value
 
 
 @dataclass(frozen=True, slots=True)
 class TopicAssignment:
-    """The node of a topic: its id and who holds each partition."""
+    """The node of a topic: its id and the replicas of each partition."""
 
     topic_id: Uuid
     replicas: Mapping[int, Sequence[int]]
@@ -149,7 +148,7 @@ class TopicAssignment:
 
 @dataclass(frozen=True, slots=True)
 class PartitionState:
-    """The node of a partition: who leads it and who is in sync."""
+    """The node of a partition: its leader and ISR."""
 
     leader: int
     leader_epoch: int
@@ -183,12 +182,14 @@ class PartitionState:
                 value.get("leader_recovery_state", 0) == 1,
             )
         except (KeyError, TypeError, ValueError) as failure:
-            raise CorruptFileError(f"node {path} is no partition state: {data[:80]!r}") from failure
+            raise CorruptFileError(
+                f"node {path} is not a partition state: {data[:80]!r}"
+            ) from failure
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerRegistration:
-    """The node of a live broker: where it listens."""
+    """The node of a live broker: its endpoints."""
 
     endpoints: Sequence[tuple[str, str, int]]
     """Listener name, host, port."""
@@ -196,7 +197,7 @@ class BrokerRegistration:
     rack: str | None
     timestamp_ms: int
     control_plane: str | None = None
-    """The only listener on which the broker accepts controller requests; no field of Kafka's."""
+    """The only listener on which the broker accepts controller requests; not in Kafka."""
 
     def encode(self) -> bytes:
         """Return the node's bytes (version 5)."""
@@ -248,7 +249,7 @@ class BrokerRegistration:
                 control_plane if any(name == control_plane for name, _, _ in endpoints) else None,
             )
         except (KeyError, TypeError, ValueError, AttributeError) as failure:
-            raise CorruptFileError(f"node {path} is no broker: {data[:80]!r}") from failure
+            raise CorruptFileError(f"node {path} is not a broker: {data[:80]!r}") from failure
 
 
 def encode_cluster_id(cluster_id: str) -> bytes:
@@ -285,17 +286,17 @@ def decode_controller(data: bytes) -> int:
 
 
 def decode_controller_epoch(data: bytes) -> int:
-    """Return which term the present or last controller's is, the first being 1."""
+    """Return the epoch of the current or last controller; the first is 1."""
     try:
         return int(data)
     except ValueError as failure:
         raise CorruptFileError(
-            f"node {CONTROLLER_EPOCH} holds {data[:80]!r}, no number"
+            f"node {CONTROLLER_EPOCH} is not a number: {data[:80]!r}"
         ) from failure
 
 
 def decode_partitions(path: str, data: bytes) -> list[tuple[str, int, tuple[int, ...]]]:
-    """Read a list of partitions, with replicas where the node has them (the legacy requests)."""
+    """Read a list of partitions, with replicas if the node has them (legacy requests)."""
     value = parsed(path, data)
     try:
         return [
@@ -366,14 +367,14 @@ def encode_log_dir_event(broker_id: int) -> bytes:
 
 
 def encode_lives(epochs: Mapping[int, int]) -> bytes:
-    """Return the node of the registrations that controllers have dealt with."""
+    """Return the node of the broker epochs that controllers have processed."""
     return compact(
         {"version": 1, "epochs": {str(broker): epochs[broker] for broker in sorted(epochs)}}
     )
 
 
 def decode_lives(data: bytes) -> dict[int, int]:
-    """Return the epoch of each broker's registration that controllers have dealt with."""
+    """Return the broker epochs that controllers have processed."""
     try:
         epochs = parsed(LIVES, data)["epochs"]
         return {int(broker): int(epoch) for broker, epoch in epochs.items()}
@@ -389,14 +390,14 @@ def encode_producer_ids(broker_id: int, first: int, last: int) -> bytes:
 
 
 def decode_producer_ids(data: bytes) -> int:
-    """Return the last id of the newest block, -1 when none was given out yet."""
+    """Return the last id of the newest block, or -1 if there is none yet."""
     if not data:
         return -1
     try:
         return int(parsed(PRODUCER_ID_BLOCK, data)["block_end"])
     except (KeyError, TypeError, ValueError) as failure:
         raise CorruptFileError(
-            f"node {PRODUCER_ID_BLOCK} is no producer id block: {data[:80]!r}"
+            f"node {PRODUCER_ID_BLOCK} is not a producer id block: {data[:80]!r}"
         ) from failure
 
 
@@ -419,10 +420,10 @@ def _bracketed(host: str) -> str:
 
 
 def consumer_offset_path(group: str, topic: str, partition: int) -> str:
-    """Return where a group of the oldest kind keeps an offset; the group's name is not encoded.
+    """Return the path of a committed offset in ZooKeeper; the group's name is not encoded.
 
-    Raise InvalidValueError for a name with a slash: its nodes would stand among another group's.
+    Raise InvalidValueError for a name with a slash: its nodes would mix with another group's.
     """
     if "/" in group:
-        raise InvalidValueError(f"group {group!r}: the name of a node cannot have a slash")
+        raise InvalidValueError(f"group {group!r}: must not contain a slash")
     return f"/consumers/{group}/offsets/{topic}/{partition}"

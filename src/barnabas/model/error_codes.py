@@ -1,8 +1,8 @@
-"""The error codes of Kafka's protocol: one table, spoken by the wire, the log, brokers and clients.
+"""The error codes of Kafka's protocol: one table for the wire, the log, brokers and clients.
 
-Each member is an int, so it goes on the wire as it is. `retriable` says whether a client may send
-the same request again; `stale_metadata` says that it should first ask for new metadata. Codes from
-128 on are known to 4.x clients only.
+Each member is an int, so it goes on the wire as it is. `retriable` is whether a client may retry
+the request; `stale_metadata` is whether it should refresh its metadata first. Only 4.x clients know
+codes from 128 on.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from enum import IntEnum
 
 
 class ErrorCode(IntEnum):
-    """A code that a response carries; 0 is success."""
+    """The error code of a response; 0 is success."""
 
     retriable: bool
     stale_metadata: bool
@@ -30,7 +30,7 @@ class ErrorCode(IntEnum):
         """Return the member for a number off the wire; an unknown one is UNKNOWN_SERVER_ERROR."""
         return cls._value2member_map_.get(value, cls.UNKNOWN_SERVER_ERROR)  # type: ignore[return-value]
 
-    UNKNOWN_SERVER_ERROR = (-1, "", "the broker failed in a way it did not expect")
+    UNKNOWN_SERVER_ERROR = (-1, "", "the broker failed unexpectedly")
     NONE = (0, "", "success")
     OFFSET_OUT_OF_RANGE = (1, "", "fetch/list offset below log start or above the readable end")
     CORRUPT_MESSAGE = (
@@ -44,13 +44,13 @@ class ErrorCode(IntEnum):
         "this broker does not know/host the topic partition",
     )
     INVALID_FETCH_SIZE = (4, "", "requested fetch size invalid")
-    LEADER_NOT_AVAILABLE = (5, "refresh", "no leader now (election running, or topic just created)")
+    LEADER_NOT_AVAILABLE = (5, "refresh", "no leader (election in progress, or topic just created)")
     NOT_LEADER_OR_FOLLOWER = (
         6,
         "refresh",
         "broker is not leader (leader-only call) / not a replica (any-replica call)",
     )
-    REQUEST_TIMED_OUT = (7, "retry", "server-side wait (acks, admin op) ran out")
+    REQUEST_TIMED_OUT = (7, "retry", "server-side wait (acks, admin operation) timed out")
     BROKER_NOT_AVAILABLE = (8, "", "broker not available (legacy; tools only)")
     REPLICA_NOT_AVAILABLE = (
         9,
@@ -64,12 +64,12 @@ class ErrorCode(IntEnum):
         "",
         "commit metadata string longer than offset.metadata.max.bytes",
     )
-    NETWORK_EXCEPTION = (13, "refresh", "connection lost before answer (client-side synthetic)")
+    NETWORK_EXCEPTION = (13, "refresh", "connection lost before the response (client-side)")
     COORDINATOR_LOAD_IN_PROGRESS = (14, "retry", "coordinator still reading its log partition")
     COORDINATOR_NOT_AVAILABLE = (
         15,
         "retry",
-        "no coordinator now (internal topic missing/offline) or its append timed out",
+        "no coordinator (internal topic missing/offline), or its append timed out",
     )
     NOT_COORDINATOR = (16, "retry", "broker does not lead the coordinator partition; rediscover")
     INVALID_TOPIC_EXCEPTION = (17, "", "illegal topic name, or write to internal topic")
@@ -108,26 +108,30 @@ class ErrorCode(IntEnum):
         "",
         "record timestamp outside allowed window, or producer set LogAppendTime bit",
     )
-    UNSUPPORTED_SASL_MECHANISM = (33, "", "mechanism not enabled (answer lists the enabled ones)")
+    UNSUPPORTED_SASL_MECHANISM = (
+        33,
+        "",
+        "mechanism not enabled (the response lists the enabled ones)",
+    )
     ILLEGAL_SASL_STATE = (34, "", "request not legal in the SASL state")
     UNSUPPORTED_VERSION = (35, "", "api version not supported")
     TOPIC_ALREADY_EXISTS = (36, "", "create of existing topic")
-    INVALID_PARTITIONS = (37, "", "partition count < 1, or not larger than present")
+    INVALID_PARTITIONS = (37, "", "partition count < 1, or not larger than the current one")
     INVALID_REPLICATION_FACTOR = (38, "", "< 1 or more than live brokers")
     INVALID_REPLICA_ASSIGNMENT = (39, "", "manual assignment malformed")
     INVALID_CONFIG = (40, "", "bad config name/value")
     NOT_CONTROLLER = (41, "retry", "sent to a broker that is not controller")
     INVALID_REQUEST = (42, "", "malformed / contradictory request")
     UNSUPPORTED_FOR_MESSAGE_FORMAT = (43, "", "topic's on-disk format too old for this call")
-    POLICY_VIOLATION = (44, "", "create/alter policy refused")
+    POLICY_VIOLATION = (44, "", "rejected by the create or alter policy")
     OUT_OF_ORDER_SEQUENCE_NUMBER = (45, "", "idempotent sequence gap")
     DUPLICATE_SEQUENCE_NUMBER = (
         46,
         "",
-        "duplicate sequence (client treats as success; 3.x brokers answer success themselves)",
+        "duplicate sequence (clients treat it as success; 3.x brokers return success themselves)",
     )
     INVALID_PRODUCER_EPOCH = (47, "", "epoch older than log/coordinator has")
-    INVALID_TXN_STATE = (48, "", "transactional call illegal in present state")
+    INVALID_TXN_STATE = (48, "", "transactional call illegal in the current state")
     INVALID_PRODUCER_ID_MAPPING = (
         49,
         "",
@@ -184,7 +188,7 @@ class ErrorCode(IntEnum):
     FENCED_INSTANCE_ID = (82, "", "static instance now owned by another member id")
     ELIGIBLE_LEADERS_NOT_AVAILABLE = (83, "refresh", "no replica can become leader")
     ELECTION_NOT_NEEDED = (84, "refresh", "leader already the preferred / exists")
-    NO_REASSIGNMENT_IN_PROGRESS = (85, "", "cancel without running reassignment")
+    NO_REASSIGNMENT_IN_PROGRESS = (85, "", "cancel without a reassignment in progress")
     GROUP_SUBSCRIBED_TO_TOPIC = (86, "", "OffsetDelete on a topic the live group consumes")
     INVALID_RECORD = (87, "", "record failed broker validation")
     UNSTABLE_OFFSET_COMMIT = (
@@ -212,7 +216,7 @@ class ErrorCode(IntEnum):
     BROKER_ID_NOT_REGISTERED = (102, "", "KRaft")
     INCONSISTENT_TOPIC_ID = (103, "refresh", "topic id differs from the log's")
     INCONSISTENT_CLUSTER_ID = (104, "", "cluster id differs")
-    TRANSACTIONAL_ID_NOT_FOUND = (105, "", "there is no such transactional id")
+    TRANSACTIONAL_ID_NOT_FOUND = (105, "", "no such transactional id")
     FETCH_SESSION_TOPIC_ID_ERROR = (106, "retry", "session switched between names and ids")
     INELIGIBLE_REPLICA = (107, "", "AlterPartition ISR has a fenced/shutting-down replica")
     NEW_LEADER_ELECTED = (108, "", "AlterPartition applied but leader changed")
@@ -226,8 +230,12 @@ class ErrorCode(IntEnum):
     UNKNOWN_CONTROLLER_ID = (116, "", "KRaft")
     UNKNOWN_SUBSCRIPTION_ID = (117, "", "KIP-714 push with stale subscription")
     TELEMETRY_TOO_LARGE = (118, "", "KIP-714 push too big")
-    INVALID_REGISTRATION = (119, "", "KRaft registration refused")
-    TRANSACTION_ABORTABLE = (120, "", "client may abort and go on (KIP-890; newer versions only)")
+    INVALID_REGISTRATION = (119, "", "KRaft registration rejected")
+    TRANSACTION_ABORTABLE = (
+        120,
+        "",
+        "client may abort and continue (KIP-890; newer versions only)",
+    )
     INVALID_RECORD_STATE = (121, "", "share ack not legal")
     SHARE_SESSION_NOT_FOUND = (122, "retry", "share groups")
     INVALID_SHARE_SESSION_EPOCH = (123, "retry", "share groups")

@@ -1,23 +1,23 @@
-"""What can go wrong, as exceptions.
+"""The exceptions of this package.
 
     BarnabasError
-    ├── InvalidValueError      a name, option or argument that cannot be right (also a ValueError)
-    │   └── ConfigError        an option: names the option, the value and the bound
-    ├── SerializationError     a key or value that cannot be turned to bytes, or back
+    ├── InvalidValueError      an invalid name, option or argument (also a ValueError)
+    │   └── ConfigError        an option: names the option, the value and the limit
+    ├── SerializationError     a key or value that cannot be serialized or deserialized
     ├── ProtocolError          bytes that break the protocol
-    │   ├── LocalProtocolError     ours: we were asked to send something that cannot be sent
-    │   └── RemoteProtocolError    the peer's: a frame or message that cannot be read
-    ├── CorruptRecordError     records whose bytes contradict themselves (CRC, length, count)
-    ├── CorruptFileError       a file of ours that cannot be trusted
-    ├── StorageError           the disk refused (full, read-only, gone)
-    │   └── DamagedLogError    a log whose files hold what is neither understood nor a torn tail
-    ├── RequestError           a reply: carries the ErrorCode that the peer gets, or that we got
+    │   ├── LocalProtocolError     ours: something that the protocol cannot carry
+    │   └── RemoteProtocolError    the peer's: a frame or message that cannot be decoded
+    ├── CorruptRecordError     inconsistent record bytes (CRC, length, count)
+    ├── CorruptFileError       a corrupt file of ours
+    ├── StorageError           a disk failure (full, read-only, missing)
+    │   └── DamagedLogError    a log with damage other than a torn tail
+    ├── RequestError           a response with an ErrorCode, sent or received
     │   └── CodedError         … one class per code, for clients: see request_errors.py
-    └── RetriableError         what may succeed later
-        └── InvalidMetadataError   … once the view of the cluster is new
+    └── RetriableError         may succeed later
+        └── InvalidMetadataError   … after a metadata refresh
 
-Bugs are `assert`s, not exceptions of this tree. `retriable` tells whether the same call may succeed
-later, `invalid_metadata` whether a client should first ask for new metadata.
+Bugs are `assert`s, not exceptions of this tree. `retriable` is whether the same call may succeed
+later, `invalid_metadata` whether a client should refresh its metadata first.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ class RetriableError(BarnabasError):
 
 
 class InvalidMetadataError(RetriableError):
-    """The same call may succeed with a newer view of the cluster."""
+    """The same call may succeed after a metadata refresh."""
 
     invalid_metadata = True
 
 
 class InvalidValueError(BarnabasError, ValueError):
-    """A value that no state of the world could make valid."""
+    """A value that is never valid, whatever the state of the cluster."""
 
 
 class ConfigError(InvalidValueError):
-    """An option whose name or value is refused; the message names option, value and bound."""
+    """An option with an invalid name or value; the message names option, value and limit."""
 
 
 class SerializationError(BarnabasError):
-    """A key or value that cannot be turned to bytes, or bytes that are not what they should be."""
+    """A key or value that cannot be serialized or deserialized."""
 
 
 class ProtocolError(BarnabasError):
@@ -61,15 +61,15 @@ class ProtocolError(BarnabasError):
 
 
 class LocalProtocolError(ProtocolError):
-    """We were asked to send what the protocol (or the negotiated version) cannot carry."""
+    """A message to send that the protocol (or the negotiated version) cannot carry."""
 
 
 class RemoteProtocolError(ProtocolError):
-    """The peer sent what cannot be read."""
+    """The peer sent bytes that cannot be decoded."""
 
 
 class CorruptRecordError(BarnabasError):
-    """Record bytes that contradict themselves; `code` is what a producer is told."""
+    """Inconsistent record bytes; `code` is the error that a producer gets."""
 
     def __init__(self, message: str, code: ErrorCode = ErrorCode.CORRUPT_MESSAGE) -> None:
         super().__init__(message)
@@ -77,23 +77,23 @@ class CorruptRecordError(BarnabasError):
 
 
 class CorruptFileError(BarnabasError):
-    """A file of ours whose content cannot be trusted."""
+    """A corrupt file of ours."""
 
 
 class StorageError(BarnabasError):
-    """The disk refused an operation."""
+    """A disk operation failed."""
 
     retriable = True
 
 
 class DamagedLogError(StorageError):
-    """A log whose files hold what recovery neither understands nor may cut: it is not opened."""
+    """A log with damage that recovery may not truncate: it is not opened."""
 
     retriable = False
 
 
 class RequestError(BarnabasError):
-    """A request that is answered with an error code."""
+    """A request that failed with an error code."""
 
     def __init__(self, code: ErrorCode, message: str | None = None) -> None:
         super().__init__(message or code.meaning)

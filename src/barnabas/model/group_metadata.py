@@ -1,4 +1,4 @@
-"""Who a consumer is in its group, as consumers tell it and transactional producers show it."""
+"""A consumer's identity in its group, which transactional producers present to the broker."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class MemberState:
-    """How far a consumer is with its group."""
+    """Membership state of a consumer."""
 
     UNJOINED = "<unjoined>"
     REBALANCING = "<rebalancing>"
@@ -14,10 +14,10 @@ class MemberState:
 
 
 class ConsumerGroupMetadata(NamedTuple):
-    """What a transactional producer shows when it commits offsets for a consumer.
+    """What a transactional producer sends when it commits offsets for a consumer.
 
-    A producer that shows an old generation is refused, so a consumer that was replaced cannot
-    commit what its successor has read (KIP-447).
+    An old generation is fenced, so that a consumer that was replaced cannot commit what its
+    successor has read (KIP-447).
     """
 
     group_id: str | None = None

@@ -1,4 +1,4 @@
-"""Names of things: topic partitions and the 16-byte ids of topics and clusters.
+"""Identifiers: topic partitions, and the 16-byte ids of topics and clusters.
 
 A uuid is kept as its 16 raw bytes (most significant first), because it is compared, hashed and
 copied to the wire far more often than it is shown. Its text form is URL-safe base64 without
@@ -17,16 +17,16 @@ from barnabas.model.errors import InvalidValueError
 Uuid: TypeAlias = bytes
 
 ZERO_UUID: Uuid = bytes(16)
-"""Stands for "no id" on the wire."""
+"""Means "no id" on the wire."""
 
 NO_LEADER: Final = -1
-"""Stands for a broker's id where nobody leads a partition."""
+"""The leader id of a partition without a leader."""
 
 NO_EPOCH: Final = -1
-"""Stands for an epoch that is not known, of a leader, a producer, a broker or a partition."""
+"""An unknown epoch of a leader, a producer, a broker or a partition."""
 
 METADATA_UUID: Uuid = bytes(15) + b"\x01"
-"""Reserved by Kafka for its metadata topic; never given out."""
+"""Reserved by Kafka for its metadata topic; never generated."""
 
 
 class TopicPartition(NamedTuple):
@@ -51,17 +51,17 @@ def uuid_from_text(text: str) -> Uuid:
     except (ValueError, binascii.Error) as failure:
         raise InvalidValueError(f"{text!r} is not a base64 uuid") from failure
     if len(uuid) != 16:
-        raise InvalidValueError(f"{text!r} holds {len(uuid)} bytes; a uuid has 16")
+        raise InvalidValueError(f"{text!r} has {len(uuid)} bytes; a uuid has 16")
     return uuid
 
 
 def new_uuid(random_bytes: Callable[[int], bytes]) -> Uuid:
-    """Draw a fresh random (version 4) uuid; reserved values and a leading '-' are drawn again."""
+    """Generate a random (version 4) uuid, but no reserved value and none with a leading '-'."""
     while True:
         raw = bytearray(random_bytes(16))
         raw[6] = (raw[6] & 0x0F) | 0x40
         raw[8] = (raw[8] & 0x3F) | 0x80
         uuid = bytes(raw)
-        # Kafka never hands out ids whose text starts with '-': tools would take them for an option.
+        # Kafka generates no ids that start with '-': command line tools would see an option.
         if uuid not in (ZERO_UUID, METADATA_UUID) and not uuid_text(uuid).startswith("-"):
             return uuid

@@ -1,4 +1,4 @@
-"""What a reader sees of transactions: by name, and by number on the wire."""
+"""Isolation levels: by name, and by number on the wire."""
 
 from __future__ import annotations
 

@@ -1,14 +1,14 @@
-"""What a coordinator's machine answers with when it is told that something happened.
+"""What a coordinator's state machine returns when it handles an event.
 
 A coordinator (of groups, of transactions) is a plain object that keeps its state in memory and in
-the records of one partition. It is told of a request or a timer together with the time, changes
-its state at once, and returns an `Outcome`: records to append, replies to send, timers to set.
-Whoever hosts it appends the records as one batch, sends the replies when that batch is committed
-(at once without records), and calls back when a timer is due. If the append fails, `undo`
-restores what was changed and says what the waiting clients are told instead.
+the records of one partition. It handles a request or a timer, given the time, changes its state
+immediately, and returns an `Outcome`: records to append, replies to send, timers to set. Its host
+appends the records as one batch, sends the replies when that batch is committed (immediately
+without records), and calls back when a timer is due. If the append fails, `undo` restores the
+previous state and returns the replies that the waiting clients get instead.
 
-After a restart or a change of leader the host reads the partition from its start and hands each
-record to the machine's `replay`; timers and waiting requests are soft state and begin anew.
+After a restart or a leader change, the host reads the partition from its start and passes each
+record to the state machine's `replay`; timers and waiting requests are soft state and start fresh.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ class StateRecord(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """An answer to a request that the host named by a token of its own."""
+    """The response to a request, which the host identifies by a token."""
 
     token: Hashable
     response: Any
 
 
 class TimerChange(NamedTuple):
-    """A deadline to set under a key (replacing the key's last one), or None to cancel it."""
+    """A deadline to set under a key (replacing its previous one), or None to cancel it."""
 
     key: Hashable
     deadline_ms: int | None
@@ -43,13 +43,12 @@ class TimerChange(NamedTuple):
 
 @dataclass(slots=True)
 class Outcome:
-    """What the host is to do; everything empty means: nothing."""
+    """What the host has to do; nothing if everything is empty."""
 
     replies: list[Reply] = field(default_factory=list)
     records: list[StateRecord] = field(default_factory=list)
     timers: list[TimerChange] = field(default_factory=list)
     undo: Callable[[ErrorCode], list[Reply]] | None = None
-    """Called with the append's error instead of sending the replies; returns the replies to send.
-    """
+    """Called with the error of the append; returns the replies to send instead."""
     producer: tuple[int, int] | None = None
     """Producer id and epoch, when the records belong to that producer's transaction."""

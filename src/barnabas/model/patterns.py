@@ -1,7 +1,7 @@
-"""Patterns that clients send: matched in time linear in the text, whatever the pattern.
+"""Patterns that clients send: matched in linear time, for any pattern.
 
-A client's regular expression runs inside the broker, so a matcher that backtracks would let one
-client stall all others. RE2 does not; it is also the syntax that Kafka promises.
+A client's regular expression runs inside the broker, so a backtracking matcher would let one client
+stall all others. RE2 does not backtrack; its syntax is also the one that Kafka documents.
 """
 
 from __future__ import annotations
@@ -11,22 +11,22 @@ from typing import Protocol
 from barnabas.model.errors import InvalidValueError
 
 LENGTH_MAX = 1000
-"""Longest pattern that is compiled."""
+"""Maximum length of a pattern."""
 
 
 class Pattern(Protocol):
     """A compiled pattern."""
 
     def fullmatch(self, text: str) -> object | None:
-        """Match the whole text, or return None."""
+        """Match the whole string, or return None."""
 
 
 def compile_pattern(text: str) -> Pattern:
-    """Compile a client's pattern; raise InvalidValueError, with the reason, if it is none."""
-    import re2  # only asked for when a client sends a pattern
+    """Compile a client's pattern; raise InvalidValueError with the reason if it is invalid."""
+    import re2  # only needed if a client sends a pattern
 
     if len(text) > LENGTH_MAX:
-        raise InvalidValueError(f"a pattern of {len(text)} characters: at most {LENGTH_MAX}")
+        raise InvalidValueError(f"pattern of {len(text)} characters: must be at most {LENGTH_MAX}")
     options = re2.Options()
     options.log_errors = False
     options.dot_nl = True

@@ -1,9 +1,9 @@
 """One exception class per error code, under the names that Python's Kafka clients gave them.
 
-A client turns the code of an answer into an exception with `request_error`; its class is the one of
-the code, so callers catch what they mean. Classes of codes that are worth another attempt are also
-`RetriableError`s, and `InvalidMetadataError`s where new metadata is needed first. `errno`,
-`message` and `description` can be read off the class as well as off an exception.
+A client turns the code of a response into an exception with `request_error`; there is a class per
+code, so callers catch what they mean. Classes of retriable codes are also `RetriableError`s, and
+`InvalidMetadataError`s if a metadata refresh is needed first. `errno`, `message` and `description`
+are attributes of the class and of its instances.
 
 Brokers raise plain `RequestError(code)`: they only need the code.
 """
@@ -24,7 +24,7 @@ from barnabas.model.errors import (
 
 
 class CodedError(RequestError):
-    """An answer with the code that its class stands for."""
+    """A response with the error code of the class."""
 
     code: ErrorCode
     errno: ClassVar[int]
@@ -51,7 +51,7 @@ class CodedError(RequestError):
 
 
 class AuthorizationError(CodedError):
-    """An ACL denies what was asked for."""
+    """An ACL denies the request."""
 
 
 # Written by tools/error_classes.py:

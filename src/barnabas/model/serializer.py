@@ -1,7 +1,7 @@
-"""Serializers as objects: what a producer's or consumer's options take besides functions.
+"""Serializers as objects, which the options of producers and consumers take besides functions.
 
-A function gets the data alone; an object also gets the topic and the headers, and is closed with
-its client. None stays None both ways, as a deleted key's value must.
+A function only gets the data; an object also gets the topic and the headers, and is closed with its
+client. None stays None both ways, because it is the value of a tombstone.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Headers = Sequence[tuple[str, bytes | None]] | None
 
 
 class Serializer(ABC):
-    """Turns keys or values to bytes."""
+    """Serializes keys or values to bytes."""
 
     def configure(self, configs: Mapping[str, Any], is_key: bool) -> None:  # noqa: B027
         """Called with the client's options, by Kafka's names, where the client made the object."""
@@ -29,7 +29,7 @@ class Serializer(ABC):
 
 
 class Deserializer(ABC):
-    """Turns the bytes of keys or values to objects."""
+    """Deserializes the bytes of keys or values to objects."""
 
     def configure(self, configs: Mapping[str, Any], is_key: bool) -> None:  # noqa: B027
         """Called with the client's options, by Kafka's names, where the client made the object."""
@@ -43,7 +43,7 @@ class Deserializer(ABC):
 
 
 class DefaultSerializer(Serializer, Deserializer):
-    """Texts in an encoding; what is bytes already is sent as it is.
+    """Strings in an encoding; bytes are sent as they are.
 
     KafkaProducer(value_serializer=DefaultSerializer("utf-16"))
     """
@@ -61,7 +61,7 @@ class DefaultSerializer(Serializer, Deserializer):
 
 
 class JsonSerializer(DefaultSerializer):
-    """Whatever JSON can say.
+    """Any JSON value.
 
     KafkaConsumer("orders", value_deserializer=JsonSerializer())
     """
@@ -74,7 +74,7 @@ class JsonSerializer(DefaultSerializer):
 
 
 def close_serializers(*given: object) -> None:
-    """Close those that can be closed, as a client does when it ends."""
+    """Close the serializers that can be closed, when a client is closed."""
     for each in given:
         close = getattr(each, "close", None)
         if callable(close) and not isinstance(each, type):
