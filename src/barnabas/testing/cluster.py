@@ -1,22 +1,22 @@
-"""`Cluster`: real brokers for a test, on free ports of this machine, in a temporary directory.
+"""`Cluster`: real brokers for tests, on free local ports, in a temporary directory.
 
     with Cluster(options={"auto.create.topics.enable": "false"}) as cluster:
         producer = Producer({"bootstrap.servers": cluster.bootstrap})
 
     with Cluster(brokers=3) as cluster:
-        cluster.kill(1)          # as a power failure: what was not flushed is gone
+        cluster.kill(1)          # like a power failure: unflushed data is lost
         cluster.restart(1)
 
     with Cluster(brokers=3, wired=True) as cluster:
-        cluster.partition(0, 1)  # nothing passes between the two; both are alive for the others
+        cluster.partition(0, 1)  # no traffic between the two; both still reach the others
         cluster.heal()
 
-By default the brokers run in a thread of this process, which starts fastest and is easy to debug;
-`process=True` runs the `barnabas start` command instead, several of them on a real ZooKeeper
-server (given, or started for the cluster; it needs Java). `stop` shuts down in order. `kill` ends
-a process by SIGKILL, and a broker in a thread as a power failure would: what was not flushed is
-gone. After either, `start` brings them back on the same ports. Leaving the `with` block (or
-`close`) stops them and removes the data.
+By default, the brokers run in a thread of this process, which starts fastest and is easy to debug.
+`process=True` runs the `barnabas start` command instead; several brokers then need a real ZooKeeper
+server (given, or started for the cluster, which needs Java). `stop` is a controlled shutdown.
+`kill` kills a process with SIGKILL, and a broker in a thread like a power failure: unflushed data
+is lost. After either, `start` brings brokers back on the same ports. Leaving the `with` block (or
+`close`) stops the brokers and removes their data.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ class Runner(Protocol):
     """A way to run one broker."""
 
     def start(self, options: Mapping[str, str]) -> tuple[str, int]:
-        """Start a broker and return the address at which it is ready."""
+        """Start a broker and return its address when it is ready."""
 
     def stop(self) -> None:
-        """Shut the broker down in order."""
+        """Shut the broker down cleanly."""
 
     def kill(self) -> None:
-        """End the broker at once, without a flush."""
+        """Kill the broker, without a flush."""
 
 
 class Member:
@@ -61,11 +61,11 @@ class Member:
         self.address: tuple[str, int] | None = None
         self.running = False
         self.peers: tuple[int, int] | None = None
-        """Where it listens for other brokers, and the front of its wires that they dial."""
+        """Port on which it listens for other brokers, and port of the proxy that they dial."""
 
 
 class Cluster:
-    """Some brokers and their data; see the module's text."""
+    """Brokers and their data; see the module's docstring."""
 
     def __init__(
         self,
@@ -80,19 +80,18 @@ class Cluster:
     ) -> None:
         """Describe a cluster; nothing starts yet.
 
-        `options` are the broker's own, by their Kafka names; groups do not wait for more members
-        unless `group.initial.rebalance.delay.ms` says so. `racks` gives each broker its
-        `broker.rack`, in their order. `wired` brokers talk to each other over wires that
-        `partition` cuts. `zookeeper` is the address of a
-        server that runs already, for brokers in processes. `runner` replaces the way to run a
-        single broker.
+        `options` are broker options by their Kafka names; groups do not wait for more members
+        unless `group.initial.rebalance.delay.ms` is set. `racks` has the `broker.rack` of each
+        broker, in order. `wired` brokers talk to each other through proxies that `partition` cuts.
+        `zookeeper` is the address of a running server, for brokers in processes. `runner` replaces
+        the way to run a single broker.
         """
         if brokers < 1 or (runner is not None and brokers != 1):
-            raise InvalidValueError(f"brokers={brokers}: a cluster has at least one broker")
+            raise InvalidValueError(f"brokers={brokers}: must be at least 1, and 1 with a runner")
         if racks and len(racks) != brokers:
-            raise InvalidValueError(f"{len(racks)} racks for {brokers} brokers: name one for each")
+            raise InvalidValueError(f"{len(racks)} racks for {brokers} brokers: must be one each")
         if wired and brokers == 1:
-            raise InvalidValueError("wired=True: one broker alone has no wires; want brokers=2")
+            raise InvalidValueError("wired=True: needs at least two brokers")
         self._racks = tuple(racks)
         self._wired = wired
         self._wires: Wires | None = None
@@ -107,7 +106,7 @@ class Cluster:
 
     @property
     def bootstrap(self) -> str:
-        """Return the addresses to give to clients; the cluster must have been started."""
+        """Return the bootstrap.servers for clients; the cluster must have been started."""
         addresses = [member.address for member in self._members if member.address is not None]
         if not addresses:
             raise InvalidValueError("the cluster was not started: call start() or use `with`")
@@ -115,7 +114,7 @@ class Cluster:
 
     @property
     def data_dir(self) -> Path:
-        """Return the directory that holds everything of this cluster until it is closed."""
+        """Return the directory of all data of this cluster, until it is closed."""
         if self._directory is None:
             self._directory = Path(tempfile.mkdtemp(prefix="barnabas-"))
         return self._directory
@@ -127,7 +126,7 @@ class Cluster:
             if self._wired:
                 self._lay_wires()
         for member in self._chosen(number):
-            assert not member.running, f"broker {member.number} is running already"
+            assert not member.running, f"broker {member.number} is already running"
             member.address = member.runner.start(self._options_of(member))
             member.running = True
         return self
@@ -138,7 +137,7 @@ class Cluster:
             "broker.id": str(member.number),
             "listeners": f"PLAINTEXT://127.0.0.1:{port}",
             "log.dirs": str(self.data_dir / f"broker-{member.number}"),
-            "group.initial.rebalance.delay.ms": "0",  # a test waits for nobody else to join
+            "group.initial.rebalance.delay.ms": "0",  # tests need not wait for more members
         }
         if member.peers is not None:
             own, front = member.peers
@@ -157,15 +156,15 @@ class Cluster:
         return {**options, **self._options}
 
     def stop(self, number: int | None = None) -> None:
-        """Shut down in order, all or one; the data stays for another `start`."""
-        with ExitStack() as ends:  # one that fails to stop leaves no other running
+        """Shut down all brokers, or one, cleanly; the data stays for another `start`."""
+        with ExitStack() as ends:  # a broker that fails to stop must not keep others running
             for member in reversed(self._chosen(number)):
                 if member.running:
                     member.running = False
                     ends.callback(member.runner.stop)
 
     def kill(self, number: int | None = None) -> None:
-        """End brokers, all or one, as a crash would; the data stays for another `start`."""
+        """Kill all brokers, or one, like a crash; the data stays for another `start`."""
         with ExitStack() as ends:
             for member in reversed(self._chosen(number)):
                 if member.running:
@@ -173,22 +172,22 @@ class Cluster:
                     ends.callback(member.runner.kill)
 
     def restart(self, number: int) -> None:
-        """Start a broker again, after shutting it down if it runs."""
+        """Restart a broker, after a clean shutdown if it runs."""
         self.stop(number)
         self.start(number)
 
     def pause(self, number: int) -> None:
-        """Freeze a broker's process, as an overloaded machine would."""
+        """Freeze a broker's process, like an overloaded machine."""
         self._process_of(number).pause()
 
     def resume(self, number: int) -> None:
-        """Let a frozen broker go on, as if nothing had happened."""
+        """Resume a frozen broker."""
         self._process_of(number).resume()
 
     def partition(self, one: int, other: int, *, one_way: bool = False) -> None:
-        """Let nothing pass between two brokers, or only nothing from the one to the other.
+        """Drop all traffic between two brokers, or only from `one` to `other`.
 
-        Nobody is told, as on a real wire; ZooKeeper and clients still reach both.
+        Neither is notified, as in a real network; ZooKeeper and clients still reach both.
         """
         wires = self._wires_of(one, other)
         wires.cut(one, other)
@@ -196,15 +195,15 @@ class Cluster:
             wires.cut(other, one)
 
     def heal(self) -> None:
-        """Let everything pass again between all brokers."""
+        """Restore the traffic between all brokers."""
         self._wires_of().heal()
 
     def _wires_of(self, *numbers: int) -> Wires:
         if self._wires is None:
-            raise InvalidValueError("only brokers with wires can be cut apart: use wired=True")
+            raise InvalidValueError("only wired brokers can be partitioned: use wired=True")
         if len(set(numbers)) != len(numbers) or any(n not in range(self._count) for n in numbers):
             raise InvalidValueError(
-                f"brokers {numbers}: want two of those from 0 to {self._count - 1}"
+                f"brokers {numbers}: must be two different ones from 0 to {self._count - 1}"
             )
         return self._wires
 
@@ -219,8 +218,8 @@ class Cluster:
     def close(self) -> None:
         """Stop the brokers and remove their data."""
         try:
-            # Their data goes in a moment: handing partitions over to each other would only take
-            # time. Brokers of somebody else's ZooKeeper server should leave it in order, though.
+            # Their data is about to be deleted: a controlled shutdown would only take time. On a
+            # ZooKeeper server that is not ours, though, brokers should deregister.
             if self._count > 1 and self._zookeeper is None:
                 self.kill()
             self.stop()
@@ -289,6 +288,6 @@ def _zookeeper() -> ZooKeeperServer:
     if classpath is None:
         raise InvalidValueError(
             "several brokers in processes need a ZooKeeper server: install Java and ZooKeeper "
-            "(Debian's package is called zookeeper), or give the address of one"
+            "(Debian's package is called zookeeper), or pass zookeeper=HOST:PORT"
         )
     return ZooKeeperServer(classpath).start()

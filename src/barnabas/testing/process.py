@@ -1,7 +1,7 @@
-"""Runs a broker as a process of its own, by the command that users type.
+"""Runs a broker in its own process, with the command that users type.
 
-The broker is ready when it has printed a line with its address. What it prints goes to a file
-beside its data, and into the error when it does not become ready.
+The broker is ready when it has printed a line with its address. Its standard error goes to a file
+next to its data, and into the exception if it does not become ready.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _ADDRESS = re.compile(rb"([\w.\-]+):(\d+)")
 
 
 class NotReadyError(BarnabasError):
-    """The process ended, or time was up, before the broker said that it was ready."""
+    """The process exited, or timed out, before the broker was ready."""
 
 
 class ProcessRunner:
@@ -35,7 +35,7 @@ class ProcessRunner:
 
     @property
     def is_running(self) -> bool:
-        """Tell whether the process lives."""
+        """Return whether the process is running."""
         return self._process is not None and self._process.poll() is None
 
     def start(self, options: Mapping[str, str]) -> tuple[str, int]:
@@ -71,13 +71,13 @@ class ProcessRunner:
         self._process.send_signal(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Let it go on."""
+        """Resume the process."""
         assert self._process is not None
         self._process.send_signal(signal.SIGCONT)
 
     def _await_ready(self, process: subprocess.Popen[bytes], errors: Path) -> tuple[str, int]:
         assert process.stdout is not None
-        # A timer that kills turns "nothing is printed" into the end of the output.
+        # If nothing is printed in time, a timer kills the process, which ends its output.
         deadline = threading.Timer(_DEADLINE_S, process.kill)
         deadline.start()
         try:
@@ -90,10 +90,10 @@ class ProcessRunner:
             deadline.cancel()
         code = self._wait(process)
         said = " ".join(errors.read_text(errors="replace").split()[-60:])
-        raise NotReadyError(f"the broker ended with exit code {code} before it was ready: {said}")
+        raise NotReadyError(f"the broker exited with code {code} before it was ready: {said}")
 
     def _drain(self, process: subprocess.Popen[bytes]) -> None:
-        """Keep reading what the broker prints, so that a full pipe never stops it."""
+        """Keep reading the broker's output, so that a full pipe never blocks it."""
         assert process.stdout is not None
         self._drainer = threading.Thread(
             target=lambda stream: [None for _ in stream], args=(process.stdout,), daemon=True

@@ -7,11 +7,11 @@
         with barnabas_clusters(brokers=3) as cluster:
             cluster.kill(1)
 
-`pytest --barnabas-brokers 3` makes the session's cluster one of three brokers, and
+`pytest --barnabas-brokers 3` gives the session's cluster three brokers, and
 `--barnabas-option auto.create.topics.enable=false` sets options of all of them. It starts when the
-first test asks for it, and its data is removed at the end. A test that stops brokers had better
-have a cluster of its own: `barnabas_clusters` makes them, with the same options. Nothing else is
-imported until then.
+first test requests it, and its data is removed at the end. A test that stops brokers should have
+its own cluster: `barnabas_clusters` creates them, with the same options. Nothing else is imported
+until then.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         type=int,
         default=1,
         metavar="N",
-        help="how many brokers barnabas_cluster has (default: 1)",
+        help="number of brokers of barnabas_cluster (default: 1)",
     )
     group.addoption(
         "--barnabas-option",
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="an option of the broker behind barnabas_cluster; may be repeated",
+        help="a broker option for barnabas_cluster; may be repeated",
     )
 
 
 def options_of(texts: Iterable[str]) -> dict[str, str]:
-    """Read options as they are typed after `--barnabas-option`."""
+    """Parse the values of `--barnabas-option`."""
     options: dict[str, str] = {}
     for text in texts:
         name, separator, value = text.partition("=")
@@ -64,9 +64,9 @@ def barnabas_cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
 
 @pytest.fixture
 def barnabas_clusters(request: pytest.FixtureRequest) -> Iterator[Callable[..., Cluster]]:
-    """Make clusters for one test: as `Cluster`, with the options of the command line.
+    """Create clusters for one test: like `Cluster`, with the options of the command line.
 
-    Those that the test has not closed are closed when it ends.
+    Clusters that are still open when the test ends are closed.
     """
     made: list[Cluster] = []
     new = _new(request.config)
@@ -81,7 +81,7 @@ def barnabas_clusters(request: pytest.FixtureRequest) -> Iterator[Callable[..., 
 
 
 def _new(config: pytest.Config) -> Callable[..., Cluster]:
-    """Return what makes clusters with the options of the command line."""
+    """Return a factory of clusters with the options of the command line."""
     from barnabas.testing.cluster import Cluster
 
     given = options_of(config.getoption("--barnabas-option"))

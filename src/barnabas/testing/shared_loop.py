@@ -20,7 +20,7 @@ _DEADLINE_S = 60.0
 
 
 class SharedLoop:
-    """The thread of a cluster; it lives from its first broker's start until `close`."""
+    """The thread of a cluster; it runs from the start of the first broker until `close`."""
 
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -29,7 +29,7 @@ class SharedLoop:
         self._store: EmbeddedStore | None = None
 
     def run(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Run something on the loop and wait for it."""
+        """Run a coroutine on the loop and wait for its result."""
         if self._loop is None:
             ready: Future[asyncio.AbstractEventLoop] = Future()
             self._thread = threading.Thread(
@@ -48,7 +48,7 @@ class SharedLoop:
         return self._store
 
     def close(self) -> None:
-        """End the thread; its brokers have been stopped or killed."""
+        """Stop the thread; its brokers have been stopped or killed."""
         loop, thread, ended = self._loop, self._thread, self._ended
         self._loop = self._thread = self._store = self._ended = None
         if loop is not None and thread is not None and ended is not None:
@@ -56,8 +56,8 @@ class SharedLoop:
             thread.join(_DEADLINE_S)
 
     def _serve(self, ready: Future[asyncio.AbstractEventLoop]) -> None:
-        # A runner ends the tasks that are left: else the garbage collector would complain of them
-        # in whatever is running when it finds them.
+        # A runner cancels the remaining tasks: otherwise the garbage collector would warn about
+        # them in whatever test is running at that time.
         with asyncio.Runner(loop_factory=new_loop) as runner:
             runner.run(self._live(ready))
 
@@ -93,7 +93,7 @@ class SharedRunner:
         return endpoint.host, endpoint.port
 
     def stop(self) -> None:
-        """Shut the broker down in order."""
+        """Shut the broker down cleanly."""
         assert self._broker is not None
         self._home.run(self._broker.stop())
 

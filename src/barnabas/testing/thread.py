@@ -1,7 +1,7 @@
-"""Runs a broker in a background thread with an event loop of its own.
+"""Runs a broker in a background thread with its own event loop.
 
-The thread lives from `start` to `stop` or `kill`. A failure of the broker to start or stop is
-raised in the thread that asked for it.
+The thread runs from `start` to `stop` or `kill`. If the broker fails to start or stop, the failure
+is raised in the calling thread.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _DEADLINE_S = 60.0
 
 
 class InProcessBroker(Protocol):
-    """What is needed of a broker."""
+    """What the runner needs of a broker."""
 
     async def start(self) -> None: ...
     @property
@@ -57,7 +57,7 @@ class ThreadRunner:
         return ready.result(_DEADLINE_S)
 
     def stop(self) -> None:
-        """Shut the broker down in order."""
+        """Shut the broker down cleanly."""
         self._finish(controlled=True)
 
     def kill(self) -> None:
@@ -76,7 +76,7 @@ class ThreadRunner:
         try:
             with asyncio.Runner(loop_factory=new_loop) as runner:
                 runner.run(self._serve(options, ready))
-        except BaseException as failure:  # noqa: BLE001  raised again in the thread that waits
+        except BaseException as failure:  # noqa: BLE001  raised again in the waiting thread
             (ended if ready.done() else ready).set_exception(failure)
         else:
             ended.set_result(None)
@@ -96,7 +96,7 @@ class ThreadRunner:
 
 
 def new_loop() -> asyncio.AbstractEventLoop:
-    """Return the fastest loop there is."""
+    """Return the fastest event loop that is installed."""
     try:
         import uvloop
     except ImportError:

@@ -1,9 +1,9 @@
-"""The network between brokers, and from them to ZooKeeper, with a switch in every wire.
+"""A proxy for the network between brokers, and from them to ZooKeeper, that can cut any wire.
 
-Each broker advertises a front of this proxy to the others, and reaches ZooKeeper through one of its
-own. Who dials a broker's front is read from the client id of the first request: brokers put their
-number there. A cut is of one direction between two nodes: bytes on their way wait, nobody is told,
-as on a real wire, and arrive when it is healed if the connection still stands.
+Each broker advertises a front (a port of this proxy) to the others, and reaches ZooKeeper through
+its own front. The sender of a connection is known by the client id of its first request, which has
+the broker's number. A cut affects one direction between two nodes: bytes in flight wait, neither
+side is notified, as in a real network, and they arrive after `heal` if the connection still exists.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _CHUNK = 65536
 
 
 class Wires:
-    """Fronts for some ports of this machine, on a loop in a thread of its own."""
+    """Fronts for local ports, on an event loop in its own thread."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -31,18 +31,18 @@ class Wires:
         self._servers: list[asyncio.Server] = []
 
     def start(self) -> Wires:
-        """Begin to pass bytes."""
+        """Start forwarding."""
         self._thread.start()
         return self
 
     def front(self, target: int, port: int, source: int | None = None) -> int:
-        """Open a front for a port; connections come from `source`, or say whose they are."""
+        """Open a front for a port; its connections are from `source`, or identify themselves."""
         return asyncio.run_coroutine_threadsafe(
             self._open(target, port, source), self._loop
         ).result()
 
     def cut(self, source: int, target: int) -> None:
-        """Let nothing pass from one node to another; the other direction is not touched."""
+        """Drop traffic from one node to another; the other direction is not affected."""
         self._loop.call_soon_threadsafe(self._cut.add, (source, target))
 
     def part(self, ones: Iterable[int], others: Iterable[int]) -> None:
@@ -54,7 +54,7 @@ class Wires:
                 self.cut(other, one)
 
     def heal(self) -> None:
-        """Let everything pass again."""
+        """Restore all traffic."""
         self._loop.call_soon_threadsafe(self._heal)
 
     def _heal(self) -> None:
@@ -72,7 +72,7 @@ class Wires:
             except (OSError, asyncio.IncompleteReadError):
                 return
             except asyncio.CancelledError:
-                return  # the end of the network
+                return  # the proxy was closed
             finally:
                 self._links.discard(task)
                 writer.close()
@@ -103,7 +103,7 @@ class Wires:
                 both.create_task(self._pump(source, target, reader, far_writer))
                 both.create_task(self._pump(target, source, far_reader, writer))
         except* (OSError, EOFError):
-            pass  # one side has ended, which ends the other
+            pass  # one side has closed, which closes the other
         finally:
             far_writer.close()
 
@@ -121,7 +121,7 @@ class Wires:
             await self._changed.wait()
 
     def close(self) -> None:
-        """End every connection and the thread."""
+        """Close every connection and stop the thread."""
         asyncio.run_coroutine_threadsafe(self._end(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
@@ -148,7 +148,7 @@ class Wires:
 
 
 def _sender(frame: bytes) -> int:
-    """Return the broker whose request this is, by its client id."""
+    """Return the broker that sent the request, by its client id."""
     (length,) = struct.unpack_from(">h", frame, 12)
     client_id = frame[14 : 14 + max(length, 0)].decode()
     found = re.search(r"\d+", client_id)

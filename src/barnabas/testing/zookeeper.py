@@ -3,10 +3,10 @@
     with ZooKeeperServer(classpath) as server:
         tree = ZooKeeperCoordination(ZooKeeperSettings((server.address,)))
 
-The server is Java's own, from any directory of jars that has it (Debian's package `zookeeper`
-puts them in /usr/share/java; a distribution of Apache Kafka before 4 ships them too). It is ready
-in a fraction of a second; data and output are in a directory that goes with it. A server that was
-killed or stopped can be started again on the same port, with its data.
+The server is Apache ZooKeeper, from any directory that has its jars (Debian's package `zookeeper`
+puts them in /usr/share/java; distributions of Apache Kafka before 4 have them, too). It is ready in
+a fraction of a second; data and output are in a directory that is deleted with it. A server that
+was killed or stopped can be started again on the same port, with its data.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from barnabas.model.errors import BarnabasError
 MAIN = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
 DEBIAN_CLASSPATH = "/usr/share/java/*:/etc/zookeeper/conf"
 
-# A server in a test lives for seconds: the optimising compiler would only cost start-up time.
+# A server in a test runs for seconds: the optimising compiler would only cost startup time.
 _JAVA_OPTIONS = (
     "-XX:TieredStopAtLevel=1",
     "-XX:+UseSerialGC",
@@ -36,9 +36,9 @@ _JAVA_OPTIONS = (
     "-Xmx128m",
     "-Djava.awt.headless=true",
     "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
-    # A node may hold one MiB; the default leaves no room for the rest of the message.
+    # A node may have one MiB; the default leaves no room for the rest of the message.
     "-Djute.maxbuffer=4194304",
-    # No test asks what survives a loss of power.
+    # No test checks what survives a power failure.
     "-Dzookeeper.forceSync=no",
 )
 _DEADLINE_S = 60.0
@@ -46,11 +46,11 @@ _PORTS = random.SystemRandom()
 
 
 class ZooKeeperFailed(BarnabasError):
-    """The server ended, or time was up, before it was ready."""
+    """The server exited, or timed out, before it was ready."""
 
 
 def find_classpath(jars: Path | None = None) -> str | None:
-    """Return a class path that has the server: in `jars`, or Debian's; None if Java or it lacks."""
+    """Return a class path with the server: `jars`, or Debian's; None if it or Java is missing."""
     if shutil.which("java") is None:
         return None
     if jars is not None and any(jars.glob("zookeeper-*.jar")):
@@ -101,7 +101,7 @@ class ZooKeeperServer:
 
     @property
     def running(self) -> bool:
-        """Tell whether the process lives."""
+        """Return whether the process is running."""
         return self._process is not None and self._process.poll() is None
 
     def configure(self, settings: Mapping[str, str]) -> None:
@@ -109,7 +109,7 @@ class ZooKeeperServer:
         self._settings.update(settings)
 
     def start(self, *, wait: bool = True) -> ZooKeeperServer:
-        """Start the process and return when it serves; without `wait`, at once."""
+        """Start the process and return when it serves; immediately without `wait`."""
         assert not self.running
         file = self.directory / "zoo.cfg"
         file.write_text("".join(f"{name}={value}\n" for name, value in self._settings.items()))
@@ -148,7 +148,7 @@ class ZooKeeperServer:
         return None
 
     def _command(self, word: bytes) -> str:
-        """Send one of the server's four letter words; the answer is empty if it does not talk."""
+        """Send a four-letter command; the response is empty if the server is not reachable."""
         answer = b""
         with (
             contextlib.suppress(OSError),
@@ -160,21 +160,21 @@ class ZooKeeperServer:
         return answer.decode(errors="replace")
 
     def pause(self) -> None:
-        """Stop the process from running, as a long garbage collection would."""
+        """Freeze the process, like a long garbage collection."""
         assert self._process is not None
         self._process.send_signal(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Let a paused process run on."""
+        """Resume a paused process."""
         assert self._process is not None
         self._process.send_signal(signal.SIGCONT)
 
     def stop(self) -> None:
-        """End the process in order; its data stays."""
+        """Stop the process cleanly; its data stays."""
         self._end(signal.SIGTERM)
 
     def kill(self) -> None:
-        """End the process at once; its data stays."""
+        """Kill the process; its data stays."""
         self._end(signal.SIGKILL)
 
     def _end(self, number: signal.Signals) -> None:
@@ -209,7 +209,7 @@ class ZooKeeperServer:
 
 
 class ZooKeeperEnsemble:
-    """Some servers that elect a leader among them."""
+    """Servers that elect a leader among themselves."""
 
     def __init__(self, classpath: str, size: int = 3, *, tick_ms: int = 200) -> None:
         self.servers = [ZooKeeperServer(classpath, tick_ms=tick_ms) for _ in range(size)]
@@ -259,10 +259,10 @@ class ZooKeeperEnsemble:
 
 
 def free_port() -> int:
-    """Return a TCP port of the loopback interface that is free now, and likely to stay so.
+    """Return a TCP port of the loopback interface that is free now, and likely to stay free.
 
-    It is below the range from which the system takes the ports of outgoing connections: one of
-    these could otherwise take it before whoever asked has bound it.
+    It is below the system's range for outgoing connections: otherwise, one of these could take it
+    before the caller has bound it.
     """
     while True:
         port = _PORTS.randrange(20_000, 32_000)
