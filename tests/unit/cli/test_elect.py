@@ -71,8 +71,9 @@ def led(trio: Any, request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def without_one(led: str, three_brokers: Cluster) -> Iterator[str]:
-    """The same, after broker 1 has died."""
+def without_one(trio: Any, led: str, three_brokers: Cluster) -> Iterator[str]:
+    """The same, after broker 1 has died; and a topic with one replica of each partition."""
+    assert trio("topics", "create", f"{led}-alone", "--partitions", "3").code == 0
     three_brokers.kill(1)
     try:
         yield led
@@ -98,7 +99,12 @@ def test_a_dead_broker_is_seen_everywhere(
     assert document["under_replicated"] >= 3
     assert document["under_min_isr"] >= 3
     assert document["not_preferred"] >= 1
-    assert document["offline"] == 0
+    # Also of other tests' topics, whose only replica was on the broker that died.
+    topics = json.loads(trio("topics", "describe", "--unavailable", "--json").out)
+    names = [topic["name"] for topic in topics]
+    assert f"{without_one}-alone" in names
+    assert without_one not in names
+    assert document["offline"] == sum(len(topic["partitions"]) for topic in topics)
     failed = trio("elect", "--topic", without_one)
     assert failed.code == 1
     assert "PREFERRED_LEADER_NOT_AVAILABLE" in failed.out

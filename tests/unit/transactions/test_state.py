@@ -1,6 +1,5 @@
 """The table of states: numbers and names of the protocol, and no step besides those listed."""
 
-
 import pytest
 
 from barnabas.transactions.state import STEPS, State, state_titled
