@@ -1,1 +1,1 @@
-"""The machine of the consumer: subscription, fetcher, positions, group membership."""
+"""Internals of the consumer: subscription, fetcher, positions, group membership."""

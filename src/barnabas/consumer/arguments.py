@@ -1,4 +1,4 @@
-"""Arguments of a consumer's calls, checked alike for all consumers: offsets, partitions, times."""
+"""Validation of the arguments that all consumers take: offsets, partitions, timestamps."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from barnabas.structs import OffsetAndMetadata
 
 
 def checked_partition(partition: Any) -> TopicPartition:
-    """Return a partition; kafka-python's own class of that name is accepted, being such a pair."""
+    """Return a partition; kafka-python's class of that name is accepted, as it is such a pair."""
     if not (
         isinstance(partition, tuple)
         and len(partition) == 2
@@ -22,12 +22,12 @@ def checked_partition(partition: Any) -> TopicPartition:
 
 
 def checked_partitions(partitions: Iterable[Any]) -> list[TopicPartition]:
-    """Return partitions, each checked."""
+    """Return the partitions, each validated."""
     return [checked_partition(partition) for partition in partitions]
 
 
 def checked_offset(offset: Any) -> int:
-    """Return an offset to go to."""
+    """Return an offset to seek to."""
     if not isinstance(offset, int) or isinstance(offset, bool) or offset < 0:
         raise ValueError(f"offset {offset!r}: must be a whole number, at least 0")
     return offset
@@ -44,13 +44,13 @@ def checked_offsets(offsets: Any) -> dict[TopicPartition, OffsetAndMetadata]:
 
 
 def checked_timestamps(timestamps: Any) -> dict[TopicPartition, int]:
-    """Return timestamps to look for, in milliseconds."""
+    """Return the timestamps to search for, in milliseconds."""
     if not isinstance(timestamps, Mapping):
         raise TypeError(f"timestamps {timestamps!r}: must be {{TopicPartition: milliseconds}}")
     checked = {}
     for partition, timestamp in timestamps.items():
         if int(timestamp) < 0:
-            raise ValueError(f"the time {timestamp} for {partition}: must be at least 0")
+            raise ValueError(f"timestamp {timestamp} for {partition}: must be at least 0")
         checked[checked_partition(partition)] = int(timestamp)
     return checked
 
@@ -69,7 +69,7 @@ def _committable(partition: Any, value: Any) -> OffsetAndMetadata:
     offset, metadata, epoch = (*parts, *("", -1)[len(parts) - 1 :])[:3] if parts else (None, "", -1)
     if not isinstance(offset, int) or isinstance(offset, bool) or offset < 0:
         raise ValueError(f"offset {offset!r} for {partition}: must be a whole number, at least 0")
-    if metadata is None:  # as programs for kafka-python 2 have it
+    if metadata is None:  # as programs written for kafka-python 2 pass it
         metadata = ""
     if not isinstance(metadata, str):
         raise ValueError(f"metadata {metadata!r} for {partition}: must be a string")

@@ -1,7 +1,7 @@
-"""Polled records as an Arrow record batch, made of the columns that the kernel filled.
+"""Polled records as an Arrow record batch, built from the columns that the kernel filled.
 
 pyarrow is an extra (`barnabas[arrow]`) and is imported on first use. A batch keeps the memory of
-its columns; when it is no longer referenced, the memory serves a later one.
+its columns; when it is no longer referenced, the memory is reused for a later one.
 """
 
 from __future__ import annotations

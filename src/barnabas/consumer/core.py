@@ -1,11 +1,11 @@
-"""A consumer without an interface: what the plain and the asyncio consumer share.
+"""A consumer without an interface: what the blocking and the asyncio consumer share.
 
-Two sides meet here. The *network side* runs on the loop by itself: it fetches ahead, looks for
-positions, stays in the group. The *user's side* takes records, moves, pauses: it is the caller of
-the consumer, one call at a time. In the plain consumer that is another thread, so the rule is: only
-the user's side changes the subscription, and it is either the caller's own thread (the methods of
-`buffer`) or a call on the loop for which the caller waits (everything else). The network side only
-reads the subscription and leaves what it found in the buffer.
+Two sides meet here. The *network side* runs on the loop in the background: it fetches ahead, finds
+positions, stays in the group. The *user's side* takes records, seeks, pauses: it is the caller of
+the consumer, one call at a time. In the blocking consumer that is another thread, so the rule is:
+only the user's side changes the subscription, either in the caller's own thread (the methods of
+`buffer`) or in a call on the loop that the caller waits for (everything else). The network side
+only reads the subscription and puts what it found into the buffer.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ from barnabas.model.request_errors import request_error
 from barnabas.structs import OffsetAndMetadata
 
 _GROUP_POLL_MS = 100.0
-"""How often a consumer that polls all the time looks after its group and its commits."""
+"""How often a consumer that polls continuously checks its group and its commits."""
 
 _CLOSE_SESSIONS_MS = 1000.0
-"""How long closing waits for brokers to drop fetch sessions: later they do so by themselves."""
+"""How long closing waits for brokers to drop fetch sessions; later they expire."""
 
 
 class ConsumerCore:
-    """The parts of one consumer, put together."""
+    """One consumer, assembled from its parts."""
 
     def __init__(
         self,
@@ -64,10 +64,10 @@ class ConsumerCore:
         wall_ms: Callable[[], float],
         client_id: str | None = None,
     ) -> None:
-        """Make a consumer, on the loop; nothing is sent before `start`.
+        """Create a consumer, on the loop; nothing is sent before `start`.
 
-        `wake` is called on the loop when a poll that waits should look again; `run_on_loop` runs a
-        function on the loop from the user's side; `wall_ms` is the time of day.
+        `wake` is called on the loop when a waiting poll should check again; `run_on_loop` runs a
+        function on the loop from the user's side; `wall_ms` is the wall-clock time.
         """
         random = random or random_module.Random()
         self.options = options
@@ -148,10 +148,10 @@ class ConsumerCore:
         """Return the loop's time."""
         return self._loop.time() * 1000
 
-    # From start to end; on the loop.
+    # Start and close; on the loop.
 
     async def start(self, timeout_ms: float) -> None:
-        """Find the cluster, and begin what runs by itself; raise if no broker answers in time."""
+        """Find the cluster and start the background work; raise if no broker responds in time."""
         self.client.start()
         try:
             await self.client.retrying(
@@ -167,7 +167,7 @@ class ConsumerCore:
             raise
 
     async def close(self, *, commit: bool = True, timeout_ms: float | None = None) -> None:
-        """Leave the group (committing first with auto-commit) and end everything."""
+        """Leave the group (committing first with auto-commit) and stop everything."""
         deadline_ms = self.now_ms() + min(_CLOSE_SESSIONS_MS, self._timeout_ms(timeout_ms))
         self.fetcher.close()
         self._unwatch()
@@ -183,7 +183,7 @@ class ConsumerCore:
             self.subscription.interceptors.close()
 
     def _apply_last_positions(self) -> None:
-        """Let positions that were found count; failures have nobody left to be raised to."""
+        """Apply the positions that were found; failures are dropped, as no caller is left."""
         try:
             self.buffer.apply_positions()
         except BarnabasError:
@@ -200,10 +200,10 @@ class ConsumerCore:
         )
 
     async def poll_group(self, timeout_ms: float, *, polled: bool = True) -> None:
-        """Do what a poll does beside taking records: group, commits, first positions.
+        """Do the part of a poll other than taking records: group, commits, first positions.
 
-        With `polled=False` it does not count as a poll of the user. May be cancelled: the next one
-        goes on.
+        With `polled=False` it does not count as a poll of the user. May be cancelled: the next call
+        continues.
         """
         async with self._group_poll_lock:
             try:
@@ -240,13 +240,13 @@ class ConsumerCore:
                 await self._woken.wait()
 
     async def wait_for_group_poll(self) -> None:
-        """Wait until the group, or new partitions, ask for `poll_group`."""
+        """Wait until the group, or new partitions, need `poll_group`."""
         while not (self._group_poll_requested or self.member.needs_poll):
             self._group_poll_called.clear()
             await self._group_poll_called.wait()
 
     def wake(self) -> None:
-        """Make every poll that waits look again."""
+        """Wake every waiting poll."""
         self._woken.set()
         self._wake_user()
 
@@ -255,14 +255,14 @@ class ConsumerCore:
         self._woken.clear()
 
     async def position(self, partition: TopicPartition, timeout_ms: float | None = None) -> int:
-        """Return the offset of the next record of a partition, looking for it if need be."""
+        """Return the offset of the next record of a partition, looking it up if needed."""
         timeout_ms = self._timeout_ms(timeout_ms)
         deadline_ms = self.now_ms() + timeout_ms
         while True:
             self.clear_wakes()
             state = self.subscription.state(partition)
             if state.position is None:
-                # Not all of `poll_group`: listeners ask for positions from inside of it.
+                # Not all of `poll_group`: listeners call this from inside of it.
                 await self._look_for_positions(deadline_ms)
                 state = self.subscription.state(partition)
             if state.position is not None:
@@ -287,23 +287,23 @@ class ConsumerCore:
         return ""
 
     def seek(self, partition: TopicPartition, offset: int, leader_epoch: int = -1) -> None:
-        """Go on from an offset."""
+        """Continue from an offset."""
         self.subscription.seek(partition, offset, leader_epoch)
         self.fetcher.schedule()
 
     def reset(self, partitions: Iterable[TopicPartition], policy: ResetPolicy) -> None:
-        """Go on from an end of the log; it is looked for in the background."""
+        """Continue from an end of the log; its offset is looked up in the background."""
         for partition in partitions:
             self.subscription.request_reset(partition, policy)
         self.fetcher.schedule()
 
     def pause(self, partitions: Iterable[TopicPartition]) -> None:
-        """Read no more of these for now."""
+        """Stop reading these partitions until `resume`."""
         for partition in partitions:
             self.subscription.pause(partition)
 
     def resume(self, partitions: Iterable[TopicPartition]) -> None:
-        """Read these again."""
+        """Read these partitions again."""
         for partition in partitions:
             self.subscription.resume(partition)
         self.fetcher.schedule()
@@ -317,7 +317,7 @@ class ConsumerCore:
         self.subscription_changed()
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
-        """Read these partitions; none at all is `unsubscribe`."""
+        """Read these partitions; an empty list means `unsubscribe`."""
         wanted = list(partitions)
         if not wanted:
             self.unsubscribe()
@@ -327,7 +327,7 @@ class ConsumerCore:
         self.subscription_changed()
 
     def unsubscribe(self) -> None:
-        """Read nothing from now on, and leave the group."""
+        """Stop reading, and leave the group."""
         self._commit_before_change()
         self.subscription.unsubscribe()
         self.subscription_changed()
@@ -357,7 +357,7 @@ class ConsumerCore:
     async def committed(
         self, partitions: Iterable[TopicPartition], timeout_ms: float | None = None
     ) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Return what the group has committed."""
+        """Return the committed offsets of the group."""
         return await self.member.committed(partitions, self._timeout_ms(timeout_ms))
 
     async def offsets_for_times(
@@ -373,13 +373,13 @@ class ConsumerCore:
         beginning: bool,
         timeout_ms: float | None = None,
     ) -> dict[TopicPartition, int]:
-        """Return the first offsets of logs, or those after the last records."""
+        """Return the first offsets of logs, or the offsets after their last records."""
         asked = dict.fromkeys(partitions, EARLIEST if beginning else LATEST)
         found = await self.lookups.list_offsets(asked, self._timeout_ms(timeout_ms))
         return {partition: each.offset for partition, each in found.items()}
 
     async def topics(self) -> set[str]:
-        """Return the topics that this client may see, without internal ones."""
+        """Return the topics that this client may see, except internal ones."""
         cluster = await self.client.retrying(lambda: self.client.refresh(None))
         return {
             name
@@ -388,13 +388,13 @@ class ConsumerCore:
         }
 
     async def partitions_for_topic(self, topic: str) -> set[int]:
-        """Return the partitions of a topic, asking the cluster if it is not known."""
+        """Return the partitions of a topic, asking the cluster if it is unknown."""
         if self.client.cluster.partitions_for(topic) is None:
             await self.client.retrying(lambda: self.client.refresh([topic]))
         return set(self.client.cluster.partitions_for(topic) or ())
 
     def lag(self, partition: TopicPartition) -> int | None:
-        """Return how many offsets the user is behind the end that it can read, if known."""
+        """Return the lag behind the last readable offset, if known."""
         committed = self.options.isolation_level == IsolationLevel.READ_COMMITTED
         return self.subscription.state(partition).lag(committed=committed)
 
@@ -406,13 +406,13 @@ class ConsumerCore:
         """Return what this consumer is doing and why."""
         return consumer_health(self, self.now_ms())
 
-    # Inside.
+    # Internals.
 
     def _timeout_ms(self, timeout_ms: float | None) -> float:
         return self.options.default_api_timeout_ms if timeout_ms is None else timeout_ms
 
     def _topics(self) -> list[str] | None:
-        """Return the topics to know about; None: all."""
+        """Return the topics whose metadata is needed; None: all."""
         followed = self.member.topics_followed()
         if followed is None or self.subscription.mode is Mode.PATTERN:
             return None
@@ -434,7 +434,7 @@ class ConsumerCore:
         self._request_group_poll()
 
     def _refused(self, refusal: BarnabasError) -> None:
-        """Raise, once for each attempt, that brokers refuse this client, from the next poll."""
+        """Make the next poll raise, once per attempt, that brokers reject this client."""
         if refusal is not self._refusal:
             self._refusal = self._failure = refusal
             self._request_group_poll()
@@ -452,14 +452,14 @@ class ConsumerCore:
                 self._request_group_poll()
 
     def _look_for_refusals(self) -> None:
-        """Raise, from the next poll, that the cluster refuses to describe a topic."""
+        """Make the next poll raise that the cluster refuses to describe a topic."""
         for topic in self.subscription.topics:
             code = self.client.cluster.error_of(topic)
             if code and verdict(code) is Verdict.FAIL:
                 self._refused(request_error(code, f"topic {topic!r}: {code.meaning}"))
 
     def _raise_failure(self) -> None:
-        """Raise why brokers or committed offsets cannot be reached, if no retry mends it."""
+        """Raise why brokers or committed offsets cannot be reached, if retrying cannot help."""
         failure, self._failure = self._failure, None
         if failure is not None and verdict(failure) is Verdict.FAIL:
             raise failure
@@ -474,7 +474,7 @@ def group_member(
     invoke: Invoke = call_directly,
     random: random_module.Random,
 ) -> GroupMember | NoGroup:
-    """Make the member that a consumer's options ask for; it does nothing before `start`."""
+    """Create the member that a consumer's options describe; it does nothing before `start`."""
     if options.group_id is None:
         if options.group_instance_id is not None:
             raise ConfigError(

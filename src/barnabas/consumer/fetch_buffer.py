@@ -1,4 +1,4 @@
-"""What was fetched and not yet taken by the user: bytes, decoded as they are taken.
+"""Fetched records that the user has not taken yet: bytes, decoded as they are taken.
 
 The network side only puts items into the inbox (`deliver`); everything else belongs to the user's
 side, which may be another thread. Fetches are taken in the order in which they were completed;
@@ -26,7 +26,7 @@ from barnabas.records.compression import TooLargeError
 
 
 class Leftover:
-    """Records that were decoded and given back: read like the bytes that they were."""
+    """Decoded records that were put back: read like the bytes that they were."""
 
     __slots__ = ("_end", "_records", "leader_epoch", "position")
 
@@ -55,7 +55,7 @@ class Leftover:
 
 
 class CompletedFetch(NamedTuple):
-    """One partition's part of one Fetch answer; `fetch` counts the bytes that are read ahead."""
+    """One partition's part of one Fetch response; `fetch` counts the bytes read ahead."""
 
     fetch: PartitionFetch
     state: Assigned
@@ -65,7 +65,7 @@ class CompletedFetch(NamedTuple):
 
 
 class Run(NamedTuple):
-    """Records of one partition, and where the user is once they are all taken."""
+    """Records of one partition, and the user's position once they are all taken."""
 
     fetch: PartitionFetch
     state: Assigned
@@ -74,12 +74,12 @@ class Run(NamedTuple):
     position: int
     leader_epoch: int
     is_leftover: bool
-    """Whether they were taken before, and given back."""
+    """Whether they were taken before, and put back."""
     is_part: bool
-    """Whether they are of a large batch that is unpacked bit by bit: more would take memory."""
+    """Whether they belong to a large batch that is decompressed piecewise to bound memory."""
 
     def finish(self) -> None:
-        """Move the user past these records."""
+        """Advance the user past these records."""
         self.state.position = self.position
         self.state.leader_epoch = self.leader_epoch
 
@@ -90,17 +90,17 @@ class FetchBuffer:
     def __init__(
         self, subscription: Subscription, *, ahead_max: int, schedule_fetch: Callable[[], object]
     ) -> None:
-        """Make an empty buffer; `schedule_fetch` makes the network side look for work."""
+        """Create an empty buffer; `schedule_fetch` makes the network side look for work."""
         self._subscription = subscription
         self._ahead_max = ahead_max
         self._schedule_fetch = schedule_fetch
         self._inbox: deque[CompletedFetch | PositionEvent] = deque()
         self._ready: deque[CompletedFetch | PositionEvent] = deque()
-        self.released = 0  # bytes that the user's side is done with
+        self.released = 0  # bytes that the user's side has consumed
         self.records = 0
 
     def deliver(self, item: CompletedFetch | PositionEvent) -> None:
-        """Put something in; the only method for the network side."""
+        """Add an item; the only method for the network side."""
         self._inbox.append(item)
 
     @property
@@ -108,7 +108,7 @@ class FetchBuffer:
         return not self._ready and not self._inbox
 
     def apply_positions(self) -> None:
-        """Empty the inbox: positions that were found take effect at once, all else is queued."""
+        """Empty the inbox: found positions take effect immediately, the rest is queued."""
         while self._inbox:
             item = self._inbox.popleft()
             if isinstance(item, (PositionFound, NoCommittedOffset)):
@@ -127,9 +127,9 @@ class FetchBuffer:
     def collect(
         self, count: int, only: Container[TopicPartition] | None = None
     ) -> dict[TopicPartition, list[ConsumerRecord]]:
-        """Take what is there, at most `count` records, and move the user past it.
+        """Take at most `count` buffered records, and advance the user past them.
 
-        Raises what the user must know, but only when there are no records to return.
+        Raises errors meant for the user, but only when there are no records to return.
         """
         interceptors = self._subscription.interceptors
         found: dict[TopicPartition, list[ConsumerRecord]] = {}
@@ -163,7 +163,7 @@ class FetchBuffer:
     def take(self, count: int, only: Container[TopicPartition] | None = None) -> Run | None:
         """Return the next records of one partition, at most `count`; None if there are none.
 
-        The user's position is left to the caller (`Run.finish`). Raises what the user must know.
+        The caller advances the user's position (`Run.finish`). Raises errors meant for the user.
         """
         interceptors = self._subscription.interceptors
         while (run := self._take(count, only)) is not None:
@@ -173,7 +173,7 @@ class FetchBuffer:
             shown = interceptors.on_consume({partition: run.records}).get(partition)
             if shown:
                 return run._replace(records=shown)
-            run.finish()  # interceptors have dropped all of them
+            run.finish()  # interceptors dropped all of them
         return run
 
     def _take(self, count: int, only: Container[TopicPartition] | None) -> Run | None:
@@ -203,7 +203,7 @@ class FetchBuffer:
         return None
 
     def give_back(self, run: Run, taken: int) -> None:
-        """Put back the records of a run that the user did not get, after the first few."""
+        """Put back the records of a run that the user did not get, from the given index on."""
         records = run.records[taken:]
         if records and run.version == run.state.version:
             left = Leftover(records, run.position, run.leader_epoch)
@@ -213,7 +213,7 @@ class FetchBuffer:
     def fill(
         self, store: ColumnStore, count: int, only: Container[TopicPartition] | None = None
     ) -> int:
-        """Append records to columns, at most `count`, and move the user past them."""
+        """Append at most `count` records to columns, and advance the user past them."""
         taken = 0
         while taken < count:
             try:
@@ -221,7 +221,7 @@ class FetchBuffer:
                 if completed is None:
                     break
                 if isinstance(completed.cursor, Leftover):
-                    # They are no longer bytes: they are fetched again.
+                    # They were decoded already, so they are fetched again.
                     completed.state.seek(completed.cursor.position, completed.state.leader_epoch)
                     self._schedule_fetch()
                     continue
@@ -232,7 +232,7 @@ class FetchBuffer:
                 finally:
                     self._put_back(completed)
             except Exception:
-                # What is already in the columns is given first; the failure stays where it is.
+                # Records that are already in the columns are returned first; the failure is kept.
                 if taken:
                     break
                 raise
@@ -251,7 +251,7 @@ class FetchBuffer:
         self._ready.clear()
 
     def _next(self, only: Container[TopicPartition] | None) -> CompletedFetch | None:
-        """Take out the next completed fetch that the user may see; events before it take effect."""
+        """Take the next completed fetch that the user may see; earlier events take effect."""
         self.apply_positions()
         aside: list[CompletedFetch | PositionEvent] = []
         try:
@@ -284,7 +284,7 @@ class FetchBuffer:
             self._release(item)
 
     def _put_back(self, completed: CompletedFetch) -> None:
-        """Keep what is left of a completed fetch for the next time, also if it cannot be read."""
+        """Keep the rest of a completed fetch for the next call, even if it cannot be read."""
         if completed.cursor.exhausted and completed.cursor.progressed:
             self._release(completed)
             return
@@ -302,7 +302,7 @@ class FetchBuffer:
             completed.state.leader_epoch = completed.cursor.leader_epoch
 
     def _release(self, completed: CompletedFetch) -> None:
-        """Count the bytes of a completed fetch as no longer held."""
+        """Release the bytes of a completed fetch."""
         fetch = completed.fetch
         was_full = fetch.ahead >= self._ahead_max
         fetch.released += completed.size
@@ -312,7 +312,7 @@ class FetchBuffer:
 
 
 def _too_large(completed: CompletedFetch, failure: TooLargeError) -> RecordTooLargeError:
-    """Return the error of a record that is too large to be unpacked."""
+    """Return the error for a record that is too large to be decompressed."""
     return RecordTooLargeError(
         f"{completed.state.partition}, offset {completed.cursor.position}: {failure}"
     )

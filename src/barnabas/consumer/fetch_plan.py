@@ -1,10 +1,10 @@
-"""Which partitions to fetch from which broker, now or when.
+"""Which partitions to fetch from which broker, and when.
 
 A plain object. A partition that is not blocked is fetched from its leader, or from the replica that
 the leader prefers for this client's rack. A Fetch request waits at the broker until one of its
-partitions has records. That must not stop the others: a partition whose read-ahead was used up, or
-in which the user has just moved, is fetched meanwhile on a second channel, where requests wait only
-briefly.
+partitions has records. That must not stop the others: a partition whose read-ahead is used up, or
+whose position the user has just moved, is fetched meanwhile on a second channel, where requests
+wait only briefly.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class FetchChannel:
 
 
 class FetchPlan:
-    """The partitions that one consumer fetches, and which are next."""
+    """The partitions that one consumer fetches, and the order of the next ones."""
 
     def __init__(self, *, ahead_max: int, wait_ms: int, sessions: bool = True) -> None:
         """`ahead_max` is how many bytes of one partition may be read ahead."""
@@ -47,7 +47,7 @@ class FetchPlan:
         self._sessions = sessions
 
     def free_channel(self, node_id: int) -> FetchChannel | None:
-        """Return a channel to a broker on which no fetch is under way."""
+        """Return a channel to a broker that has no fetch in flight."""
         channels = self.channels.get(node_id)
         if channels is None:
             waits_ms = self._wait_ms, min(BRIEF_MS, self._wait_ms)
@@ -58,7 +58,7 @@ class FetchPlan:
         return next((channel for channel in channels if channel.busy_since_ms is None), None)
 
     def follow(self, assigned: dict[TopicPartition, Assigned]) -> None:
-        """Have a `PartitionFetch` for each of these states and for no others."""
+        """Keep a `PartitionFetch` for each of these states and for no others."""
         fetches = self.fetches
         if len(fetches) != len(assigned) or any(
             partition not in fetches or fetches[partition].state is not state
@@ -74,7 +74,7 @@ class FetchPlan:
             fetch.follow_position()
 
     def unvalidated(self, cluster: ClientMetadata) -> list[PartitionFetch]:
-        """Return the partitions whose offsets must be checked, as they have got a new leader."""
+        """Return the partitions whose offsets must be validated because their leader changed."""
         return [
             fetch
             for fetch in self.fetches.values()
@@ -100,8 +100,8 @@ class FetchPlan:
     def remove_unused_channels(self) -> list[tuple[int, FetchChannel]]:
         """Remove and return the channels to brokers that no partition needed at the last look.
 
-        Channels with a fetch under way stay until it is answered, and all do while a partition has
-        no leader, as that may come back.
+        Channels with a fetch in flight stay until its response arrives, and all stay while a
+        partition has no leader, as the leader may return.
         """
         if self.leaderless():
             return []
@@ -114,7 +114,7 @@ class FetchPlan:
         return [(node_id, channel) for node_id in left for channel in self.channels.pop(node_id)]
 
     def next_ms(self, now_ms: float) -> float | None:
-        """Return when the next pause after an error ends."""
+        """Return when the next back-off ends."""
         due = (fetch.retry_ms for fetch in self.fetches.values() if fetch.retry_ms > now_ms)
         return min(due, default=None)
 
@@ -127,7 +127,7 @@ class FetchPlan:
         return any(fetch.leaderless_since_ms is not None for fetch in self.fetches.values())
 
     def _source(self, fetch: PartitionFetch, cluster: ClientMetadata, now_ms: float) -> int | None:
-        """Return the broker to fetch from, and note since when there is none."""
+        """Return the broker to fetch from, and record since when there is none."""
         if fetch.preferred_id >= 0:
             view = cluster.partition(fetch.partition)
             if (

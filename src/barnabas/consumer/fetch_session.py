@@ -1,8 +1,8 @@
 """A fetch session with one broker (KIP-227): it remembers partitions, so only changes are sent.
 
 A plain object. A session begins with a full fetch that names every partition; when the broker opens
-a session, later fetches name what is new, what moved, and what is to be forgotten. Whenever either
-side may have lost track, the next fetch is full again. `end` frees the broker's memory of it.
+a session, later fetches name what is new, what moved, and what to forget. Whenever either side may
+have lost track, the next fetch is full again. `end` releases the broker's memory of the session.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from barnabas.wire.messages.fetch import FetchPartition, FetchTopic, ForgottenTo
 _NO_SESSION = 0
 _FULL = 0
 _SESSIONLESS = -1
-_FINAL = -1  # the same number says "no more" where it comes with the id of a session
+_FINAL = -1  # with a session id, the same number closes the session
 _EPOCH_MAX = 2**31 - 1
 
 SESSION_ERRORS = frozenset(
@@ -39,7 +39,7 @@ class Wanted(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What one fetch says: the session, the partitions to name, those to forget."""
+    """The contents of one fetch: the session, the partitions to name, those to forget."""
 
     session_id: int
     epoch: int
@@ -67,7 +67,7 @@ class FetchSession:
         return self._known
 
     def plan(self, wanted: Mapping[TopicPartition, Wanted], *, by_id: bool = True) -> Plan:
-        """Return what the next fetch says, so that it is about exactly these partitions."""
+        """Return the contents of the next fetch, so that it covers exactly these partitions."""
         if by_id != self._by_id:  # a session names all topics by id, or all by name
             self._by_id = by_id
             self._epoch = _FULL
@@ -88,20 +88,20 @@ class FetchSession:
         return Plan(self._id, self._epoch, named, forgotten)
 
     def answered(self, plan: Plan, code: ErrorCode, session_id: int) -> None:
-        """Follow an answer."""
+        """Update the session from a response."""
         if code is ErrorCode.FETCH_SESSION_ID_NOT_FOUND:
             self._id, self._epoch = _NO_SESSION, _FULL
         elif code is not ErrorCode.NONE:
             self.failed()
         elif plan.is_full:
-            # A broker without room for a session answers with the id 0.
+            # A broker without room for a session responds with id 0.
             self._id = session_id
             self._epoch = 1 if session_id != _NO_SESSION else _FULL
         else:
             self._epoch = 1 if self._epoch == _EPOCH_MAX else self._epoch + 1
 
     def end(self) -> Plan | None:
-        """Return the last fetch of the session, which names nothing; None if there is none."""
+        """Return the final fetch of the session, which names no partition; None without one."""
         if self._id == _NO_SESSION:
             return None
         last = Plan(self._id, _FINAL, [], [])
@@ -109,12 +109,12 @@ class FetchSession:
         return last
 
     def failed(self) -> None:
-        """An answer was lost or refused: close the session, begin another."""
+        """Close the session and begin another: a response was lost or is an error."""
         self._epoch = _FULL
 
 
 def fetch_topics(wants: list[Wanted], partition_bytes_max: int) -> list[FetchTopic]:
-    """Return partitions to fetch as the wire has them."""
+    """Return the partitions to fetch in wire format."""
     topics: dict[str, FetchTopic] = {}
     for want in wants:
         name, index = want.partition
@@ -133,7 +133,7 @@ def fetch_topics(wants: list[Wanted], partition_bytes_max: int) -> list[FetchTop
 
 
 def forgotten_topics(wants: list[Wanted]) -> list[ForgottenTopic]:
-    """Return partitions to forget as the wire has them."""
+    """Return the partitions to forget in wire format."""
     topics: dict[tuple[str, bytes], ForgottenTopic] = {}
     for want in wants:
         name, index = want.partition

@@ -1,8 +1,8 @@
-"""Fetch what the plan says, from all brokers side by side, and put what comes into the buffer.
+"""Fetch what the plan asks for, from all brokers concurrently, and deliver it to the buffer.
 
 The edge between the plan and the network: no task and no future, only submitted requests and their
-answers. `schedule` makes it look again soon; it does so by itself when an answer comes, when the
-cluster or a connection changes, and when a pause ends. Runs on the loop.
+responses. `schedule` makes it check for work soon; a response, a change of the cluster or of a
+connection, and the end of a back-off do so, too. Runs on the loop.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ _MOVED = frozenset(
         ErrorCode.INCONSISTENT_TOPIC_ID,
     }
 )
-"""Errors that a retry with newer metadata mends."""
+"""Errors that a retry with newer metadata resolves."""
 
 
 class FetchCounts:
@@ -80,13 +80,13 @@ class FetchCounts:
         self.latency_ms_max = 0.0
 
     def answered(self, latency_ms: float) -> None:
-        """Count an answer."""
+        """Count a response."""
         self.fetches += 1
         self.latency_ms += latency_ms
         self.latency_ms_max = max(self.latency_ms_max, latency_ms)
 
     def received(self, size: int) -> None:
-        """Count what came of one partition."""
+        """Count the bytes and records of one partition."""
         self.parts += 1
         self.bytes += size
 
@@ -109,7 +109,7 @@ class FetchCounts:
 
 
 class Fetcher:
-    """The fetching of one consumer."""
+    """The fetcher of one consumer."""
 
     def __init__(
         self,
@@ -126,7 +126,7 @@ class Fetcher:
         wall_ms: Callable[[], float],
     ) -> None:
         """`delivered` is called when something new is in the buffer, `refused` when a broker cannot
-        be reached for a reason that no retry mends (it does not accept our credentials)."""
+        be reached for a reason that no retry resolves (it does not accept our credentials)."""
         self.plan = FetchPlan(
             ahead_max=ahead_max,
             wait_ms=options.fetch_max_wait_ms,
@@ -154,16 +154,16 @@ class Fetcher:
 
     @property
     def ahead(self) -> int:
-        """How many bytes were fetched that the user has not taken."""
+        """How many fetched bytes the user has not taken yet."""
         return self._arrived - self._buffer.released
 
     def schedule(self) -> None:
-        """Look soon at what is to be done; several calls are one."""
+        """Check for work soon; repeated calls are merged."""
         if self._soon is None and not self._closed:
             self._soon = self._loop.call_soon(self._fetch)
 
     def close(self) -> None:
-        """Fetch no more, and close the sessions; answers that still come are dropped."""
+        """Stop fetching, and close the sessions; later responses are dropped."""
         if self._closed:
             return
         self._closed = True
@@ -177,7 +177,7 @@ class Fetcher:
         self._soon = self._timer = None
 
     async def sessions_closed(self, timeout_ms: float) -> None:
-        """Wait until the brokers have closed the sessions, but no longer than that."""
+        """Wait until the brokers have closed the sessions, at most that long."""
         await self._session_closer.wait(timeout_ms)
 
     def _now_ms(self) -> float:
@@ -199,7 +199,7 @@ class Fetcher:
             self._session_closer.close(node_id, channel.session)
         due_ms = plan.next_ms(now_ms)
         if plan.leaderless():
-            # Elections take a moment, and metadata that did not change notifies nobody.
+            # Elections take a moment, and unchanged metadata triggers no notification.
             self._client.request_refresh()
             again_ms = now_ms + self._options.retry_backoff_max_ms / 2
             due_ms = again_ms if due_ms is None else min(due_ms, again_ms)
@@ -224,7 +224,7 @@ class Fetcher:
                 self._refused_by_broker(failure)
             for fetch in fetches:
                 fetch.failure = failure
-                # The leader knows of other replicas; one that cannot be reached is no good.
+                # The leader knows other replicas; one that cannot be reached is of no use.
                 if failure is not None and fetch.preferred_id == node_id:
                     fetch.prefer_leader()
                     self.schedule()
@@ -252,7 +252,7 @@ class Fetcher:
         version = connection.version_of(
             FetchRequest,
             at_least=4,  # the first that may carry batches of magic 2
-            at_most=None if by_id else 12,  # from 13 on topics go by id
+            at_most=None if by_id else 12,  # from version 13 on, topics are named by id
         )
         plan = channel.session.plan(wanted, by_id=by_id and version >= 13)
         request = FetchRequest(
@@ -309,7 +309,7 @@ class Fetcher:
         self._fetch_now()
 
     def _fetch_now(self) -> None:
-        """Look at once, so that the next fetch is on its way before the user's thread wakes up."""
+        """Check for work at once: the next fetch is sent before the user's thread wakes up."""
         if self._soon is not None:
             self._soon.cancel()
         self._fetch()
@@ -349,9 +349,9 @@ class Fetcher:
                 partition = TopicPartition(name or "", data.partition_index)
                 want = wanted.get(partition)
                 if want is None:
-                    continue  # a partition that was forgotten meanwhile
+                    continue  # the partition was removed meanwhile
                 fetch, version = versions[partition]
-                # The user may have moved, or another broker may have been faster.
+                # The user may have seeked, or another broker may have been faster.
                 if fetch.version == version == fetch.state.version and fetch.offset == want.offset:
                     received = (
                         self._take_in(fetch, want, data, response, now_ms, node_id) or received
@@ -368,7 +368,7 @@ class Fetcher:
         now_ms: float,
         node_id: int,
     ) -> bool:
-        """Take one partition's part of an answer; return whether the user's side gets something."""
+        """Handle one partition's part of a response; return whether the user gets something."""
         code = ErrorCode.of(data.error_code)
         if code is not ErrorCode.NONE:
             return self._refused(fetch, want, code, data, response, now_ms, node_id)
@@ -438,7 +438,7 @@ class Fetcher:
         )
         self.counts.failures += 1
         if code is ErrorCode.OFFSET_OUT_OF_RANGE:
-            if fetch.preferred_id >= 0:  # a follower may lag behind: its leader has the last word
+            if fetch.preferred_id >= 0:  # a follower may lag: its leader decides
                 fetch.prefer_leader()
                 return False
             return self._halt(fetch, OffsetOutOfRange(fetch.state, fetch.version, want.offset))
@@ -459,7 +459,7 @@ class Fetcher:
         return f" on broker {node_id}{address}"
 
     def _halt(self, fetch: PartitionFetch, event: PositionEvent) -> bool:
-        """Fetch no more of a partition until the user has got the event and moved."""
+        """Stop fetching a partition until the user has got the event and moved."""
         fetch.halted = True
         self._buffer.deliver(event)
         return True
@@ -467,7 +467,7 @@ class Fetcher:
     def _learn_leader(
         self, fetch: PartitionFetch, data: PartitionData, response: FetchResponse
     ) -> bool:
-        """Learn the new leader from the answer itself, if it has one (KIP-951)."""
+        """Take the new leader from the response itself, if it names one (KIP-951)."""
         leader = data.current_leader
         if leader is None or leader.leader_id < 0:
             return False

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def consumer_health(core: ConsumerCore, now_ms: float) -> dict[str, Any]:
-    """Return the state of group, partitions and brokers; `status` is the short of it."""
+    """Return the state of group, partitions and brokers; `status` is its summary."""
     core.fetcher.plan.follow(core.subscription.assigned)
     partitions = {
         str(fetch.partition): _partition(core, fetch, now_ms)

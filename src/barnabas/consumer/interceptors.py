@@ -1,8 +1,8 @@
-"""Hooks of users around what a consumer reads and commits (interceptor.classes).
+"""User hooks around what a consumer reads and commits (interceptor.classes).
 
-An interceptor is any object with some of the methods `on_consume(records)` (gets what poll found,
+An interceptor is any object with some of the methods `on_consume(records)` (gets polled records
 by partition, and may return other records or none), `on_commit(offsets)` and `close()`. One that
-fails is logged and passed over: hooks watch, they do not stop a consumer.
+fails is logged and skipped: hooks watch, they do not stop a consumer.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ class Interceptors:
     def on_consume(
         self, records: dict[TopicPartition, list[Any]]
     ) -> dict[TopicPartition, list[Any]]:
-        """Show what poll found; return what the user gets."""
+        """Pass polled records through the hooks; return what the user gets."""
         for hook in self._hooks:
             changed = _call(hook, "on_consume", records)
             records = records if changed is None else changed
         return records
 
     def on_commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
-        """Show what was committed."""
+        """Pass committed offsets to the hooks."""
         for hook in self._hooks:
             _call(hook, "on_commit", offsets)
 
     def close(self) -> None:
-        """Let the hooks end."""
+        """Close the hooks."""
         for hook in self._hooks:
             _call(hook, "close")
 
@@ -53,5 +53,5 @@ def _call(hook: Any, name: str, *arguments: Any) -> Any:
     try:
         return method(*arguments)
     except Exception:  # noqa: BLE001  # user code may raise anything; it is logged in full
-        _log.exception("interceptor %r failed in %s", hook, name)
+        _log.exception("interceptor %r is skipped: failed in %s", hook, name)
         return None

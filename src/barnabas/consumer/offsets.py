@@ -1,8 +1,8 @@
-"""Ask leaders where things are: offsets by time or end of log, and the ends of leader epochs.
+"""Offsets from partition leaders: by timestamp or end of log, and the ends of leader epochs.
 
-Each call groups partitions by leader, asks the leaders side by side, and repeats for those whose
-failure may pass, with new metadata, until all have answered or time is up. What no attempt mends
-(authorization, say) is raised at once.
+Each call groups partitions by leader, asks the leaders concurrently, and repeats with new metadata
+for those with a transient failure, until all have responded or time is up. Errors that no retry
+resolves (authorization, say) are raised at once.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Answer = TypeVar("Answer")
 
 
 class FoundOffset(NamedTuple):
-    """An offset that was asked for; -1 when no record is that young."""
+    """The result of a lookup by timestamp; -1 when no record is that recent."""
 
     offset: int
     timestamp: int
@@ -52,12 +52,12 @@ class EpochEnd(NamedTuple):
 
 
 class Lookups:
-    """Questions to leaders, as one consumer asks them."""
+    """Offset lookups at partition leaders, for one consumer."""
 
     def __init__(
         self, client: ClusterClient, *, committed: bool, backoff: Backoff, timeout_ms: float
     ) -> None:
-        """`committed`: the end of a log is where open transactions begin."""
+        """`committed`: a log ends at the last stable offset."""
         self._client = client
         self._committed = committed
         self._backoff = backoff
@@ -106,7 +106,7 @@ class Lookups:
     async def epoch_ends(
         self, epochs: Mapping[TopicPartition, int], timeout_ms: float | None = None
     ) -> dict[TopicPartition, EpochEnd | None]:
-        """Find where leader epochs end; None where the broker is too old to be asked (KIP-320)."""
+        """Find the ends of leader epochs; None for brokers that are too old (KIP-320)."""
 
         async def ask(
             leader: int, partitions: list[TopicPartition]
@@ -175,7 +175,7 @@ class Lookups:
                     failure = await self._refresh(open_ones) or failure
         except TimeoutError:
             raise KafkaTimeoutError(
-                f"{open_ones[0]} did not answer within {timeout_ms:g} ms"
+                f"{open_ones[0]}: no response within {timeout_ms:g} ms"
                 + (f": {failure}" if failure is not None else "")
             ) from failure
         return answers
@@ -188,7 +188,7 @@ class Lookups:
         ],
         answers: dict[TopicPartition, Answer],
     ) -> BarnabasError | None:
-        """Ask each leader once; add what they answer, and return a failure, if there was one."""
+        """Ask each leader once; add the results, and return a failure, if there was one."""
         led, leaderless = self._client.cluster.by_leader(partitions)
         failure: BarnabasError | None = None
         if leaderless:
@@ -196,7 +196,7 @@ class Lookups:
             code = self._client.cluster.error_of(first.topic)
             failure = request_error(
                 code if code else ErrorCode.LEADER_NOT_AVAILABLE,
-                f"{first}: {code.meaning}" if code else f"{first} has no leader now",
+                f"{first}: {code.meaning}" if code else f"{first} has no leader",
             )
         asked = [ask(leader, group) for leader, group in led.items()]
         outcomes = await asyncio.gather(*asked, return_exceptions=True)
@@ -223,7 +223,7 @@ class Lookups:
 
 
 def _worse(one: BarnabasError | None, other: BarnabasError) -> BarnabasError:
-    """Return the failure that decides: one that no attempt mends, else the first."""
+    """Return the failure that decides: one that no retry resolves, else the first."""
     return other if one is None or verdict(other) is Verdict.FAIL else one
 
 
@@ -237,7 +237,7 @@ def _refusal(topic: str, partition: int, code: int, leader: int) -> RequestError
 def _forgotten(partition: TopicPartition, leader: int) -> RequestError:
     return request_error(
         ErrorCode.UNKNOWN_SERVER_ERROR,
-        f"{partition}: broker {leader} does not mention it in its answer",
+        f"{partition}: missing in the response of broker {leader}",
     )
 
 

@@ -1,6 +1,6 @@
-"""The fetching of one assigned partition: where it goes on, and what it is blocked by.
+"""The fetching of one assigned partition: its next offset, and why it is blocked.
 
-A plain object, told what happened and the time. Fetching runs ahead of the user: `offset` is after
+A plain object, notified of events with the time. Fetching runs ahead of the user: `offset` is after
 everything that was fetched, the user's position somewhere before it. When the user moves elsewhere
 (the state's version changes), fetching restarts at the new position.
 """
@@ -56,7 +56,7 @@ class PartitionFetch:
         self.preferred_until_ms = 0.0
         self.leaderless_since_ms: float | None = None
         self.failure: Exception | None = None
-        # Bytes received, and bytes that the user's side is done with: each side counts its own.
+        # Bytes received, and bytes that the user's side has consumed: each side counts its own.
         self.arrived = 0
         self.released = 0
         self._restart()
@@ -66,13 +66,13 @@ class PartitionFetch:
         self.version = self.state.version
         self.offset = self.state.position
         self.epoch = self.state.leader_epoch
-        self.leader_epoch = -1  # of the leader whose log the position is known to fit
+        self.leader_epoch = -1  # of the leader against whose log the position was validated
         self.checking_epoch = -1
         self.validating = False
         self.halted = False
         self.failures = 0
         self.retry_ms = 0.0
-        self.fetching: int | None = None  # the offset that a fetch under way asks for
+        self.fetching: int | None = None  # the offset of the fetch in flight
 
     def __repr__(self) -> str:
         return f"<PartitionFetch {self.partition} at {self.offset}, {self.ahead} bytes ahead>"
@@ -83,7 +83,7 @@ class PartitionFetch:
 
     @property
     def ahead(self) -> int:
-        """How many bytes were fetched that the user has not taken."""
+        """How many fetched bytes the user has not taken yet."""
         return self.arrived - self.released
 
     def follow_position(self) -> None:
@@ -92,10 +92,10 @@ class PartitionFetch:
             self._restart()
 
     def must_validate(self, leader_epoch: int) -> bool:
-        """Take the leader's epoch; return whether the position must be checked against its log.
+        """Take the leader's epoch; return whether the position must be validated against its log.
 
-        A leader elected uncleanly may lack what was read. Only with the epoch of the last record
-        can that be noticed; without one there is nothing to check.
+        A leader elected uncleanly may lack records that were read. Only the epoch of the last
+        record reveals that; without one there is nothing to check.
         """
         if leader_epoch <= self.leader_epoch or self.validating:
             return False
@@ -106,11 +106,11 @@ class PartitionFetch:
         return True
 
     def validated(self) -> None:
-        """The leader's log contains what was read."""
+        """Record that the leader's log contains what was read."""
         self.leader_epoch = self.checking_epoch
 
     def blocked_by(self, now_ms: float, ahead_max: int) -> BlockedBy | None:
-        """Return why the partition is not to be fetched now, None if it is."""
+        """Return why the partition is not fetched now, None if it is."""
         state = self.state
         if not state.owned:
             return BlockedBy.REVOKED
@@ -133,7 +133,7 @@ class PartitionFetch:
         return None
 
     def received(self, size: int, next_offset: int, epoch: int, leader_epoch: int) -> None:
-        """Go on after what was received."""
+        """Continue after what was received."""
         self.arrived += size
         self.offset = next_offset
         if epoch >= 0:
@@ -142,18 +142,18 @@ class PartitionFetch:
         self.recovered()
 
     def recovered(self) -> None:
-        """Forget the failures: an answer came."""
+        """Clear the failures after a response."""
         self.failures = 0
         self.retry_ms = 0.0
         self.failure = None
 
     def failed(self, failure: Exception, retry_ms: float) -> None:
-        """Wait until then before the next attempt."""
+        """Back off until then before the next attempt."""
         self.failure = failure
         self.retry_ms = retry_ms
 
     def prefer(self, node_id: int, until_ms: float) -> None:
-        """Fetch from this replica, until then (KIP-392)."""
+        """Fetch from this replica until then (KIP-392)."""
         self.preferred_id = node_id
         self.preferred_until_ms = until_ms
 

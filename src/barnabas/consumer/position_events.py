@@ -1,7 +1,7 @@
-"""What the network side reports to the user's side about one partition, beside records.
+"""Events that the network side reports to the user's side about one partition, besides records.
 
 An event is for one version of the partition's state; once the user has moved, it is void. `apply`
-is called on the user's side: it changes the state, or raises what the user must know. An event that
+is called on the user's side: it changes the state, or raises an error for the user. An event that
 raised stays and raises again until the user moves (a seek, another assignment).
 """
 
@@ -13,7 +13,7 @@ from barnabas.structs import OffsetAndMetadata
 
 
 class PositionEvent:
-    """Something that happened to the position in a partition; the base of the others."""
+    """An event about the position in a partition; the base of the others."""
 
     __slots__ = ("state", "version")
 
@@ -26,7 +26,7 @@ class PositionEvent:
 
 
 class PositionFound(PositionEvent):
-    """The position that was looked for was found."""
+    """A position was found."""
 
     __slots__ = ("leader_epoch", "offset")
 
@@ -49,7 +49,7 @@ class NoCommittedOffset(PositionEvent):
 
 
 class OffsetOutOfRange(PositionEvent):
-    """The log ends before the offset that was to be fetched, or begins after it."""
+    """The fetch offset is after the end of the log, or before its start."""
 
     __slots__ = ("offset",)
 
@@ -65,7 +65,7 @@ class OffsetOutOfRange(PositionEvent):
 
 
 class LogTruncated(PositionEvent):
-    """The log was truncated: up to `offset` it is what the user has read (None: unknown)."""
+    """The log was truncated: up to `offset` it matches what the user has read (None: unknown)."""
 
     __slots__ = ("leader_epoch", "offset")
 
@@ -94,7 +94,7 @@ class LogTruncated(PositionEvent):
 
 
 class PartitionFailed(PositionEvent):
-    """A failure that no retry mends."""
+    """A failure that no retry resolves."""
 
     __slots__ = ("failure",)
 

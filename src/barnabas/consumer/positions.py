@@ -1,7 +1,7 @@
-"""Look for positions in the background: committed, by policy, and checked after elections.
+"""Find positions in the background: committed, by policy, and validated after elections.
 
-Works on the network side: it reads the subscription, asks the brokers, and delivers what it found
-as events. What fails and may pass is tried again; the partition waits meanwhile.
+Works on the network side: it reads the subscription, asks the brokers, and delivers the results as
+events. Transient failures are retried; the partition waits meanwhile.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from barnabas.model.ids import TopicPartition
 from barnabas.structs import OffsetAndMetadata
 
 Committed = Callable[[list[TopicPartition]], Awaitable[Mapping[TopicPartition, OffsetAndMetadata]]]
-"""Asks the group for the committed offsets of partitions."""
+"""Fetches the committed offsets of partitions from the group."""
 
 
 class Positions:
-    """Finds and checks positions; `look` starts what is due and does not wait."""
+    """Finds and validates positions; `look` starts what is due and does not wait."""
 
     def __init__(
         self,
@@ -42,15 +42,15 @@ class Positions:
         backoff: Backoff,
         wall_ms: Callable[[], float],
     ) -> None:
-        """`schedule_fetch` is called when fetching can go on; `wall_ms` is the time of day."""
+        """`schedule_fetch` is called when fetching can continue; `wall_ms` is wall-clock time."""
         self._subscription = subscription
         self._lookups = lookups
         self._deliver = deliver
         self._schedule_fetch = schedule_fetch
         self._backoff = backoff
         self._wall_ms = wall_ms
-        # By version of the state: what is being looked for, or was found and is in the buffer, and
-        # what was reported to the user as failed.
+        # By version of the state: positions in progress, or found and waiting in the buffer, and
+        # those that were reported to the user as failed.
         self._resetting: dict[Assigned, int] = {}
         self._refused: dict[Assigned, int] = {}
         self._failures = 0
@@ -58,7 +58,7 @@ class Positions:
         self.failure: BarnabasError | None = None
 
     def look(self) -> None:
-        """Begin to look for the positions that are asked for and not yet looked for."""
+        """Start to look up the requested positions that are not in progress yet."""
         self._resetting = _present(self._resetting)
         self._refused = _present(self._refused)
         due = [
@@ -71,13 +71,13 @@ class Positions:
             self._begin(self._reset(due))
 
     def check(self, fetches: list[PartitionFetch]) -> None:
-        """Begin to check offsets that were fetched against the logs of new leaders."""
+        """Start to validate fetched offsets against the logs of new leaders."""
         for fetch in fetches:
             fetch.validating = True
         self._begin(self._validate([(fetch, fetch.version) for fetch in fetches]))
 
     async def close(self) -> None:
-        """End what is under way."""
+        """Cancel what is in progress."""
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
@@ -111,7 +111,7 @@ class Positions:
 
     async def _list(self, asked: dict[TopicPartition, int]) -> dict[TopicPartition, FoundOffset]:
         found = await self._lookups.list_offsets(asked)
-        # Where no record is as young as the policy asks for, reading starts at the end.
+        # If no record is as recent as the policy asks for, reading starts at the end.
         young = {partition: LATEST for partition, each in found.items() if each.offset < 0}
         return found | await self._lookups.list_offsets(young)
 
@@ -124,7 +124,7 @@ class Positions:
                 if self._refused.get(state) != version:
                     self._refused[state] = version
                     self._deliver(PartitionFailed(state, version, failure))
-        # They are looked for again all the same: somebody may have fixed it.
+        # The lookup is retried all the same: the cause may be fixed meanwhile.
         self._failures += 1
         await asyncio.sleep(self._backoff.delay_ms(self._failures) / 1000)
 
@@ -165,7 +165,7 @@ class Positions:
 
 
 class CommittedPositions:
-    """Finds where newly assigned partitions start: at committed offsets, else by policy."""
+    """Finds the start of newly assigned partitions: committed offsets, else by policy."""
 
     def __init__(
         self,
@@ -183,7 +183,7 @@ class CommittedPositions:
         self._search: asyncio.Task[None] | None = None
 
     def search(self) -> asyncio.Task[None] | None:
-        """Begin to look for missing positions; return the search that is under way, if any."""
+        """Start to look up missing positions; return the search in progress, if any."""
         missing = self._subscription.missing_positions()
         if not missing or self._search is not None:
             return self._search
@@ -196,7 +196,7 @@ class CommittedPositions:
         return self._search
 
     async def close(self) -> None:
-        """Cancel the search that is under way."""
+        """Cancel the search in progress."""
         if self._search is not None:
             self._search.cancel()
             await asyncio.gather(self._search, return_exceptions=True)
@@ -222,7 +222,7 @@ class CommittedPositions:
 
 
 def _present(versions: dict[Assigned, int]) -> dict[Assigned, int]:
-    """Return those that are still assigned and where the user has not moved since."""
+    """Return the partitions that are still assigned and whose position has not moved since."""
     return {
         state: version
         for state, version in versions.items()

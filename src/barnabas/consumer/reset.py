@@ -1,6 +1,6 @@
-"""Where to start where no offset is known: auto.offset.reset, and seeks to the ends of a log.
+"""Where to start if no offset is known: auto.offset.reset, and seeks to the ends of a log.
 
-earliest | latest             the first record that is kept | after the last one
+earliest | latest             the first record in the log | after the last one
 none                          nowhere: raise
 by_duration:PT1H              the first record that is not older than that (ISO 8601, KIP-1106)
 smallest | largest            the names that earliest and latest once had
@@ -16,7 +16,7 @@ from barnabas.model.errors import ConfigError
 
 EARLIEST = -2
 LATEST = -1
-"""What ListOffsets takes in place of a timestamp."""
+"""Special timestamps of ListOffsets."""
 
 _BY_DURATION = "by_duration:"
 _DURATION = re.compile(
@@ -27,7 +27,7 @@ _OLD_NAMES = {"smallest": "earliest", "largest": "latest"}
 
 @dataclass(frozen=True, slots=True)
 class ResetPolicy:
-    """A way to find a position; `text` is what the option says."""
+    """A way to find a position; `text` is the value of the option."""
 
     text: str
     duration_ms: int | None = None
@@ -45,7 +45,7 @@ class ResetPolicy:
         return self.text == "none"
 
     def timestamp(self, now_ms: float) -> int:
-        """Return what to ask ListOffsets for."""
+        """Return the timestamp for ListOffsets."""
         assert not self.gives_up
         if self.duration_ms is not None:
             return max(0, int(now_ms) - self.duration_ms)
@@ -58,7 +58,7 @@ ResetPolicy.LATEST = ResetPolicy("latest")
 
 
 def parse_reset(text: str) -> ResetPolicy:
-    """Read the value of auto.offset.reset."""
+    """Parse the value of auto.offset.reset."""
     name = text.strip()
     name = _OLD_NAMES.get(name.lower(), name)
     if name.lower() in ("earliest", "latest", "none"):

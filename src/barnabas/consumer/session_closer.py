@@ -1,9 +1,9 @@
 """Closing fetch sessions (KIP-227), so that brokers need not remember them.
 
-A session that is merely left fills a slot in its broker's cache until another one needs it. The
-last fetch names the session and nothing else, so it is answered at once; and it goes over the open
-connection with the least to do, since a fetch that waits for records would hold it up. Nothing
-depends on the answer: a broker that cannot be reached drops the session by itself. Runs on the
+A session that is merely abandoned fills a slot in its broker's cache until another needs it. The
+final fetch names the session and nothing else, so the response is immediate; it is sent over the
+open connection with the least load, since a fetch that waits for records would hold it up. Nothing
+depends on the response: a broker that cannot be reached evicts the session later. Runs on the
 loop.
 """
 
@@ -19,7 +19,7 @@ from barnabas.wire.messages.fetch import FetchRequest, FetchResponse
 
 
 class SessionCloser:
-    """Closes the sessions of one consumer, and waits until the brokers have answered."""
+    """Closes the sessions of one consumer, and waits for the responses of the brokers."""
 
     def __init__(self, client: ClusterClient) -> None:
         self._client = client
@@ -44,7 +44,7 @@ class SessionCloser:
         min(connections, key=lambda connection: connection.load).submit(request, self._answered)
 
     async def wait(self, timeout_ms: float) -> None:
-        """Wait until every broker has answered or is lost, or until the time is up."""
+        """Wait until every broker has responded or is lost, or until the time is up."""
         try:
             async with asyncio.timeout(timeout_ms / 1000):
                 await self._all_answered.wait()

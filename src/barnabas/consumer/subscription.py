@@ -1,9 +1,9 @@
-"""What a consumer reads, and where it is: topics, partitions, positions. A plain object.
+"""What a consumer reads, and its positions: topics, partitions, offsets. A plain object.
 
 A consumer is subscribed to topics by name or by pattern (then its group assigns partitions), or it
-was assigned partitions by hand; never both. Each assigned partition has an `Assigned` state.
+was assigned partitions manually; never both. Each assigned partition has an `Assigned` state.
 
-One side at a time changes any of this: the caller of the consumer (in the plain consumer, another
+One side at a time changes any of this: the caller of the consumer (in a blocking consumer, another
 thread than the network's). The network side only reads, so the table of partitions is replaced
 rather than changed, and a state that moves to another offset gets a new `version`: whatever was
 fetched for an older version, or for a partition that was given up, is void.
@@ -25,7 +25,7 @@ from barnabas.structs import OffsetAndMetadata
 
 
 class Mode(Enum):
-    """How partitions come to this consumer."""
+    """How partitions are assigned to this consumer."""
 
     NONE = "nothing"
     TOPICS = "topics by name"
@@ -34,7 +34,7 @@ class Mode(Enum):
 
 
 class Assigned:
-    """One assigned partition: where the user is in it, and what the broker last said of it."""
+    """One assigned partition: the user's position, and the last known ends of the log."""
 
     __slots__ = (
         "committed",
@@ -56,8 +56,8 @@ class Assigned:
         self.owned = True
         self.paused = False
         self.position: int | None = None  # the offset of the next record for the user
-        self.leader_epoch = -1  # of the record before the position, -1 where it is not known
-        self.reset: ResetPolicy | None = None  # where to look for a position, when asked for
+        self.leader_epoch = -1  # of the record before the position, -1 if unknown
+        self.reset: ResetPolicy | None = None  # the pending reset, if any
         self.version = 0
         self.committed: OffsetAndMetadata | None = None
         self.high_watermark: int | None = None
@@ -70,28 +70,28 @@ class Assigned:
         return f"<{self.partition} {where}{', paused' if self.paused else ''}>"
 
     def lag(self, *, committed: bool) -> int | None:
-        """Return how many offsets the user is behind the end that it can read, if known."""
+        """Return the lag behind the last readable offset, if known."""
         end = self.last_stable_offset if committed else self.high_watermark
         if end is None or end < 0 or self.position is None:
             return None
         return max(0, end - self.position)
 
     def seek(self, offset: int, leader_epoch: int = -1) -> None:
-        """Go on from this offset; what was fetched from elsewhere is forgotten."""
+        """Continue from this offset; what was fetched from elsewhere is dropped."""
         self.position = offset
         self.leader_epoch = leader_epoch
         self.reset = None
         self.version += 1
 
     def request_reset(self, policy: ResetPolicy) -> None:
-        """Ask for a position by policy; until it is found there is none."""
+        """Request a position by policy; until it is found there is none."""
         self.position = None
         self.leader_epoch = -1
         self.reset = policy
         self.version += 1
 
     def give_up(self) -> None:
-        """Belong to this consumer no longer."""
+        """Mark the partition as no longer assigned."""
         self.owned = False
         self.version += 1
 
@@ -102,7 +102,7 @@ class Subscription:
     def __init__(
         self, policy: ResetPolicy | None = None, interceptors: Interceptors | None = None
     ) -> None:
-        """Start with nothing; `policy` is auto.offset.reset (left out: latest)."""
+        """Start empty; `policy` is auto.offset.reset (by default latest)."""
         self.policy = policy or ResetPolicy.LATEST
         self.interceptors = interceptors or Interceptors()
         self.mode = Mode.NONE
@@ -111,7 +111,7 @@ class Subscription:
         self._topics: tuple[str, ...] = ()
         self._assigned: dict[TopicPartition, Assigned] = {}
 
-    # What is read.
+    # Subscription.
 
     @property
     def topics(self) -> tuple[str, ...]:
@@ -129,7 +129,7 @@ class Subscription:
         pattern: str | re.Pattern[str] | None = None,
         listener: ConsumerRebalanceListener | None = None,
     ) -> None:
-        """Subscribe to topics or to a pattern, in place of what was subscribed to before."""
+        """Subscribe to topics or to a pattern, replacing the previous subscription."""
         if listener is not None and not isinstance(listener, ConsumerRebalanceListener):
             raise TypeError(f"listener {listener!r} is not a ConsumerRebalanceListener")
         if isinstance(topics, str) or not isinstance(topics, (Sequence, set, frozenset)):
@@ -149,7 +149,7 @@ class Subscription:
         self.listener = listener
 
     def match(self, names: Iterable[str]) -> bool:
-        """Take the topics that the pattern matches among these; return whether they changed."""
+        """Match the pattern with these topics; return whether the result changed."""
         assert self.pattern is not None
         matched = tuple(sorted(name for name in names if self.pattern.match(name)))
         changed = matched != self._topics
@@ -163,21 +163,21 @@ class Subscription:
         self._replace(wanted)
 
     def unsubscribe(self) -> None:
-        """Read nothing from now on."""
+        """Stop reading."""
         self._replace(())
         self.mode, self.pattern, self.listener, self._topics = Mode.NONE, None, None, ()
 
-    # What a group decides.
+    # Assignment by a group.
 
     def assign_from_group(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
-        """Have these partitions and no others; return the new ones. The rest keep their state."""
+        """Own these partitions and no others; return the new ones. The rest keep their state."""
         assert self.by_group, f"a group assigns to a consumer that reads {self.mode.value}"
         before = self._assigned
         self._replace(dict.fromkeys(partitions))
         return [partition for partition in self._assigned if partition not in before]
 
     def revoke(self, partitions: Iterable[TopicPartition]) -> None:
-        """Give these partitions up."""
+        """Give up these partitions."""
         gone = set(partitions)
         self._replace([partition for partition in self._assigned if partition not in gone])
 
@@ -185,7 +185,7 @@ class Subscription:
 
     @property
     def assigned(self) -> dict[TopicPartition, Assigned]:
-        """The table of states. It is replaced, never changed: take it once and walk it."""
+        """The table of states. It is replaced, never changed: take it once and iterate over it."""
         return self._assigned
 
     def assigned_partitions(self) -> set[TopicPartition]:
@@ -203,11 +203,11 @@ class Subscription:
             raise IllegalStateError(f"partition {partition} is not assigned") from None
 
     def seek(self, partition: TopicPartition, offset: int, leader_epoch: int = -1) -> None:
-        """Go on from this offset in a partition."""
+        """Continue from this offset in a partition."""
         self.state(partition).seek(offset, leader_epoch)
 
     def request_reset(self, partition: TopicPartition, policy: ResetPolicy | None = None) -> None:
-        """Ask for a new position by this policy, or by auto.offset.reset."""
+        """Request a new position by this policy, or by auto.offset.reset."""
         state = self.state(partition)
         policy = policy or self.policy
         if policy.gives_up:
@@ -223,11 +223,11 @@ class Subscription:
         self.state(partition).paused = False
 
     def paused(self) -> set[TopicPartition]:
-        """Return the partitions that the user has paused."""
+        """Return the paused partitions."""
         return {state.partition for state in self._assigned.values() if state.paused}
 
     def missing_positions(self) -> list[TopicPartition]:
-        """Return the partitions whose position nobody has asked for yet: committed ones first."""
+        """Return the partitions whose position was not requested yet: committed ones first."""
         return [
             state.partition
             for state in self._assigned.values()
@@ -277,12 +277,12 @@ def _checked_name(topic: object) -> str:
 
 
 def _checked_partition(partition: object) -> TopicPartition:
-    # Programs that mix in kafka-python's own TopicPartition are served too: it is such a pair.
+    # kafka-python's own TopicPartition is accepted, too: it is such a pair.
     if not isinstance(partition, tuple) or len(partition) != 2:
         raise TypeError(f"partition {partition!r} is not a TopicPartition")
     topic, index = partition
     if not isinstance(index, int) or isinstance(index, bool):
-        raise TypeError(f"partition {partition!r}: {index!r} is not a whole number")
+        raise TypeError(f"partition {partition!r}: {index!r} must be a whole number")
     if index < 0:
-        raise ValueError(f"partition {partition!r}: {index} is below 0")
+        raise ValueError(f"partition {partition!r}: {index} must be at least 0")
     return TopicPartition(_checked_name(topic), index)

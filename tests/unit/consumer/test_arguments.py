@@ -73,7 +73,7 @@ def test_numbers() -> None:
         checked_count(0, "max_records")
     with pytest.raises(TypeError, match="max_records='1'"):
         checked_count("1", "max_records")
-    with pytest.raises(ValueError, match="the time -1"):
+    with pytest.raises(ValueError, match="timestamp -1"):
         checked_timestamps({P: -1})
     with pytest.raises(TypeError):
         checked_timestamps([P])

@@ -89,7 +89,7 @@ class NativeStrategy:
 
 
 def partition_counts(cluster: ClientMetadata, topics: Iterable[str]) -> dict[str, int]:
-    """Return how many partitions each topic has; those that do not exist are left out."""
+    """Return the partition count of each topic; topics that do not exist are left out."""
     counts = {}
     for topic in sorted(topics):
         view = cluster.topics.get(topic)
@@ -99,7 +99,7 @@ def partition_counts(cluster: ClientMetadata, topics: Iterable[str]) -> dict[str
 
 
 def replica_racks(cluster: ClientMetadata, topics: Iterable[str]) -> dict[TopicPartition, set[str]]:
-    """Return the racks on which each partition has a replica, where brokers name their racks."""
+    """Return the racks that hold a replica of each partition, for brokers that name their racks."""
     racks = {node_id: broker.rack for node_id, broker in cluster.brokers.items() if broker.rack}
     if not racks:
         return {}
@@ -111,7 +111,7 @@ def replica_racks(cluster: ClientMetadata, topics: Iterable[str]) -> dict[TopicP
 
 
 def strategies(given: object, choose: Callable[[int], int]) -> dict[str, Strategy]:
-    """Make the strategies that an option's value names, in order; `choose` is a random source."""
+    """Create the strategies that an option's value names, in order; `choose` is a random source."""
     listed = _listed(given)
     if not listed:
         raise ConfigError(f"{OPTION} is empty: name at least one assignor")
@@ -143,8 +143,8 @@ def _strategy(given: object, choose: Callable[[int], int]) -> Strategy:
         return ThirdPartyStrategy(assignor)
     for needed in ("name", "is_cooperative", "user_data", "assign"):
         if not hasattr(assignor, needed):
-            raise ConfigError(f"{OPTION}: {given!r} is no assignor: it has no {needed!r}")
-    return NativeStrategy(assignor)  # type: ignore[arg-type]  # it has all that is asked for
+            raise ConfigError(f"{OPTION}: {given!r} is not an assignor: it has no {needed!r}")
+    return NativeStrategy(assignor)  # type: ignore[arg-type]  # all methods were checked
 
 
 def _by_name(name: str, choose: Callable[[int], int]) -> Assignor:
@@ -164,5 +164,5 @@ def _by_name(name: str, choose: Callable[[int], int]) -> Assignor:
     short = name.rpartition(".")[2]
     make = known.get(java.get(short, name))
     if make is None:
-        raise ConfigError(f"{OPTION}={name!r}: there are {', '.join(known)}")
+        raise ConfigError(f"{OPTION}={name!r}: must be one of {', '.join(known)}")
     return make()

@@ -1,9 +1,9 @@
 """Code of the user that a consumer calls: rebalance listeners, and callbacks of commits.
 
-User code is called through `Invoke`, which the consumer's core gives: on the loop for the asyncio
-consumer, in the thread that polls for the plain one. A listener may therefore call the consumer's
+User code is called through `Invoke`, which the consumer's core provides: on the loop for asyncio
+consumers, in the polling thread for blocking ones. A listener may therefore call the consumer's
 `commit`. A callback that fails does not stop a rebalance, because other members wait for it: its
-exception is kept, and raised from the poll when the rebalance is through.
+exception is kept, and raised from the poll when the rebalance is complete.
 """
 
 from __future__ import annotations
@@ -20,43 +20,43 @@ from barnabas.model.errors import BarnabasError
 from barnabas.model.ids import TopicPartition
 from barnabas.structs import OffsetAndMetadata
 
-if TYPE_CHECKING:  # which itself has a listener
+if TYPE_CHECKING:  # an import cycle: it has a listener
     from barnabas.consumer.subscription import Subscription
 
 _log = logging.getLogger(__name__)
 
 Offsets: TypeAlias = Mapping[TopicPartition, OffsetAndMetadata]
-"""What is committed: the next offset to read, and a string, for each partition."""
+"""The offsets to commit: the next offset to read, and a metadata string, for each partition."""
 
 CommitCallback: TypeAlias = Callable[[Offsets, Exception | None], object]
-"""Called at the end of a commit with the offsets, and the failure or None."""
+"""Called when a commit completes, with the offsets, and the failure or None."""
 
 Invoke: TypeAlias = Callable[..., Awaitable[object]]
 """`await invoke(function, *arguments)` runs user code where the user expects it to run, awaits it
-if it is a coroutine, and returns or raises what it does."""
+if it is a coroutine, and returns its result or raises its exception."""
 
 Wake: TypeAlias = Callable[[], None]
-"""Called on the loop when a member's `poll` has something to do: a waiting poll should call it."""
+"""Called on the loop when a member's `poll` has work: a waiting poll should call it."""
 
 
 class ConsumerRebalanceListener(ABC):
-    """Notified, inside the consumer's poll, of partitions that come and go; to be subclassed.
+    """Notified, inside the consumer's poll, of assigned and revoked partitions; to be subclassed.
 
-    The methods may be coroutines for the asyncio consumer. Those about partitions that go are
-    called only when there is something to give up; `on_partitions_assigned` is called
+    The methods may be coroutines for the asyncio consumer. Those about revoked or lost partitions
+    are called only when there are such partitions; `on_partitions_assigned` is called
     after every rebalance, with the partitions that are new to this consumer.
     """
 
     @abstractmethod
     def on_partitions_revoked(self, revoked: set[TopicPartition]) -> Any:
-        """Finish with partitions that go to another consumer; offsets can still be committed."""
+        """Finish with partitions that are revoked; their offsets can still be committed."""
 
     @abstractmethod
     def on_partitions_assigned(self, assigned: set[TopicPartition]) -> Any:
-        """Begin with partitions, before their first record is read; a `seek` here counts."""
+        """Begin with partitions, before their first record is read; a `seek` here takes effect."""
 
     def on_partitions_lost(self, lost: set[TopicPartition]) -> Any:
-        """Forget partitions that others may have by now; nothing can be committed for them."""
+        """Forget partitions that other members may own by now; they can no longer be committed."""
         return self.on_partitions_revoked(lost)
 
 
@@ -65,19 +65,19 @@ class AsyncConsumerRebalanceListener(ConsumerRebalanceListener):
 
     @abstractmethod
     async def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:
-        """Finish with partitions that go to another consumer; offsets can still be committed."""
+        """Finish with partitions that are revoked; their offsets can still be committed."""
 
     @abstractmethod
     async def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
-        """Begin with partitions, before their first record is read; a `seek` here counts."""
+        """Begin with partitions, before their first record is read; a `seek` here takes effect."""
 
     async def on_partitions_lost(self, lost: set[TopicPartition]) -> None:
-        """Forget partitions that others may have by now; nothing can be committed for them."""
+        """Forget partitions that other members may own by now; they can no longer be committed."""
         await self.on_partitions_revoked(lost)
 
 
 class RebalanceListenerError(BarnabasError):
-    """A listener's callback failed (its exception is the cause); the rebalance went on."""
+    """A listener's callback failed (its exception is the cause); the rebalance continued."""
 
 
 async def call_directly(function: Any, *arguments: Any) -> object:
@@ -89,8 +89,8 @@ async def call_directly(function: Any, *arguments: Any) -> object:
 async def unbroken(work: Coroutine[Any, Any, None]) -> None:
     """Finish a step of a rebalance even if the poll around it is cancelled meanwhile.
 
-    Half of it would leave group, subscription and listener in disagreement. A second cancellation
-    breaks it off nevertheless, see `break_off`.
+    Stopping halfway would leave group, subscription and listener inconsistent. A second
+    cancellation interrupts it nevertheless, see `break_off`.
     """
     step = asyncio.get_running_loop().create_task(work)
     try:
@@ -101,7 +101,7 @@ async def unbroken(work: Coroutine[Any, Any, None]) -> None:
 
 
 def break_off(task: asyncio.Task[Any]) -> None:
-    """Cancel a task and, in a moment, the unbroken step that it may be in."""
+    """Cancel a task and, shortly after, the unbroken step that it may be in."""
     task.cancel()
     task.get_loop().call_soon(task.cancel)
 
@@ -115,21 +115,21 @@ class ListenerCalls:
         self._failure: BarnabasError | None = None
 
     async def revoked(self, partitions: set[TopicPartition]) -> None:
-        """Notify the listener that partitions go to others."""
+        """Notify the listener that partitions are being revoked."""
         if partitions:
             await self._notify("on_partitions_revoked", partitions)
 
     async def lost(self, partitions: set[TopicPartition]) -> None:
-        """Notify the listener that partitions have gone to others."""
+        """Notify the listener that partitions were lost."""
         if partitions:
             await self._notify("on_partitions_lost", partitions)
 
     async def assigned(self, partitions: set[TopicPartition]) -> None:
-        """Notify the listener that partitions came, or that a rebalance brought none."""
+        """Notify the listener of new partitions, or of a rebalance that assigned none."""
         await self._notify("on_partitions_assigned", partitions)
 
     def raise_failure(self) -> None:
-        """Raise what a callback raised, once."""
+        """Raise the exception of a callback, once."""
         failure, self._failure = self._failure, None
         if failure is not None:
             raise failure
@@ -144,11 +144,11 @@ class ListenerCalls:
         assert method is not None, f"{listener!r} has no {name}"
         try:
             await self._invoke(method, set(partitions))
-        except WakeupError as failure:  # of a call inside the listener: it was meant for the poll
+        except WakeupError as failure:  # raised inside the listener, meant for the poll
             self._failure = failure
         except Exception as failure:  # noqa: BLE001  # user code may raise anything; it is raised later
-            _log.exception("%s of the rebalance listener %r failed", name, listener)
+            _log.exception("rebalance listener %r: %s failed, rebalance continues", listener, name)
             self._failure = RebalanceListenerError(
-                f"{name} of the rebalance listener {listener!r} failed: {failure!r}"
+                f"rebalance listener {listener!r}: {name} failed: {failure!r}"
             )
             self._failure.__cause__ = failure

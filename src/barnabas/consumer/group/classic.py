@@ -1,8 +1,8 @@
 """A member of a classic group: JoinGroup, SyncGroup, Heartbeat, LeaveGroup.
 
-Decisions are in `classic_state` and `heartbeat_timer`; joining is in `classic_join`. This is what
-happens in the user's poll: partitions are given up before a join and taken over after it. Eager
-members give up everything, cooperative ones only what others shall have (KIP-429).
+Decisions are in `classic_state` and `heartbeat_timer`; joining is in `classic_join`. This is the
+part in the user's poll: partitions are given up before a join and taken over after it. Eager
+members give up everything, cooperative ones only what is assigned to others (KIP-429).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _log = logging.getLogger(__name__)
 
 
 class ClassicMember(GroupMember):
-    """One consumer's part in a classic group."""
+    """One consumer's membership in a classic group."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class ClassicMember(GroupMember):
 
     @property
     def needs_poll(self) -> bool:
-        """Return whether `poll` would do something."""
+        """Return whether `poll` has work to do."""
         if self._has_report or self._is_idle:
             return self._has_report
         if self._joining is not None and not self._joining.done():
@@ -95,7 +95,7 @@ class ClassicMember(GroupMember):
         return () if self._join.assigned_by is None else sorted(self._join.assigned_by.topics)
 
     def health(self) -> dict[str, Any]:
-        """Return what an operator wants to know."""
+        """Return the state of the membership for operators."""
         return {
             **super().health(),
             "protocol": "classic",
@@ -139,20 +139,20 @@ class ClassicMember(GroupMember):
         return self._state.is_cooperative and bool(self._subscription.assigned)
 
     async def _look_at_topics(self, deadline: float) -> bool:
-        """Rejoin if topics or partitions changed; False if there was no time to look."""
+        """Rejoin if topics or partitions changed; return False if time ran out."""
         if not await self._match_topics(deadline):
             return False
         self._metadata_is_new = False
         if self._state.joined_topics != frozenset(self._subscription.topics):
-            self._state.request_rejoin("the subscription changed")
+            self._state.request_rejoin("the subscription has changed")
         if self._join.assigned_by is not None:
             change = self._join.assigned_by.change(self._client.cluster)
             if change is not None:
-                self._state.request_rejoin(f"the topics changed: {change}")
+                self._state.request_rejoin(f"topics have changed: {change}")
         return True
 
     async def _begin_join(self) -> None:
-        """Give up what must be given up, then join in the background."""
+        """Give up the partitions that must be given up, then join in the background."""
         state, subscription = self._state, self._subscription
         reason = state.reason
         assert reason is not None
@@ -165,7 +165,7 @@ class ClassicMember(GroupMember):
         owned = subscription.assigned_partitions()
         revocation = state.revocation(owned, subscription.topics)
         _log.info(
-            "group %r: joining, because %s; gives up %d of %d partitions",
+            "group %r: joining because %s; revoking %d of %d partitions",
             self._settings.group_id,
             reason,
             len(revocation.partitions),
@@ -187,7 +187,7 @@ class ClassicMember(GroupMember):
         self._joining.add_done_callback(lambda _: self._wake())
 
     async def _run_join(self, reason: str) -> None:
-        """Join; heartbeats go from then on, whether or not the user polls."""
+        """Join; from then on heartbeats are sent, whether or not the user polls."""
         await self._join.run(reason)
         if self._state.is_in:
             self._heartbeat_timer.begin(now_ms())
@@ -206,7 +206,7 @@ class ClassicMember(GroupMember):
                 self._fatal = failure
 
     async def _take_over(self) -> None:
-        """Make the assignment true for the user."""
+        """Apply the assignment on the user's side."""
         state, subscription = self._state, self._subscription
         unwanted = [
             each
@@ -215,7 +215,7 @@ class ClassicMember(GroupMember):
         ]
         if unwanted:
             state.taken_over()
-            state.request_rejoin(f"{unwanted[0]} was assigned, which is not subscribed to")
+            state.request_rejoin(f"{unwanted[0]} was assigned but is not subscribed to")
             return
         change = state.change(subscription.assigned_partitions())
         if change.revoked:
@@ -234,10 +234,10 @@ class ClassicMember(GroupMember):
         self._rebalances += 1
         self._metadata_is_new = True  # topics may have changed since the leader looked
         if change.revoked:
-            state.request_rejoin(f"it gave up {len(change.revoked)} partitions for others")
+            state.request_rejoin(f"it revoked {len(change.revoked)} partitions for other members")
         self._commits.restart_interval(now_ms())
         _log.info(
-            "group %r: generation %d gives %d partitions to %s, %d of them new",
+            "group %r: generation=%d: %d partitions assigned to member %s, %d of them new",
             self._settings.group_id,
             state.generation,
             len(state.assigned),
@@ -276,7 +276,7 @@ class ClassicMember(GroupMember):
         self._act_on(code)
 
     def _act_on(self, code: ErrorCode) -> None:
-        """Act on the answer to a heartbeat of this generation."""
+        """Act on the response to a heartbeat of this generation."""
         action = action_for(HEARTBEAT, code)
         if action in (ErrorAction.NONE, ErrorAction.REJOIN):
             self._heartbeat_timer.answer(now_ms())
@@ -284,20 +284,20 @@ class ClassicMember(GroupMember):
             return
         if action in (ErrorAction.RETRY, ErrorAction.FIND):
             if action is ErrorAction.FIND:
-                self._coordinator.lost(f"it answered {code.name}")
-            self._heartbeat_failed(f"the answer was {code.name}")
+                self._coordinator.lost(f"it responded with {code.name}")
+            self._heartbeat_failed(f"the response was {code.name}")
             return
         if action is ErrorAction.FAIL:
             self._fatal = refusal(code, self._settings, strategies=self._strategies)
             self._state.lose(str(self._fatal), forget=True)
         elif self._state.reason is None or action is not ErrorAction.REJOIN:
-            self._state.apply(action, code, "a heartbeat")
+            self._state.apply(action, code, "Heartbeat")
         self._wake()
 
-    # -- the end
+    # -- close
 
     def _forget_group(self, reason: str) -> Coroutine[Any, Any, None]:
-        """Stop being a member, at once; the coroutine notifies the group."""
+        """End the membership at once; the returned coroutine notifies the group."""
         if self._joining is not None:
             self._joining.cancel()
             self._joining = None
@@ -316,6 +316,4 @@ class ClassicMember(GroupMember):
         response: LeaveGroupResponse = await connection.send(request, version=version)
         code = ErrorCode.of(leave_error(response))
         if code is not ErrorCode.NONE:
-            _log.info(
-                "group %r: LeaveGroup was answered with %s", self._settings.group_id, code.name
-            )
+            _log.info("group %r: LeaveGroup failed with %s", self._settings.group_id, code.name)

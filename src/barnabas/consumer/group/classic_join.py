@@ -1,11 +1,11 @@
-"""Joining a classic group: JoinGroup and SyncGroup, until an assignment comes.
+"""Joining a classic group: JoinGroup and SyncGroup, until there is an assignment.
 
 Runs on the loop, whether or not the user polls. Errors that can be retried are handled here, by the
-tables of `error_actions`; partitions that others may own by now are left to the user's poll, which
-notifies the listener and joins again.
+tables of `error_actions`; partitions that other members may own by now are left to the user's poll,
+which notifies the listener and rejoins.
 
-The leader assigns for all, by the partitions that it sees; when it sees others later (new topics,
-added partitions), the assignment is out of date and the group has to rebalance.
+The leader assigns for all members, by the partitions that it sees; when these change later (new
+topics, added partitions), the assignment is out of date and the group has to rebalance.
 """
 
 from __future__ import annotations
@@ -45,20 +45,20 @@ from barnabas.wire.messages.sync_group import SyncGroupRequest, SyncGroupRespons
 _log = logging.getLogger(__name__)
 
 JOIN_GRACE_MS: Final = 5_000
-"""How much longer than the rebalance may take an answer to JoinGroup is waited for."""
+"""How much longer than the rebalance timeout a JoinGroup response is waited for."""
 
 
 class AssignedMetadata(NamedTuple):
-    """The topics and partition counts that the leader has assigned by."""
+    """The topics and partition counts that the leader's assignment is based on."""
 
     topics: frozenset[str]
     counts: Mapping[str, int]
 
     def change(self, cluster: ClientMetadata) -> str | None:
-        """Return what is different now, None if nothing is."""
+        """Return what has changed since, None if nothing has."""
         counts = partition_counts(cluster, self.topics)
         changed = [
-            f"{topic} has {counts.get(topic, 0)} partitions, not {self.counts.get(topic, 0)}"
+            f"{topic} has {counts.get(topic, 0)} partitions, had {self.counts.get(topic, 0)}"
             for topic in sorted(self.topics)
             if counts.get(topic) != self.counts.get(topic)
         ]
@@ -79,7 +79,7 @@ class ClassicJoin:
         backoff: Backoff,
     ) -> None:
         self.assigned_by: AssignedMetadata | None = None
-        """What this member assigned by as the leader, None if it does not lead."""
+        """What this member's assignment is based on as the leader, None if it does not lead."""
         self._client = cluster_client
         self._subscription = subscription
         self._settings = settings
@@ -91,7 +91,7 @@ class ClassicJoin:
     async def run(self, reason: str | None) -> None:
         """Join until the state has an assignment, or has lost what the user still believes to own.
 
-        Raises what no retry mends.
+        Raises errors that no retry resolves.
         """
         failures = 0
         while True:
@@ -101,11 +101,11 @@ class ClassicJoin:
             except NetworkError as failure:
                 self._coordinator.lost(str(failure))
                 _log.info(
-                    "group %r: joining was interrupted and is tried again: %s",
+                    "group %r: joining was interrupted and is retried: %s",
                     self._settings.group_id,
                     failure,
                 )
-            except RequestError as failure:  # of FindCoordinator
+            except RequestError as failure:  # from FindCoordinator
                 if not failure.retriable:
                     raise
             else:
@@ -115,7 +115,7 @@ class ClassicJoin:
             await asyncio.sleep(self._backoff.delay_ms(failures) / 1000)
 
     async def _attempt(self, reason: str | None) -> bool:
-        """Join and sync once; return whether joining is over."""
+        """Join and sync once; return whether joining is complete."""
         connection = await self._coordinator.connection(JOIN_CHANNEL)
         version = connection.version_of(JoinGroupRequest)
         request = join_request(
@@ -153,7 +153,7 @@ class ClassicJoin:
         return True
 
     def _protocols(self) -> list[tuple[str, bytes]]:
-        """Return each strategy with what this member subscribes to, owns, and adds."""
+        """Return each strategy with this member's subscription, owned partitions and user data."""
         state, subscription = self._state, self._subscription
         topics = subscription.topics
         state.joined_topics = frozenset(topics)
@@ -188,7 +188,7 @@ class ClassicJoin:
         return strategy
 
     async def _lead(self, response: JoinGroupResponse) -> dict[str, bytes]:
-        """Assign for all, if this member leads."""
+        """Assign for all members, if this one leads."""
         self.assigned_by = None
         if response.leader != response.member_id:
             return {}
@@ -199,9 +199,9 @@ class ClassicJoin:
         if missing:
             try:
                 await self._client.refresh(missing)
-            except BarnabasError as failure:  # seen later, it makes the group rebalance
+            except BarnabasError as failure:  # topics seen later make the group rebalance
                 _log.warning(
-                    "topics %s: no metadata, so they are not assigned: %s",
+                    "topics %s: no metadata, so their partitions stay unassigned: %s",
                     ", ".join(missing),
                     failure,
                 )
@@ -215,12 +215,12 @@ class ClassicJoin:
         return assignments
 
     async def _act_on(self, action: ErrorAction, code: ErrorCode, request: str) -> bool:
-        """Do what an error calls for; return whether joining is over."""
+        """Act on an error; return whether joining is complete."""
         if action is ErrorAction.FAIL:
             raise refusal(code, self._settings, strategies=self._strategies)
-        _log.info("group %r: %s was answered with %s", self._settings.group_id, request, code.name)
+        _log.info("group %r: %s failed with %s", self._settings.group_id, request, code.name)
         if action is ErrorAction.FIND:
-            self._coordinator.lost(f"it answered {code.name}")
+            self._coordinator.lost(f"it responded with {code.name}")
         if action in (ErrorAction.FIND, ErrorAction.RETRY):
             await asyncio.sleep(self._backoff.delay_ms(1) / 1000)
         if action in (ErrorAction.RESET, ErrorAction.FORGET):
@@ -248,13 +248,13 @@ def _topics_of(members: Sequence[Member]) -> frozenset[str]:
 def _assign(
     strategy: Strategy, cluster: ClientMetadata, members: Sequence[Member]
 ) -> tuple[dict[str, bytes], AssignedMetadata]:
-    """Decide for all members; every member gets an assignment, if only an empty one."""
+    """Assign for all members; every member gets an assignment, even if it is empty."""
     topics = _topics_of(members)
     counts = partition_counts(cluster, topics)
     unknown = sorted(topics - set(counts))
     if unknown:
         _log.warning(
-            "topics %s do not exist: no member gets partitions of them", ", ".join(unknown)
+            "topics %s do not exist, so their partitions stay unassigned", ", ".join(unknown)
         )
     shares = strategy.assign(cluster, members)
     assignments = {}

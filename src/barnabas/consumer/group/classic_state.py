@@ -1,4 +1,4 @@
-"""A member of a classic group, as decisions without waiting: who it is and what comes next.
+"""A member of a classic group, as decisions without waiting: its identity and its next step.
 
     OUT ──join──▶ JOINING ──assignment──▶ ARRIVED ──taken over in poll──▶ STABLE
      ▲               ▲                       │                              │
@@ -6,7 +6,7 @@
      └──────────────────────lost, left, refused─────────────────────────────┘
 
 `reason` says why the member has to join (again), None if it need not. Partitions are lost when the
-group has gone on without the member: `is_lost` stays until the listener was notified.
+group has rebalanced without the member: `is_lost` stays until the listener was notified.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NO_GENERATION = -1
 
 
 class Phase(Enum):
-    """How far a member is."""
+    """How far a member has joined."""
 
     OUT = "not in the group"
     JOINING = "waiting for the others"
@@ -40,7 +40,7 @@ class Revocation(NamedTuple):
 
 
 class AssignmentChange(NamedTuple):
-    """What an assignment changes."""
+    """The changes of an assignment."""
 
     revoked: set[TopicPartition]
     added: set[TopicPartition]
@@ -58,7 +58,7 @@ class ClassicState:
         self.is_lost = False
         self.joined_topics: frozenset[str] = frozenset()
         self.assigned: Sequence[TopicPartition] = ()
-        """What the last assignment gave; sticky assignors get it in the next rebalance."""
+        """The last assignment; sticky assignors get it in the next rebalance."""
         self.assigned_in = NO_GENERATION
 
     @property
@@ -68,17 +68,17 @@ class ClassicState:
 
     @property
     def is_out(self) -> bool:
-        """Return whether the group knows nothing of this member."""
+        """Return whether the group does not know this member."""
         return self.phase is Phase.OUT
 
     @property
     def may_commit(self) -> bool:
-        """Return whether the group would take this member's commits."""
+        """Return whether the group would accept this member's commits."""
         return self.generation != NO_GENERATION
 
     @property
     def state(self) -> str:
-        """Return the state as `MemberState` has it."""
+        """Return the state as a `MemberState`."""
         if self.phase is Phase.OUT:
             return MemberState.UNJOINED
         is_settled = self.phase is Phase.STABLE and self.reason is None
@@ -87,37 +87,37 @@ class ClassicState:
     # -- events
 
     def request_rejoin(self, reason: str) -> None:
-        """Join again; the first reason is the one that is reported."""
+        """Request a rejoin; the first reason is the one that is reported."""
         if self.reason is None:
             self.reason = reason
 
     def begin_join(self, topics: Iterable[str]) -> None:
-        """Joining begins, with this subscription."""
+        """Begin to join, with this subscription."""
         self.phase = Phase.JOINING
         self.reason = None
         self.joined_topics = frozenset(topics)
 
     def take_id(self, member_id: str) -> None:
-        """The group gave an id and waits for a join under it (KIP-394)."""
+        """Take the id that the group gave; it waits for a join under it (KIP-394)."""
         self.member_id = member_id
 
     def joined(self, member_id: str, generation: int) -> None:
-        """The group is complete; the assignment is still to come."""
+        """Record the generation; the assignment is still to come."""
         self.member_id = member_id
         self.generation = generation
 
     def synced(self, partitions: Sequence[TopicPartition]) -> None:
-        """The assignment came; it is taken over in the user's poll."""
+        """Record the assignment; it is applied in the user's poll."""
         self.phase = Phase.ARRIVED
         self.assigned = partitions
         self.assigned_in = self.generation
 
     def taken_over(self) -> None:
-        """The listener was notified of the assignment."""
+        """Record that the listener was notified of the assignment."""
         self.phase = Phase.STABLE
 
     def lose(self, reason: str, *, forget: bool) -> None:
-        """The group went on without this member; with `forget` not even its id is known."""
+        """Record that the group went on without this member; `forget` drops its id, too."""
         self.phase = Phase.OUT
         self.generation = NO_GENERATION
         if forget:
@@ -126,24 +126,24 @@ class ClassicState:
         self.reason = reason
 
     def leave(self) -> None:
-        """The member leaves by itself; the next join is a new member's."""
+        """Leave voluntarily; the next join is a new member's."""
         self.phase = Phase.OUT
         self.generation = NO_GENERATION
         self.member_id = ""
         self.reason = "it has left"
 
     def fail_join(self, reason: str) -> None:
-        """Joining failed; the next poll tries again as the same member."""
+        """Record that joining failed; the next poll retries as the same member."""
         self.phase = Phase.OUT
         self.reason = reason
 
     def reported_lost(self) -> None:
-        """The listener was notified of what was lost."""
+        """Record that the listener was notified of the lost partitions."""
         self.is_lost = False
 
     def apply(self, action: ErrorAction, code: ErrorCode, request: str) -> None:
-        """Do to this member what an answer calls for."""
-        reason = f"{request} was answered with {code.name} ({code.meaning})"
+        """Apply the action that an error response calls for."""
+        reason = f"{request} failed with {code.name} ({code.meaning})"
         if action is ErrorAction.REJOIN:
             self.request_rejoin(reason)
         elif action is ErrorAction.RESET:
@@ -152,7 +152,7 @@ class ClassicState:
             self.lose(reason, forget=True)
 
     def concerns(self, generation: int) -> bool:
-        """Return whether an answer to a request of that generation is still about this member."""
+        """Return whether a response to a request of that generation still concerns this member."""
         return self.is_in and generation == self.generation
 
     # -- decisions
@@ -167,6 +167,6 @@ class ClassicState:
         return Revocation({each for each in owned if each.topic not in subscribed}, is_lost=False)
 
     def change(self, owned: set[TopicPartition]) -> AssignmentChange:
-        """Return what the assignment changes; what is revoked is assigned in the next rebalance."""
+        """Return the changes of the assignment; the next rebalance assigns what is revoked."""
         assigned = set(self.assigned)
         return AssignmentChange(revoked=owned - assigned, added=assigned - owned)

@@ -1,8 +1,8 @@
 """Committing offsets and reading committed ones, through the group's coordinator.
 
-All commits of a consumer, awaited or not, go one after the other in the order of the calls: an
-offset committed later is never overwritten by one from before, retries included. Commits that
-wait behind one that is under way go together in one request.
+All commits of a consumer, awaited or not, are sent one after the other in the order of the calls:
+an offset committed later is never overwritten by an earlier one, retries included. Commits that
+wait behind one in flight are sent together in one request.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from barnabas.wire.messages.offset_commit import OffsetCommitRequest
 from barnabas.wire.messages.offset_fetch import OffsetFetchRequest
 from barnabas.wire.schema import Message
 
-if TYPE_CHECKING:  # which has a `Commits`
+if TYPE_CHECKING:  # an import cycle: it has a `Commits`
     from barnabas.consumer.group.member import GroupMember
 
 _log = logging.getLogger(__name__)
@@ -59,13 +59,13 @@ Result = TypeVar("Result")
 
 @dataclass(slots=True, eq=False)
 class _Commit:
-    """A commit on its way."""
+    """A pending commit."""
 
     offsets: Offsets
     deadline: float
     done: asyncio.Future[None]
     sender: Identity | None
-    """Who commits; None: who the member is when it is sent."""
+    """The committing member; None: the current member at the time of sending."""
 
 
 class Commits:
@@ -100,7 +100,7 @@ class Commits:
     # -- committing
 
     async def commit(self, offsets: Offsets, timeout_ms: float | None = None) -> None:
-        """Commit and wait for it."""
+        """Commit and wait for the result."""
         if not offsets:
             return
         limit_ms = self._settings.default_timeout_ms if timeout_ms is None else timeout_ms
@@ -135,11 +135,11 @@ class Commits:
 
     @property
     def pending(self) -> int:
-        """Return how many commits wait, the one under way included."""
+        """Return how many commits are pending, including the one in flight."""
         return len(self._queue) + (self._worker is not None)
 
     async def run_callbacks(self) -> None:
-        """Run the callbacks of commits that have ended."""
+        """Run the callbacks of completed commits."""
         while self._callbacks:
             await unbroken(self._run_callback(*self._callbacks.popleft()))
 
@@ -152,12 +152,12 @@ class Commits:
             await self._invoke(callback, offsets, failure)
 
     async def settle(self) -> None:
-        """Wait until no commit is under way."""
+        """Wait until no commit is in flight."""
         if self._worker is not None:
             await asyncio.shield(self._worker)
 
     async def close(self) -> None:
-        """End; commits that still wait fail."""
+        """Stop; pending commits fail."""
         if self._worker is not None:
             self._worker.cancel()
             await asyncio.gather(self._worker, return_exceptions=True)
@@ -167,7 +167,7 @@ class Commits:
     # -- auto-commit
 
     def maybe_auto_commit(self, now_ms: float) -> None:
-        """Commit what was consumed, with auto-commit and once its interval has passed."""
+        """Commit consumed offsets if auto-commit is on and its interval has passed."""
         interval_ms = self._settings.auto_commit_interval_ms
         if interval_ms is None or self._auto_under_way:
             return
@@ -186,9 +186,7 @@ class Commits:
         self._auto_under_way = False
         failure = None if done.cancelled() else done.exception()
         if failure is not None:
-            _log.warning(
-                "auto-commit of %s failed and is tried again: %s", _shown(offsets), failure
-            )
+            _log.warning("auto-commit of %s failed and is retried: %s", _shown(offsets), failure)
         callback = self._settings.commit_callback
         if callback is not None or (failure is None and self._subscription.interceptors):
             assert failure is None or isinstance(failure, Exception)
@@ -196,19 +194,19 @@ class Commits:
             self._wake()
 
     def restart_interval(self, now_ms: float) -> None:
-        """Restart the interval: a rebalance has just brought positions."""
+        """Restart the interval: a rebalance has just set the positions."""
         if self._settings.auto_commit_interval_ms is not None:
             self._auto_due_ms = now_ms + self._settings.auto_commit_interval_ms
 
     async def auto_commit_now(self, occasion: str, timeout_ms: float) -> None:
-        """Commit what was consumed before partitions are given up, with auto-commit."""
+        """Commit consumed offsets before partitions are given up, if auto-commit is on."""
         if self._settings.auto_commit_interval_ms is None:
             return
         try:
             await self.commit(self._subscription.all_consumed(), timeout_ms)
         except BarnabasError as failure:
             _log.warning(
-                "offsets of group %r were not committed %s, so records may be read twice: %s",
+                "group %r: offsets were not committed %s, so records may be read twice: %s",
                 self._settings.group_id,
                 occasion,
                 failure,
@@ -238,7 +236,7 @@ class Commits:
         what = f"reading committed offsets of group {self._settings.group_id!r}"
         return await self._persist(ask, asyncio.get_running_loop().time() + limit_ms / 1000, what)
 
-    # -- inside
+    # -- internals
 
     def _enqueue(
         self, offsets: Offsets, timeout_ms: float, sender: Identity | None = None
@@ -246,7 +244,7 @@ class Commits:
         _check(offsets)
         loop = asyncio.get_running_loop()
         commit = _Commit(offsets, loop.time() + timeout_ms / 1000, loop.create_future(), sender)
-        # Where nobody awaits the commit, nobody looks at its failure but our own callbacks.
+        # If a commit is not awaited, only our own callbacks look at its failure.
         commit.done.add_done_callback(lambda done: done.cancelled() or done.exception())
         self._queue.append(commit)
         if self._worker is None:
@@ -264,13 +262,13 @@ class Commits:
             closed = not isinstance(failure, Exception)
             reason = CommitFailedError("the consumer was closed") if closed else failure
             for commit in batch:
-                self._end(commit, reason)  # those that ended before stay as they are
+                self._end(commit, reason)  # completed ones stay as they are
             raise
         finally:
             self._worker = None
 
     async def _send(self, batch: list[_Commit]) -> None:
-        """Send commits as one; if that fails, each by itself, so that none fails for another."""
+        """Send commits as one; if that fails, each separately, so that none fails for another."""
         sender = batch[0].sender
         if len(batch) > 1 and all(commit.sender == sender for commit in batch):
             together = {
@@ -279,7 +277,7 @@ class Commits:
             try:
                 await self._send_one(together, min(commit.deadline for commit in batch), sender)
             except BarnabasError:
-                pass  # whose fault it was shows below
+                pass  # the commit at fault shows below
             else:
                 for commit in batch:
                     self._end(commit, None)
@@ -315,7 +313,7 @@ class Commits:
             return self._passing(COMMIT, errors.values(), sender, errors) or True
 
         if given is None:
-            self._member.identity()  # refuses before the coordinator is looked for
+            self._member.identity()  # raises before the coordinator is looked up
         await self._persist(ask, deadline, f"committing offsets {_shown(offsets)}")
 
     def _passing(
@@ -325,7 +323,7 @@ class Commits:
         sender: Identity,
         failed: dict[TopicPartition, ErrorCode] | None = None,
     ) -> ErrorCode | None:
-        """Return why the same is to be asked again, if so; raise what no retry mends."""
+        """Return why to retry the request, if so; raise errors that no retry resolves."""
         passing = None
         for code in dict.fromkeys(errors):
             action = action_for(table, code)
@@ -333,7 +331,7 @@ class Commits:
                 continue
             passing = code
             if action is ErrorAction.FIND:
-                self._coordinator.lost(f"it answered {code.name}")
+                self._coordinator.lost(f"it responded with {code.name}")
             elif action in (ErrorAction.REJOIN, ErrorAction.RESET, ErrorAction.FORGET):
                 self._member.refused(code, sender)
                 if failed is not None:
@@ -383,9 +381,9 @@ class Commits:
                     await asyncio.sleep(self._backoff.delay_ms(failures) / 1000)
         except TimeoutError:
             lost = self._coordinator.lost_because
-            why = str(last or why or lost or "the coordinator was not ready")
+            why = str(last or why or lost or "the coordinator was not available")
             elapsed_ms = (loop.time() - began_s) * 1000
-            raise KafkaTimeoutError(f"{what}: not done after {elapsed_ms:.0f} ms: {why}") from last
+            raise KafkaTimeoutError(f"{what}: no result after {elapsed_ms:.0f} ms: {why}") from last
 
 
 def _version(connection: Connection, request: type[Message], identity: Identity) -> int:
@@ -401,7 +399,7 @@ def _check(offsets: Offsets) -> None:
                 f"{wanted!r}"
             )
         if wanted.offset < 0:
-            raise ValueError(f"offset {wanted.offset} of {partition} is below 0")
+            raise ValueError(f"offset {wanted.offset} for {partition}: must be at least 0")
 
 
 def _shown(offsets: Offsets) -> str:

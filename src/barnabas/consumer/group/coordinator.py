@@ -1,8 +1,8 @@
-"""The way to the broker that coordinates a group, wherever it is by now.
+"""Connections to the coordinator of a group, wherever it is by now.
 
-A broker answers the requests of one connection in order: a heartbeat behind a fetch that waits for
-records, or behind a JoinGroup that waits for other members, would come too late. So a group has
-connections of its own, one for what is answered at once and one for joins.
+A broker handles the requests of one connection in order: a heartbeat behind a fetch that waits for
+records, or behind a JoinGroup that waits for other members, would be too late. So a group has
+connections of its own, one for immediate responses and one for joins.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from barnabas.wire.messages.find_coordinator import (
 )
 
 LAST_SINGLE_VERSION: Final = 3
-"""Later versions ask for several keys at once."""
+"""Later versions take several keys in one request."""
 
 GROUP: Final = 0
 """The kind of key that a group id is."""
@@ -36,13 +36,13 @@ class Coordinator:
     def __init__(self, cluster_client: ClusterClient, group_id: str) -> None:
         self.node_id: int | None = None
         self.lost_because: str | None = None
-        """Why the last one was given up."""
+        """Why the previous coordinator was given up."""
         self._client = cluster_client
         self._group_id = group_id
         self._finding = asyncio.Lock()
 
     async def connection(self, channel: str = PROMPT_CHANNEL) -> Connection:
-        """Return a connection to the coordinator; raises, mostly what a retry mends."""
+        """Return a connection to the coordinator; raises mostly retriable errors."""
         async with self._finding:
             if self.node_id is None:
                 self.node_id = await self._find()
@@ -56,7 +56,7 @@ class Coordinator:
             raise request_error(ErrorCode.COORDINATOR_NOT_AVAILABLE, str(failure)) from failure
 
     def lost(self, why: str) -> None:
-        """Look for the coordinator again before the next request."""
+        """Look up the coordinator again before the next request."""
         self.node_id = None
         self.lost_because = why
 

@@ -1,7 +1,7 @@
-"""What a member does about each error code of a coordinator's answers, and what the user reads.
+"""What a member does about each error code in a coordinator's response, and the user's message.
 
-One table per request, so that a reader can compare them with the protocol, and a test can walk
-through them. A code that is in no table is retried if it is retriable, and raised otherwise.
+One table per request, so that a reader can compare them with the protocol, and a test can check
+them all. A code that is in no table is retried if it is retriable, and raised otherwise.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from barnabas.model.request_errors import CodedError, request_error
 
 
 class ErrorAction(Enum):
-    """What an answer calls for."""
+    """The action that a response calls for."""
 
-    NONE = "go on"
-    RETRY = "send the same again, after a pause"
-    FIND = "look for the coordinator again, then send the same"
-    TAKE_ID = "join with the member id that the answer gives"
-    REJOIN = "join again as the same member: the group rebalances"
-    RESET = "the generation is over: what was owned is lost; join again as the same member"
+    NONE = "continue"
+    RETRY = "retry the request after a back-off"
+    FIND = "look up the coordinator again, then retry the request"
+    TAKE_ID = "join with the member id in the response"
+    REJOIN = "rejoin as the same member: the group rebalances"
+    RESET = "the generation is over: what was owned is lost; rejoin as the same member"
     FORGET = "the group does not know the member: what was owned is lost; join as a new one"
-    FAIL = "tell the user: the same would fail again"
+    FAIL = "raise: a retry would fail, too"
 
 
 Table: TypeAlias = Mapping[ErrorCode, ErrorAction]
@@ -133,7 +133,7 @@ CONSUMER_HEARTBEAT: Final[Table] = MappingProxyType(
 
 
 def action_for(table: Table, code: ErrorCode) -> ErrorAction:
-    """Return what a code in an answer calls for."""
+    """Return the action for an error code in a response."""
     if code is ErrorCode.NONE:
         return ErrorAction.NONE
     if code in table:
@@ -148,7 +148,7 @@ def refusal(
     strategies: Iterable[str] = (),
     detail: str | None = None,
 ) -> CodedError:
-    """Return the exception for an answer; `detail` adds the broker's own words."""
+    """Return the exception for a response; `detail` adds the broker's own message."""
     group = f"group {settings.group_id!r}"
     texts = {
         ErrorCode.FENCED_INSTANCE_ID: (
@@ -159,7 +159,7 @@ def refusal(
             f"group.instance.id={settings.instance_id} is still held by another member of {group}"
         ),
         ErrorCode.INCONSISTENT_GROUP_PROTOCOL: (
-            f"{group} has members that share no assignor with this consumer, or is no group of "
+            f"{group} has members that share no assignor with this consumer, or is not a group of "
             "consumers; partition.assignment.strategy here lists " + ", ".join(strategies)
         ),
         ErrorCode.INVALID_SESSION_TIMEOUT: (
@@ -181,7 +181,7 @@ def refusal(
 
 
 def commit_failure(code: ErrorCode, settings: GroupSettings) -> str:
-    """Return why a commit was refused, and what to change so that the next is not."""
+    """Return why a commit was rejected, and what to change so that the next one succeeds."""
     group = f"group {settings.group_id!r}"
     if code is ErrorCode.REBALANCE_IN_PROGRESS:
         return (
@@ -190,7 +190,7 @@ def commit_failure(code: ErrorCode, settings: GroupSettings) -> str:
         )
     return (
         f"offsets were not committed: {group} has rebalanced without this consumer "
-        f"({code.name}) and may have given its partitions to another; records since the last "
+        f"({code.name}) and may have reassigned its partitions; records since the last "
         "commit will be read again. If the time between two polls was longer than "
         f"max.poll.interval.ms={settings.max_poll_interval_ms}, raise it or get fewer records per "
         "poll with max.poll.records; if heartbeats could not be sent, raise "

@@ -1,8 +1,8 @@
-"""When heartbeats are due, when a member's session is over, and when its user polls too rarely.
+"""When heartbeats are due, when a member's session expires, and when its user polls too rarely.
 
-A plain object that is given the time. Heartbeats go every interval; no answer for the session's
-length means that the coordinator must be looked for again; no poll for max.poll.interval.ms means
-that the user is stuck and others should have its partitions.
+A plain object that is passed the time. Heartbeats are sent every interval; no response within the
+session timeout means that the coordinator must be looked up again; no poll for max.poll.interval.ms
+means that the user is stuck and others should get its partitions.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ class HeartbeatTimer:
         self._session_ended = False
 
     def begin(self, now_ms: float) -> None:
-        """Start a new session: the group has just answered."""
+        """Start a new session: the group has just responded."""
         self._renew(now_ms)
         self._next_ms = now_ms + self.interval_ms
 
     def poll(self, now_ms: float) -> None:
-        """The user polled."""
+        """Record a poll of the user."""
         self.polled_ms = now_ms
 
     def send_now(self, now_ms: float) -> None:
@@ -42,17 +42,17 @@ class HeartbeatTimer:
         self._next_ms = min(self._next_ms, now_ms)
 
     def send(self, now_ms: float) -> None:
-        """A heartbeat is sent."""
+        """Record that a heartbeat is sent."""
         self.sent_ms = now_ms
         self._next_ms = now_ms + self.interval_ms
 
     def answer(self, now_ms: float) -> None:
-        """The coordinator answered."""
+        """Record a response of the coordinator."""
         self.answered_ms = now_ms
         self._renew(now_ms)
 
     def fail(self, now_ms: float, pause_ms: float) -> None:
-        """The last heartbeat failed; the next goes after a pause."""
+        """Record that the last heartbeat failed; the next one is sent after a back-off."""
         self.failures += 1
         self._next_ms = now_ms + min(pause_ms, self.interval_ms)
 
@@ -62,7 +62,7 @@ class HeartbeatTimer:
 
     @property
     def poll_deadline_ms(self) -> float:
-        """Until when the user has to poll again."""
+        """The deadline for the user's next poll."""
         return self.polled_ms + self.max_poll_interval_ms
 
     def is_due(self, now_ms: float) -> bool:
@@ -74,7 +74,7 @@ class HeartbeatTimer:
         return now_ms >= self.poll_deadline_ms
 
     def ends_session(self, now_ms: float) -> bool:
-        """Return whether no heartbeat was answered for a whole session; True only once for each."""
+        """Return whether the session has expired without a response; True only once per session."""
         is_over = now_ms - self._session_from_ms >= self.session_timeout_ms
         is_new = is_over and not self._session_ended
         self._session_ended = is_over

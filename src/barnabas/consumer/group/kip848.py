@@ -1,9 +1,9 @@
 """A member of a KIP-848 group: one heartbeat does everything, and the broker assigns.
 
-Decisions are in `kip848_state`. Heartbeats carry what changed to the broker and bring back a target
-assignment; the user's poll makes the target true, callbacks included, and the next heartbeat
-acknowledges it. A partition reaches its next owner only after its last one has acknowledged that it
-is revoked.
+Decisions are in `kip848_state`. Heartbeats carry changes to the broker and bring back a target
+assignment; the user's poll reconciles with the target, callbacks included, and the next heartbeat
+acknowledges it. A partition reaches its next owner only after the previous one has acknowledged
+that it is revoked.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ INTERNAL_TOPICS: Final = ("__consumer_offsets", "__transaction_state", "__share_
 
 
 class Kip848Member(GroupMember):
-    """One consumer's part in a KIP-848 group."""
+    """One consumer's membership in a KIP-848 group."""
 
     def __init__(
         self,
@@ -74,13 +74,13 @@ class Kip848Member(GroupMember):
         self._changed = asyncio.Event()
         self._target_is_new = False
         self._broker_matches = True
-        """Whether patterns go to the broker; else the client matches them with its topics."""
+        """Whether patterns are sent to the broker; otherwise the client matches its topics."""
 
     # -- queries
 
     @property
     def needs_poll(self) -> bool:
-        """Return whether `poll` would do something."""
+        """Return whether `poll` has work to do."""
         if self._has_report or self._is_idle:
             return self._has_report
         state = self._state
@@ -91,11 +91,11 @@ class Kip848Member(GroupMember):
         return not state.is_joined and not self._subscription.assigned
 
     def topics_followed(self) -> Iterable[str] | None:
-        """Return nothing beside the user's topics; all topics for a pattern."""
+        """Return no topics besides the user's; all topics for a pattern."""
         return None if self._subscription.mode is Mode.PATTERN else ()
 
     def health(self) -> dict[str, Any]:
-        """Return what an operator wants to know."""
+        """Return the state of the membership for operators."""
         target = self._state.target
         return {
             **super().health(),
@@ -129,7 +129,7 @@ class Kip848Member(GroupMember):
         return False
 
     async def _wait_for_change(self, deadline: float) -> bool:
-        """Wait until a heartbeat brings something new; False if there was no time."""
+        """Wait until a heartbeat brings something new; return False if time ran out."""
         self._changed.clear()
         try:
             async with asyncio.timeout_at(deadline):
@@ -141,7 +141,7 @@ class Kip848Member(GroupMember):
     async def _report_lost(self) -> None:
         lost = self._subscription.assigned_partitions()
         _log.info(
-            "group %r: lost %d partitions, because %s",
+            "group %r: lost %d partitions because %s",
             self._settings.group_id,
             len(lost),
             self._state.reason,
@@ -152,11 +152,11 @@ class Kip848Member(GroupMember):
         self._listener.raise_failure()
 
     async def _look_at_topics(self, deadline: float) -> bool:
-        """Follow a subscription or a pattern; False if there was no time to look."""
+        """Apply a changed subscription or pattern; return False if time ran out."""
         if not await self._match_topics(deadline):
             return False
         self._metadata_is_new = False
-        self._target_is_new = not self._state.is_out  # topics may have got their names
+        self._target_is_new = not self._state.is_out  # topic names may be known now
         subscribed = self._subscribed()
         if self._state.is_in and subscribed and subscribed != self._state.subscribed:
             self._state.subscribed = subscribed
@@ -168,21 +168,21 @@ class Kip848Member(GroupMember):
         if subscription.pattern is not None and self._broker_matches:
             regex = broker_regex(subscription.pattern)
             hides = self._settings.exclude_internal_topics
-            # The broker would match its own topics too; only we can leave them out.
+            # The broker would match internal topics, too; only the client can leave them out.
             if not (hides and any(subscription.pattern.match(name) for name in INTERNAL_TOPICS)):
                 return Subscribed(regex=regex)
         return Subscribed(topics=tuple(subscription.topics))
 
     def _join(self) -> None:
         reason = self._state.reason or ""
-        _log.info("group %r: joining, because %s", self._settings.group_id, reason)
+        _log.info("group %r: joining because %s", self._settings.group_id, reason)
         self._last_reason = reason
         self._state.join(self._subscribed())
         self._heartbeat_timer.begin(now_ms())
         self._heartbeat_now()
 
     async def _reconcile(self, deadline: float) -> bool:
-        """Take the next step to the target; return whether anything changed."""
+        """Take the next step towards the target; return whether anything changed."""
         change = self._change()
         if change.unknown:
             topics = None if self._subscription.mode is Mode.PATTERN else self._subscription.topics
@@ -194,7 +194,7 @@ class Kip848Member(GroupMember):
             change = self._change()
         if change.unknown:
             self._client.request_refresh()
-        self._target_is_new = False  # topics without a name come with new metadata
+        self._target_is_new = False  # the names of the others come with new metadata
         if not change:
             return False
         await self._take_over(change)
@@ -233,7 +233,7 @@ class Kip848Member(GroupMember):
         self._rebalances += 1
         self._commits.restart_interval(now_ms())
         _log.info(
-            "group %r: epoch %d, %d partitions, %d added and %d revoked",
+            "group %r: member_epoch=%d: %d partitions, %d added and %d revoked",
             self._settings.group_id,
             state.generation,
             len(state.owned),
@@ -257,7 +257,9 @@ class Kip848Member(GroupMember):
             connection = await self._coordinator.connection()
             version = connection.version_of(ConsumerGroupHeartbeatRequest)
             if version < REGEX_VERSION and state.subscribed.regex is not None:
-                self._match_in_client(f"the broker knows ConsumerGroupHeartbeat up to {version}")
+                self._match_in_client(
+                    f"the broker supports ConsumerGroupHeartbeat up to version {version}"
+                )
                 return
             response: ConsumerGroupHeartbeatResponse = await connection.send(
                 state.request(settings, version),
@@ -277,7 +279,7 @@ class Kip848Member(GroupMember):
             self._act_on(response)
 
     def _act_on(self, response: ConsumerGroupHeartbeatResponse) -> None:
-        """Act on the answer to a heartbeat of this epoch."""
+        """Act on the response to a heartbeat of this epoch."""
         state = self._state
         code = ErrorCode.of(response.error_code)
         action = action_for(CONSUMER_HEARTBEAT, code)
@@ -294,22 +296,24 @@ class Kip848Member(GroupMember):
             return
         if action in (ErrorAction.RETRY, ErrorAction.FIND):
             if action is ErrorAction.FIND:
-                self._coordinator.lost(f"it answered {code.name}")
+                self._coordinator.lost(f"it responded with {code.name}")
             state.resend_all()
-            self._heartbeat_failed(f"the answer was {code.name}")
+            self._heartbeat_failed(f"the response was {code.name}")
         elif code is ErrorCode.INVALID_REGULAR_EXPRESSION and state.subscribed.regex is not None:
             self._match_in_client(response.error_message or code.meaning)
         elif action is ErrorAction.FAIL:
             self._fail(refusal(code, self._settings, detail=response.error_message))
         else:
             _log.info(
-                "group %r: a heartbeat was answered with %s", self._settings.group_id, code.name
+                "group %r: ConsumerGroupHeartbeat failed with %s",
+                self._settings.group_id,
+                code.name,
             )
-            state.apply(action, code, "a heartbeat")
+            state.apply(action, code, "ConsumerGroupHeartbeat")
             self._wake_poll()
 
     def _match_in_client(self, why: str) -> None:
-        """Match the pattern with the topics that the client sees, since the broker cannot."""
+        """Match the pattern with the topics that the client sees, as the broker cannot."""
         _log.info(
             "group %r: the client matches the pattern, not the broker: %s",
             self._settings.group_id,
@@ -321,7 +325,7 @@ class Kip848Member(GroupMember):
             self._state.subscribed = self._subscribed()
             self._state.resend_all()
         else:
-            self._state.leave()  # the poll joins again, with topics
+            self._state.leave()  # the next poll rejoins, with topics
         self._wake_poll()
 
     def _fail(self, failure: Exception) -> None:
@@ -343,13 +347,13 @@ class Kip848Member(GroupMember):
         return super()._identity()._replace(by_epoch=True)
 
     def reader(self) -> Identity:
-        """Return who reads committed offsets: a member shows its epoch."""
+        """Return the identity for reading committed offsets: a member sends its epoch."""
         return self._identity() if self._state.may_commit else super().reader()
 
-    # -- the end
+    # -- close
 
     def _forget_group(self, reason: str) -> Coroutine[Any, Any, None]:
-        """Stop being a member, at once; the coroutine notifies the group."""
+        """End the membership at once; the returned coroutine notifies the group."""
         was_in = self._state.may_commit
         self._state.leave()
         if not self._subscription.assigned:
@@ -370,10 +374,10 @@ class Kip848Member(GroupMember):
         response: ConsumerGroupHeartbeatResponse = await connection.send(request)
         code = ErrorCode.of(response.error_code)
         if code is not ErrorCode.NONE:
-            _log.info("group %r: leaving was answered with %s", self._settings.group_id, code.name)
+            _log.info("group %r: leaving failed with %s", self._settings.group_id, code.name)
 
 
 def broker_regex(pattern: re.Pattern[str]) -> str:
-    """Return what the broker shall match: it matches whole names, Python's `match` their start."""
+    """Return the pattern for the broker: it matches whole names, Python's `match` a prefix."""
     flags = "i" if pattern.flags & re.IGNORECASE else ""
     return f"(?{flags}:{pattern.pattern}).*"

@@ -1,10 +1,10 @@
-"""A member of a KIP-848 group, as decisions without waiting: who it is, what it sends, what it has.
+"""A member of a KIP-848 group, as decisions without waiting: its identity, target and assignment.
 
-The broker names a target; the member makes it true in the user's poll and reports what it has from
-then on. Heartbeats mention only what changed since the last one that was answered; after one that
-failed everything is sent again, because nobody knows what arrived.
+The broker sends a target; the member reconciles with it in the user's poll and reports what it owns
+from then on. Heartbeats mention only what changed since the last acknowledged one; after a failed
+one everything is sent again, because it is unknown what arrived.
 
-Partitions go by topic ids here: a topic that was deleted and created again is another one.
+Partitions are identified by topic id here: a topic that was deleted and recreated is another one.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from barnabas.wire.messages.consumer_group_heartbeat import (
 JOINING: Final = 0
 LEAVING: Final = -1
 LEAVING_FOR_A_WHILE: Final = -2
-"""Epochs by which a member joins, leaves, or leaves and will be back as the same one."""
+"""Epochs with which a member joins, leaves, or leaves temporarily as a static member."""
 
 REGEX_VERSION: Final = 1
 OWN_ID_VERSION: Final = 1
-"""Before, the broker made the ids of members (KIP-1082)."""
+"""In earlier versions the broker generated the member ids (KIP-1082)."""
 
 IdPartitions: TypeAlias = frozenset[tuple[Uuid, int]]
 
@@ -38,7 +38,7 @@ NOTHING: Final[IdPartitions] = frozenset()
 
 
 class Subscribed(NamedTuple):
-    """What a member wants to read: topics, or an expression that the broker matches."""
+    """The subscription of a member: topics, or an expression that the broker matches."""
 
     topics: tuple[str, ...] = ()
     regex: str | None = None
@@ -48,19 +48,19 @@ class Subscribed(NamedTuple):
 
 
 class Report(NamedTuple):
-    """What a heartbeat says of the member."""
+    """The contents of a heartbeat."""
 
     subscribed: Subscribed
     owned: IdPartitions
 
 
 class Change(NamedTuple):
-    """What the target changes, as far as its topics are known by name."""
+    """The changes towards the target, as far as its topics are known by name."""
 
     revoked: dict[TopicPartition, tuple[Uuid, int]]
     added: dict[TopicPartition, tuple[Uuid, int]]
     unknown: bool
-    """Whether the target has topics that cannot be named yet."""
+    """Whether the target has topics whose names are still unknown."""
 
     def __bool__(self) -> bool:
         return bool(self.revoked or self.added)
@@ -75,10 +75,10 @@ class Kip848State:
         self.reason: str | None = "it has not joined yet"
         self.is_lost = False
         self.target: IdPartitions | None = None
-        """What the broker wants this member to have; None until it has said."""
+        """The target assignment; None until the broker has sent one."""
         self.owned: dict[TopicPartition, tuple[Uuid, int]] = {}
         self.subscribed = Subscribed()
-        self._is_named = False  # whether the broker has answered under this id
+        self._is_named = False  # whether the broker has responded to this id
         self._acknowledged: Report | None = None
         self._sent: Report | None = None
 
@@ -86,17 +86,17 @@ class Kip848State:
 
     @property
     def is_in(self) -> bool:
-        """Return whether the group counts on heartbeats, or waits for the first one."""
+        """Return whether the group expects heartbeats, or waits for the first one."""
         return self.generation >= JOINING
 
     @property
     def is_out(self) -> bool:
-        """Return whether the group knows nothing of this member."""
+        """Return whether the group does not know this member."""
         return self.generation < JOINING
 
     @property
     def may_commit(self) -> bool:
-        """Return whether the group would take this member's commits."""
+        """Return whether the group would accept this member's commits."""
         return self.generation > JOINING
 
     @property
@@ -106,7 +106,7 @@ class Kip848State:
 
     @property
     def state(self) -> str:
-        """Return the state as `MemberState` has it."""
+        """Return the state as a `MemberState`."""
         if self.is_out:
             return MemberState.UNJOINED
         is_settled = self.target is not None and self.target == frozenset(self.owned.values())
@@ -119,11 +119,11 @@ class Kip848State:
         return self.is_in and (self._acknowledged or now) != now
 
     def concerns(self, generation: int) -> bool:
-        """Return whether an answer to a request of that epoch is still about this member."""
+        """Return whether a response to a request of that epoch still concerns this member."""
         return self.is_in and generation == self.generation
 
     def change(self, names: Mapping[Uuid, str]) -> Change:
-        """Return what the target changes; topics without a name have to wait."""
+        """Return the changes towards the target; topics without a known name have to wait."""
         target = self.target if self.target is not None else frozenset(self.owned.values())
         named = {
             TopicPartition(names[topic_id], number): (topic_id, number)
@@ -142,7 +142,7 @@ class Kip848State:
     # -- events
 
     def join(self, subscribed: Subscribed) -> None:
-        """The next heartbeat is the first."""
+        """Begin to join: the next heartbeat is the first."""
         self.generation = JOINING
         self.reason = None
         self.target = None
@@ -150,7 +150,7 @@ class Kip848State:
         self.resend_all()
 
     def request(self, settings: GroupSettings, version: int) -> ConsumerGroupHeartbeatRequest:
-        """Return the next heartbeat: all of it, or what changed."""
+        """Return the next heartbeat: complete, or with the changes only."""
         now = self._report()
         known, self._sent = self._acknowledged, now
         request = ConsumerGroupHeartbeatRequest(
@@ -166,7 +166,7 @@ class Kip848State:
         if known is None or known.subscribed != now.subscribed:
             request.subscribed_topic_names = sorted(now.subscribed.topics)
             if version >= REGEX_VERSION:
-                # Empty takes back an expression that was sent before.
+                # Empty withdraws an expression that was sent before.
                 request.subscribed_topic_regex = now.subscribed.regex or (
                     None if known is None else ""
                 )
@@ -175,7 +175,7 @@ class Kip848State:
         return request
 
     def answered(self, response: ConsumerGroupHeartbeatResponse) -> None:
-        """The broker answered the last heartbeat."""
+        """Handle the response to the last heartbeat."""
         self._acknowledged = self._sent
         self.generation = response.member_epoch
         if response.member_id:
@@ -188,46 +188,46 @@ class Kip848State:
             )
 
     def resend_all(self) -> None:
-        """Send everything again: nobody knows what the broker received."""
+        """Send everything again: it is unknown what the broker received."""
         self._acknowledged = None
 
     def took_over(self, change: Change) -> None:
-        """The listener was notified of a change."""
+        """Record that the listener was notified of a change."""
         for name in change.revoked:
             del self.owned[name]
         self.owned.update(change.added)
 
     def gave_back_all(self) -> None:
-        """Nothing is owned now, and the listener was notified."""
+        """Record that nothing is owned and the listener was notified."""
         self.owned = {}
         self.is_lost = False
 
     def lose(self, reason: str, *, forget: bool) -> None:
-        """The group goes on without this member; its id was its own and stays."""
+        """Record that the group went on without this member; its id is its own and stays."""
         self.generation = -1
         self.target = None
         self.is_lost = True
         self.reason = reason
 
     def leave(self) -> None:
-        """The member leaves by itself."""
+        """Leave voluntarily."""
         self.generation = -1
         self.target = None
         self.reason = "it has left"
 
     def apply(self, action: ErrorAction, code: ErrorCode, request: str) -> None:
-        """Do to this member what an answer calls for."""
+        """Apply the action that an error response calls for."""
         if action in (ErrorAction.RESET, ErrorAction.FORGET):
-            self.lose(f"{request} was answered with {code.name} ({code.meaning})", forget=False)
+            self.lose(f"{request} failed with {code.name} ({code.meaning})", forget=False)
 
 
 def leave_epoch(settings: GroupSettings) -> int:
-    """Return the epoch by which a member leaves: static ones stay members for a while."""
+    """Return the epoch with which a member leaves: static ones stay members for a while."""
     return LEAVING if settings.instance_id is None else LEAVING_FOR_A_WHILE
 
 
 def topic_partitions(partitions: Iterable[tuple[Uuid, int]]) -> list[TopicPartitions]:
-    """Return partitions as the wire has them."""
+    """Return partitions in wire format."""
     topics: dict[Uuid, list[int]] = {}
     for topic_id, number in sorted(partitions):
         topics.setdefault(topic_id, []).append(number)

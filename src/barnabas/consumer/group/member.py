@@ -1,9 +1,9 @@
 """What members of classic and of KIP-848 groups have in common: heartbeats, commits, poll, close.
 
-A member stays in its group by itself: heartbeats go on the loop, whether or not the user polls.
-What the user can see of a rebalance (callbacks, partitions that come and go) happens only inside
-`poll`, one caller at a time, which the consumer's core awaits inside the user's poll. A protocol
-adds its own step of the poll, its heartbeat, and how it leaves.
+A member stays in its group in the background: heartbeats are sent on the loop, whether or not the
+user polls. What the user can see of a rebalance (callbacks, added and revoked partitions) happens
+only inside `poll`, one caller at a time, which the consumer's core awaits inside the user's poll. A
+protocol adds its own step of the poll, its heartbeat, and how it leaves.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from barnabas.structs import OffsetAndMetadata
 _log = logging.getLogger(__name__)
 
 REVOKE_COMMIT_MS: Final = 5_000
-"""How long a rebalance waits for the commit of what is given up."""
+"""How long a rebalance waits for the commit of the revoked partitions."""
 
 LEAVE_MS: Final = 5_000
-"""How long leaving may take when the caller sets no limit; the group also notices by itself."""
+"""How long leaving may take if the caller sets no limit; the session times out anyway."""
 
 
 def now_ms() -> float:
@@ -48,7 +48,7 @@ def now_ms() -> float:
 
 
 class GroupMember(ABC):
-    """One consumer's part in a group, whatever the group's protocol; called on the loop."""
+    """One consumer's membership in a group of either protocol; called on the loop."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class GroupMember(ABC):
         self._metadata_is_new = True
         self._in_poll = False
         self._is_unpolled = False
-        """The member left because its user does not poll; it comes back with the next poll."""
+        """The member left because its user does not poll; it rejoins with the next poll."""
         self._rebalances = 0
         self._last_reason = ""
         self._closed = False
@@ -95,23 +95,23 @@ class GroupMember(ABC):
     @property
     @abstractmethod
     def needs_poll(self) -> bool:
-        """Return whether `poll` would do something: cheap, for the fast path of the user's poll."""
+        """Return whether `poll` has work to do: cheap, for the fast path of the user's poll."""
 
     @abstractmethod
     def topics_followed(self) -> Iterable[str] | None:
-        """Return the topics whose metadata the member needs, beside the user's; None: all."""
+        """Return the topics whose metadata the member needs, besides the user's; None: all."""
 
     @abstractmethod
     async def _step(self, deadline: float) -> bool:
-        """Do what the group waits for, inside the user's poll."""
+        """Take the next step for the group, inside the user's poll."""
 
     @abstractmethod
     async def _heartbeat(self) -> None:
-        """Send one heartbeat and act on the answer."""
+        """Send one heartbeat and act on the response."""
 
     @abstractmethod
     def _forget_group(self, reason: str) -> Coroutine[Any, Any, None]:
-        """Stop being a member, at once; the coroutine notifies the group."""
+        """End the membership at once; the returned coroutine notifies the group."""
 
     # -- queries
 
@@ -122,7 +122,7 @@ class GroupMember(ABC):
 
     @property
     def member_id(self) -> str:
-        """Return the id under which the group knows this consumer."""
+        """Return the member id of this consumer."""
         return self._member.member_id
 
     @property
@@ -142,7 +142,7 @@ class GroupMember(ABC):
         )
 
     def health(self) -> dict[str, Any]:
-        """Return what an operator wants to know: coordinator, state, ages of the last calls."""
+        """Return the state for operators: coordinator, membership, ages of the last calls."""
         now = now_ms()
 
         def age(then_ms: float | None) -> float | None:
@@ -172,20 +172,20 @@ class GroupMember(ABC):
     # -- events
 
     async def start(self) -> None:
-        """Begin to work; joins nothing yet."""
+        """Start the background work; joins nothing yet."""
         self._heartbeats = asyncio.get_running_loop().create_task(
             self._send_heartbeats(), name="heartbeats"
         )
         self._heartbeats.add_done_callback(self._heartbeats_stopped)
 
     def user_polled(self, now_ms: float) -> None:
-        """Restart max.poll.interval.ms; what `poll` does next is done for that poll."""
+        """Restart max.poll.interval.ms; the `poll` that follows counts as the user's."""
         self._heartbeat_timer.poll(now_ms)
         self._in_poll = True
         self._is_unpolled = False
 
     def subscription_changed(self) -> None:
-        """Look at the subscription in the next poll; without one, leave in the background."""
+        """Apply the subscription in the next poll; without one, leave in the background."""
         self._metadata_is_new = True
         if not self._subscription.by_group and not self._member.is_out:
             leaving = self._depart(self._forget_group("the consumer unsubscribed"))
@@ -193,7 +193,7 @@ class GroupMember(ABC):
         self._wake()
 
     def metadata_changed(self) -> None:
-        """Look at the topics in the next poll."""
+        """Check the topics in the next poll."""
         self._metadata_is_new = True
         if self._subscription.by_group:
             self._wake()
@@ -201,15 +201,15 @@ class GroupMember(ABC):
     # -- in the user's poll
 
     async def poll(self, timeout_ms: float) -> bool:
-        """Do what the group waits for: run callbacks, (re)join, take the assignment.
+        """Do what the group waits for: run callbacks, (re)join, take over the assignment.
 
-        Returns True when the assigned partitions may be read: the member has joined, or goes on
-        with what it keeps while a cooperative rebalance runs. False: the time ran out; the join
-        goes on without the caller, and the next call takes it up. Callbacks are not bounded by
-        the time.
+        Returns True when the assigned partitions may be read: the member has joined, or continues
+        with what it keeps during a cooperative rebalance. False: the time ran out; the join
+        continues in the background, and the next call picks it up. The time does not bound
+        callbacks.
 
-        Raises what no retry mends (authorization, a fenced instance id, a group of another kind),
-        and RebalanceListenerError when user code failed.
+        Raises errors that no retry resolves (authorization, a fenced instance id, a group of
+        another kind), and RebalanceListenerError when user code failed.
         """
         deadline = asyncio.get_running_loop().time() + timeout_ms / 1000
         try:
@@ -227,16 +227,16 @@ class GroupMember(ABC):
 
     @property
     def _has_report(self) -> bool:
-        """Return whether the user must learn something, whatever the group does."""
+        """Return whether an error or a callback waits for the user, whatever the group does."""
         return self._fatal is not None or self._commits.has_callbacks
 
     @property
     def _is_idle(self) -> bool:
-        """Return whether there is no group to be in, or no user to be in it for."""
+        """Return whether there is no subscription by group, or the user has stopped polling."""
         return self._is_unpolled or not self._subscription.by_group
 
     def _waited(self) -> None:
-        """Note that a poll still goes on after it has waited: its user is not stuck."""
+        """Record that a poll still runs after it has waited: its user is not stuck."""
         if self._in_poll:
             self._heartbeat_timer.poll(now_ms())
 
@@ -245,11 +245,11 @@ class GroupMember(ABC):
         if fatal is None:
             return
         if getattr(fatal, "code", None) is not ErrorCode.FENCED_INSTANCE_ID:
-            self._fatal = None  # the next poll tries again; somebody may have mended it
+            self._fatal = None  # the next poll retries: the cause may have been fixed
         raise fatal
 
     async def _match_topics(self, deadline: float) -> bool:
-        """Match a pattern with the topics that there are; False if there was no time to look."""
+        """Match a pattern with the existing topics; return False if time ran out."""
         subscription, client = self._subscription, self._client
         if subscription.mode is not Mode.PATTERN:
             return True
@@ -267,7 +267,7 @@ class GroupMember(ABC):
         return True
 
     async def _commit_before(self, occasion: str) -> None:
-        """Commit what was consumed before some of it goes to others."""
+        """Commit consumed offsets before some of the partitions are given up."""
         limit_ms = min(REVOKE_COMMIT_MS, self._settings.max_poll_interval_ms)
         await self._commits.auto_commit_now(occasion, limit_ms)
 
@@ -289,7 +289,7 @@ class GroupMember(ABC):
                 await self._pause(self._heartbeat_timer.wait_ms(now) / 1000)
 
     async def _pause(self, seconds: float) -> None:
-        """Wait until then, or until a heartbeat is due at once."""
+        """Wait until that time, or until a heartbeat is due at once."""
         self._heartbeat_woken.clear()
         try:
             async with asyncio.timeout(seconds):
@@ -309,7 +309,7 @@ class GroupMember(ABC):
         _log.warning(
             "group %r: %s, so the consumer leaves the group and others get its partitions. Call "
             "poll() more often, raise max.poll.interval.ms, or get fewer records per poll with "
-            "max.poll.records. The next poll() joins again.",
+            "max.poll.records. The next poll() rejoins.",
             self._settings.group_id,
             reason,
         )
@@ -324,7 +324,7 @@ class GroupMember(ABC):
         self._heartbeat_timer.fail(now, self._backoff.delay_ms(self._heartbeat_timer.failures + 1))
         if self._heartbeat_timer.ends_session(now):
             _log.warning(
-                "group %r: no heartbeat was answered for session.timeout.ms=%d: %s",
+                "group %r: no heartbeat response for session.timeout.ms=%d: %s",
                 self._settings.group_id,
                 self._heartbeat_timer.session_timeout_ms,
                 why,
@@ -333,7 +333,7 @@ class GroupMember(ABC):
     # -- commits
 
     async def commit(self, offsets: Offsets, timeout_ms: float | None = None) -> None:
-        """Commit, again while that can help; CommitFailedError if others have the partitions."""
+        """Commit with retries; CommitFailedError if other members own the partitions."""
         await self._commits.commit(offsets, timeout_ms)
 
     def commit_soon(self, offsets: Offsets, callback: CommitCallback | None = None) -> None:
@@ -341,7 +341,7 @@ class GroupMember(ABC):
         self._commits.commit_soon(offsets, callback)
 
     def commit_parting(self, offsets: Offsets) -> None:
-        """Commit without waiting, as the member that is about to give all partitions up."""
+        """Commit without waiting, as the member that is about to give up all partitions."""
         if self._member.may_commit or not self._subscription.by_group:
             self._commits.commit_soon(offsets, sender=self.identity())
 
@@ -357,7 +357,7 @@ class GroupMember(ABC):
             self._commits.maybe_auto_commit(now_ms)
 
     def identity(self) -> Identity:
-        """Return who commits: this member, or nobody in particular for manual assignments."""
+        """Return the identity for commits: this member, or none for manual assignments."""
         if not self._subscription.by_group:
             return Identity(self._settings.group_id)
         if not self._member.may_commit:
@@ -373,25 +373,25 @@ class GroupMember(ABC):
         )
 
     def reader(self) -> Identity:
-        """Return who reads committed offsets: classic groups do not ask."""
+        """Return the identity for reading committed offsets: classic groups need none."""
         return Identity(self._settings.group_id)
 
     def refused(self, code: ErrorCode, sent: Identity) -> None:
-        """Act on a refused commit, if it was sent as the member that this still is."""
+        """Act on a rejected commit, if it was sent under the current identity."""
         if code is ErrorCode.FENCED_INSTANCE_ID:
             self._fatal = refusal(code, self._settings)
         if self._member.concerns(sent.generation):
-            self._member.apply(action_for(COMMIT, code), code, "a commit")
+            self._member.apply(action_for(COMMIT, code), code, "OffsetCommit")
         self._wake()
 
-    # -- the end
+    # -- close
 
     async def close(
         self, *, commit: bool = True, leave: bool = True, timeout_ms: float | None = None
     ) -> None:
         """Commit what was consumed (with auto-commit), notify the listener, leave the group.
 
-        `commit=False` leaves out the commit; with `leave=False` the group finds out by itself.
+        `commit=False` skips the commit; with `leave=False` the session is left to time out.
         """
         if self._closed:
             return
@@ -400,7 +400,7 @@ class GroupMember(ABC):
         loop = asyncio.get_running_loop()
         deadline_s = loop.time() + limit_ms / 1000
 
-        def left_ms() -> float:  # all that is done on the way out shares the time
+        def left_ms() -> float:  # all steps of closing share the time
             return max(0.0, (deadline_s - loop.time()) * 1000)
 
         await self._bounded(self._commits.settle(), left_ms())
@@ -421,7 +421,7 @@ class GroupMember(ABC):
             await self._commits.close()
 
     async def _depart(self, leaving: Coroutine[Any, Any, None]) -> None:
-        """Leave once the last commits are through: a group takes them from members alone."""
+        """Leave once the last commits are complete: a group accepts them from members only."""
         try:
             await self._bounded(self._commits.settle(), LEAVE_MS)
         except BaseException:
@@ -430,15 +430,15 @@ class GroupMember(ABC):
         await self._bounded(leaving, LEAVE_MS)
 
     async def _bounded(self, work: Coroutine[Any, Any, None], limit_ms: float) -> None:
-        """Wait for a step of leaving, for a while; a failure is logged, the group notices."""
+        """Wait for a step of leaving, for a while; a failure is logged and leaving continues."""
         try:
             async with asyncio.timeout(limit_ms / 1000):
                 await work
         except (TimeoutError, BarnabasError) as failure:
-            _log.info("group %r: leaving goes on after %r", self._settings.group_id, failure)
+            _log.info("group %r: leaving continues after %r", self._settings.group_id, failure)
 
     async def _give_back(self, *, commit: bool, limit_ms: float) -> None:
-        """Commit and notify the listener, as long as the group still counts this member."""
+        """Commit and notify the listener, while this consumer is still a member."""
         subscription, member = self._subscription, self._member
         if commit and subscription.assigned and (member.may_commit or not subscription.by_group):
             await self._commits.auto_commit_now("before the consumer was closed", limit_ms)

@@ -1,7 +1,7 @@
 """A consumer without a group: it reads everything that it subscribes to, and commits nothing.
 
-As kafka-python and aiokafka have it: `subscribe` without a group id means all partitions of the
-topics, followed as topics and partitions come and go.
+As in kafka-python and aiokafka: `subscribe` without a group id means all partitions of the topics,
+updated as topics and partitions are created and deleted.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class NoGroup:
 
     @property
     def needs_poll(self) -> bool:
-        """Return whether subscription or topics changed."""
+        """Return whether the subscription or the topics have changed."""
         return self._is_new and self._subscription.by_group
 
     def group_metadata(self) -> ConsumerGroupMetadata:
@@ -56,30 +56,30 @@ class NoGroup:
         return ConsumerGroupMetadata()
 
     async def start(self) -> None:
-        """Nothing has to run."""
+        """Do nothing: there is no background work."""
 
     async def close(
         self, *, commit: bool = True, leave: bool = True, timeout_ms: float | None = None
     ) -> None:
-        """Nothing has to end."""
+        """Do nothing: there is no membership to end."""
 
     def user_polled(self, now_ms: float) -> None:
-        """No group waits for polls."""
+        """Do nothing: no group expects polls."""
 
     def subscription_changed(self) -> None:
-        """Look at the topics in the next poll."""
+        """Check the topics in the next poll."""
         self._is_new = True
 
     def metadata_changed(self) -> None:
-        """Look at the topics in the next poll."""
+        """Check the topics in the next poll."""
         self._is_new = True
 
     def topics_followed(self) -> Iterable[str] | None:
-        """Return nothing beside the user's topics; all topics for a pattern."""
+        """Return no topics besides the user's; all topics for a pattern."""
         return None if self._subscription.mode is Mode.PATTERN else ()
 
     async def poll(self, timeout_ms: float) -> bool:
-        """Have all partitions of the topics; False as long as none of the topics is known."""
+        """Assign all partitions of the topics; return False while none of the topics is known."""
         if not self.needs_poll:
             return True
         deadline = asyncio.get_running_loop().time() + timeout_ms / 1000
@@ -119,27 +119,27 @@ class NoGroup:
         self._listener.raise_failure()
 
     async def commit(self, offsets: Offsets, timeout_ms: float | None = None) -> None:
-        """Refuse: there is no group to commit for."""
+        """Raise: there is no group to commit to."""
         _refuse("commit")
 
     def commit_soon(self, offsets: Offsets, callback: CommitCallback | None = None) -> None:
-        """Refuse: there is no group to commit for."""
+        """Raise: there is no group to commit to."""
         _refuse("commit")
 
     def commit_parting(self, offsets: Offsets) -> None:
-        """Nothing is committed."""
+        """Do nothing: nothing is committed."""
 
     async def committed(
         self, partitions: Iterable[TopicPartition], timeout_ms: float | None = None
     ) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Refuse: there is no group that could have committed."""
+        """Raise: there is no group that could have committed."""
         _refuse("committed")
 
     def maybe_auto_commit(self, now_ms: float) -> None:
-        """Nothing is committed."""
+        """Do nothing: nothing is committed."""
 
     def health(self) -> dict[str, Any]:
-        """Return what an operator wants to know."""
+        """Return the state for operators."""
         return {"group": None, "state": self.state, "assigned": len(self._subscription.assigned)}
 
 

@@ -1,11 +1,11 @@
-"""The requests of group members in all their versions, and what the answers to some of them say.
+"""The requests of group members in all their versions, and how to read some of the responses.
 
-Pure: who the member is and which version is spoken come in, a message goes out. What an old broker
-has no field for is left out where that does no harm; an instance id is refused, because without it
-the member would not be what the user asked for.
+Pure: identity and version in, a message out. Fields that an old broker does not know are left out
+if that does no harm; an instance id is rejected, because without it the member would not be what
+the user asked for.
 
-Versions 0 of OffsetCommit and OffsetFetch kept offsets in ZooKeeper, so 1 is the least that is
-spoken; from 10 on topics go by their ids, so 9 is the last.
+Versions 0 of OffsetCommit and OffsetFetch kept offsets in ZooKeeper, so 1 is the lowest one used;
+from 10 on topics are named by id, so 9 is the highest.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ REASON_LENGTH_MAX: Final = 255
 VERSION_MIN: Final = 1  # of OffsetCommit and OffsetFetch
 VERSION_MAX: Final = 9
 EPOCH_VERSION: Final = 9
-"""The first version that members of KIP-848 groups can speak."""
+"""The first version that supports members of KIP-848 groups."""
 
 _JOIN_INSTANCE_VERSION: Final = 5
 _INSTANCE_VERSION: Final = 3  # of SyncGroup and Heartbeat
@@ -58,7 +58,7 @@ _GROUPS_VERSION: Final = 8
 
 
 class JoinedMember(NamedTuple):
-    """The member that asks."""
+    """The member that sends a request."""
 
     member_id: str
     generation: int
@@ -71,7 +71,7 @@ def join_request(
     reason: str | None,
     version: int,
 ) -> JoinGroupRequest:
-    """Ask to be in the next generation, offering assignors and their metadata."""
+    """Build a JoinGroup request that offers assignors and their metadata."""
     if settings.instance_id is not None and version < _JOIN_INSTANCE_VERSION:
         raise UnsupportedVersionError(
             f"group.instance.id={settings.instance_id}: the broker is too old for static members "
@@ -98,7 +98,7 @@ def sync_request(
     assignments: Mapping[str, bytes],
     version: int,
 ) -> SyncGroupRequest:
-    """Ask for the assignment; the leader brings everybody's."""
+    """Build a SyncGroup request; the leader's carries everyone's assignment."""
     return SyncGroupRequest(
         group_id=settings.group_id,
         generation_id=member.generation,
@@ -116,7 +116,7 @@ def sync_request(
 def heartbeat_request(
     settings: GroupSettings, member: JoinedMember, version: int
 ) -> HeartbeatRequest:
-    """Say that the member is alive."""
+    """Build a Heartbeat request."""
     return HeartbeatRequest(
         group_id=settings.group_id,
         generation_id=member.generation,
@@ -128,7 +128,7 @@ def heartbeat_request(
 def leave_request(
     settings: GroupSettings, member_id: str, reason: str, version: int
 ) -> LeaveGroupRequest:
-    """Say that the member leaves."""
+    """Build a LeaveGroup request."""
     if version < _LEAVE_MEMBERS_VERSION:
         return LeaveGroupRequest(group_id=settings.group_id, member_id=member_id)
     identity = MemberIdentity(
@@ -140,23 +140,23 @@ def leave_request(
 
 
 def leave_error(response: LeaveGroupResponse) -> int:
-    """Return the error code of an answer, the member's own if there is one."""
+    """Return the error code of a response, the member's own if there is one."""
     return response.error_code or next((each.error_code for each in response.members), 0)
 
 
 class Identity(NamedTuple):
-    """In whose name offsets are committed and read; the default is nobody of the group."""
+    """The identity for committing and reading offsets; the default is not a member."""
 
     group_id: str
     generation: int = -1
     member_id: str = ""
     instance_id: str | None = None
     by_epoch: bool = False
-    """The generation is a member's epoch (KIP-848)."""
+    """The generation is a member epoch (KIP-848)."""
 
 
 class Fetched(NamedTuple):
-    """What an answer to OffsetFetch says."""
+    """The contents of an OffsetFetch response."""
 
     error: ErrorCode
     errors: Mapping[TopicPartition, ErrorCode]
@@ -164,7 +164,7 @@ class Fetched(NamedTuple):
 
 
 def commit_request(identity: Identity, offsets: Offsets, version: int) -> OffsetCommitRequest:
-    """Ask to commit."""
+    """Build an OffsetCommit request."""
     return OffsetCommitRequest(
         group_id=identity.group_id,
         generation_id_or_member_epoch=identity.generation,
@@ -190,7 +190,7 @@ def _partition(number: int, wanted: OffsetAndMetadata) -> OffsetCommitRequestPar
 
 
 def commit_errors(response: OffsetCommitResponse) -> dict[TopicPartition, ErrorCode]:
-    """Return the partitions that were not committed, and why."""
+    """Return the partitions that were not committed, with their error codes."""
     return {
         TopicPartition(topic.name, partition.partition_index): ErrorCode.of(partition.error_code)
         for topic in response.topics
@@ -202,7 +202,7 @@ def commit_errors(response: OffsetCommitResponse) -> dict[TopicPartition, ErrorC
 def fetch_request(
     identity: Identity, partitions: Iterable[TopicPartition], require_stable: bool, version: int
 ) -> OffsetFetchRequest:
-    """Ask for committed offsets."""
+    """Build an OffsetFetch request."""
     wanted = by_topic(partitions)
     if version < _GROUPS_VERSION:
         return OffsetFetchRequest(
@@ -211,7 +211,7 @@ def fetch_request(
                 OffsetFetchRequestTopic(name=topic, partition_indexes=numbers)
                 for topic, numbers in wanted
             ],
-            # Older brokers answer with what is committed so far: they know no better.
+            # Older brokers ignore pending transactions and return what is committed so far.
             require_stable=require_stable and version >= _STABLE_VERSION,
         )
     group = OffsetFetchRequestGroup(
@@ -227,7 +227,7 @@ def fetch_request(
 
 
 def fetched(response: OffsetFetchResponse, version: int) -> Fetched:
-    """Read an answer; a partition without a committed offset is in none of its tables."""
+    """Read a response; a partition without a committed offset is in none of its tables."""
     answer = response.groups[0] if version >= _GROUPS_VERSION else response
     errors: dict[TopicPartition, ErrorCode] = {}
     offsets: dict[TopicPartition, OffsetAndMetadata] = {}
@@ -244,7 +244,7 @@ def fetched(response: OffsetFetchResponse, version: int) -> Fetched:
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> list[tuple[str, list[int]]]:
-    """Return partitions as pairs of a topic and its numbers."""
+    """Return partitions grouped as pairs of a topic and its partition numbers."""
     topics: dict[str, list[int]] = {}
     for partition in sorted(partitions):
         topics.setdefault(partition.topic, []).append(partition.partition)

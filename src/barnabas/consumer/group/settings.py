@@ -1,4 +1,4 @@
-"""The settings of a group member: names, times, and how it commits.
+"""The settings of a group member: names, timeouts, and how it commits.
 
 A plain value, so that the parts of a member need not know the consumer's options. Times are in
 milliseconds.
@@ -27,26 +27,26 @@ class GroupSettings:
     heartbeat_interval_ms: int = 3_000
     max_poll_interval_ms: int = 300_000
     rebalance_timeout_ms: int | None = None
-    """How long a rebalance waits for this member; None: as long as it may go without a poll."""
+    """How long a rebalance waits for this member; None: as long as max.poll.interval.ms."""
     auto_commit_interval_ms: int | None = 5_000
     """None: the user commits."""
     commit_callback: CommitCallback | None = None
-    """Called for the commits that have no callback of their own."""
+    """Called for commits that have no callback of their own."""
     require_stable: bool = False
     """Read offsets only when no transaction can still change them (read_committed)."""
     exclude_internal_topics: bool = True
-    """Whether patterns pass over the internal topics of brokers."""
+    """Whether patterns skip the internal topics of brokers."""
     rack_id: str | None = None
     remote_assignor: str | None = None
     retry_backoff_ms: float = 100
     retry_backoff_ms_max: float = 1000
     request_timeout_ms: float = 30_000
     default_timeout_ms: float = 60_000
-    """How long a call that waits may take if its caller does not say."""
+    """How long a blocking call may take if its caller sets no limit."""
 
     @classmethod
     def from_options(cls, options: ConsumerOptions) -> GroupSettings:
-        """Take the settings out of a consumer's options, which name a group."""
+        """Extract the settings from a consumer's options, which name a group."""
         return cls(
             group_id=options.group_id or "",
             instance_id=options.group_instance_id,
@@ -74,7 +74,7 @@ class GroupSettings:
         return self.rebalance_timeout_ms or self.max_poll_interval_ms
 
     def backoff(self, random: Callable[[], float]) -> Backoff:
-        """Return the pauses between attempts."""
+        """Return the back-off between attempts."""
         return Backoff(random, initial_ms=self.retry_backoff_ms, max_ms=self.retry_backoff_ms_max)
 
     def __post_init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Assignors that were written for kafka-python or aiokafka, as they are.
+"""Assignors that were written for kafka-python or aiokafka, used unchanged.
 
 Those libraries agree on a class with `name`, `metadata(topics)`, `assign(cluster, members)` and
 `on_assignment(assignment[, generation])`, and differ in what `members` is: a dict by member id, or
@@ -45,7 +45,7 @@ class MemberEntry(str):
 
     @classmethod
     def of(cls, member: Member) -> MemberEntry:
-        """Make the entry of a member."""
+        """Create the entry of a member."""
         entry = cls(member.member_id)
         entry.member_id = member.member_id
         entry.group_instance_id = member.instance_id
@@ -54,7 +54,7 @@ class MemberEntry(str):
 
 
 class MemberAssignment:
-    """A member's assignment, as both libraries show it."""
+    """A member's assignment, in the shape of both libraries."""
 
     version = 0
 
@@ -70,13 +70,13 @@ class MemberAssignment:
 
 
 class ClusterSeen:
-    """The cluster, with the questions that assignors ask."""
+    """The cluster, with the methods that assignors call."""
 
     def __init__(self, view: ClientMetadata) -> None:
         self._view = view
 
     def partitions_for_topic(self, topic: str) -> set[int] | None:
-        """Return a topic's partitions, None if it is not known."""
+        """Return a topic's partitions, None if it is unknown."""
         seen = self._view.topics.get(topic)
         return set(seen.partitions) if seen is not None and seen.partitions else None
 
@@ -92,7 +92,7 @@ class ClusterSeen:
         return self._view.leader(TopicPartition(*partition))
 
     def topics(self, exclude_internal_topics: bool = True) -> set[str]:
-        """Return the names of the topics that are known."""
+        """Return the names of the known topics."""
         return {
             name
             for name, topic in self._view.topics.items()
@@ -101,7 +101,7 @@ class ClusterSeen:
 
 
 class ThirdPartyStrategy:
-    """An assignor of kafka-python or aiokafka as one of ours."""
+    """An assignor of kafka-python or aiokafka, adapted to ours."""
 
     def __init__(self, assignor: Any) -> None:
         self._assignor = assignor
@@ -118,7 +118,7 @@ class ThirdPartyStrategy:
         return None if data is None else bytes(data)
 
     def assign(self, cluster: ClientMetadata, members: Sequence[Member]) -> dict[str, Share]:
-        """Let the assignor assign for all members."""
+        """Have the assignor assign for all members."""
         entries = [MemberEntry.of(member) for member in members]
         decided: Mapping[str, Any] = self._assignor.assign(
             ClusterSeen(cluster), {entry: entry.metadata for entry in entries}
@@ -135,7 +135,7 @@ class ThirdPartyStrategy:
         }
 
     def on_assignment(self, share: Share, generation: int) -> None:
-        """Pass on what this member got."""
+        """Pass on this member's assignment."""
         assignment = MemberAssignment(share.partitions, share.user_data)
         if self._takes_generation:
             self._assignor.on_assignment(assignment, generation)

@@ -1,4 +1,4 @@
-"""Who reads which partition, as every member works it out for itself from the same facts.
+"""Which stream reads which partition, as every member computes it from the same facts.
 
 Each consumer computes the whole group's assignment and takes its own part. Range cuts each topic's
 partitions into consecutive runs; round robin deals all partitions, in the order of Java's hashes
@@ -34,7 +34,7 @@ def assign_range(
 def assign_round_robin(
     threads: Mapping[str, Sequence[str]], partitions: Mapping[str, Sequence[int]]
 ) -> Assignment:
-    """Deal all partitions over the streams; every consumer must read all topics alike."""
+    """Deal all partitions over the streams; every consumer must subscribe to all topics alike."""
     if not threads:
         return {}
     first, *others = sorted(threads)
@@ -59,12 +59,12 @@ def assign_round_robin(
 def fetcher_of(topic: str, partition: int, fetchers: int) -> int:
     """Return which fetcher of a broker reads a partition."""
     mixed = _int32(31 * java_hash(topic) + partition)
-    # Java's smallest int has no positive twin; Kafka takes 0 for it.
+    # Java's smallest int has no positive counterpart; Kafka uses 0 for it.
     return (0 if mixed == -(2**31) else abs(mixed)) % fetchers
 
 
 def java_hash(text: str) -> int:
-    """Return what Java's String.hashCode says."""
+    """Return the value of Java's String.hashCode."""
     units = text.encode("utf-16-be")
     value = 0
     for index in range(0, len(units), 2):

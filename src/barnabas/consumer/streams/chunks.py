@@ -1,8 +1,8 @@
 """Chunks of fetched messages on their way from fetchers to one stream.
 
-A chunk is what one fetch brought of one partition, still as bytes; the stream unpacks it. The
+A chunk is the result of one fetch for one partition, still as bytes; the stream decodes it. The
 queue is bounded in chunks: a partition whose stream's queue is full is not fetched. All of this
-belongs to one event loop; a stream that is read by another thread asks for chunks through it.
+belongs to one event loop; a stream that is read by another thread gets its chunks through it.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from barnabas.records.conversion import to_batches
 class PartitionFeed:
     """One partition that a stream reads: how far it was fetched, and how far consumed.
 
-    `consumed` is moved by the reader, on whichever thread it runs, and looked at by commits.
-    A feed that was released gives out nothing more: another consumer may have the partition.
+    `consumed` is advanced by the reader, on whatever thread it runs, and read by commits.
+    A feed that was released yields nothing more: another consumer may own the partition.
     """
 
     __slots__ = ("consumed", "fetched", "partition", "queue", "released")
@@ -35,7 +35,7 @@ class PartitionFeed:
         self.partition = partition
         self.queue = queue
         self.fetched = offset
-        """Where the next fetch begins; -1 where that is yet to be found out."""
+        """Where the next fetch begins; -1 if that is still unknown."""
         self.consumed = offset
         self.released = False
 
@@ -44,7 +44,7 @@ class PartitionFeed:
         self.fetched = self.consumed = offset
 
     def consume(self, record: Record) -> bool:
-        """Move past a record; return False if it is no longer this stream's to give out."""
+        """Advance past a record; return False if this stream no longer owns the partition."""
         if self.released or record.offset < self.consumed:
             return False
         self.consumed = record.offset + 1
@@ -93,7 +93,7 @@ class ChunkQueue:
     ) -> None:
         """Hold up to `chunks_max`; `room` is called when there is room again.
 
-        `bounds` are those of compressed records in these chunks.
+        `bounds` are the limits for compressed records in these chunks.
         """
         self.bounds = bounds
         self._chunks: deque[Chunk] = deque()
@@ -108,7 +108,7 @@ class ChunkQueue:
         return len(self._chunks) >= self._chunks_max
 
     def put(self, chunk: Chunk) -> None:
-        """Add a chunk; one that was under way when the queue filled up is taken, too."""
+        """Add a chunk; one that was in flight when the queue filled up is accepted, too."""
         self._chunks.append(chunk)
         self._came.set()
 
@@ -130,7 +130,7 @@ class ChunkQueue:
         return chunk
 
     def clear(self) -> None:
-        """Throw away what waits."""
+        """Drop the waiting chunks."""
         self._chunks.clear()
 
     def close(self) -> None:

@@ -4,12 +4,12 @@
     streams = await connector.create_message_streams({"orders": 2})
     chunk = await streams["orders"][0].take()
 
-Members agree without a coordinator: each watches who is registered and what partitions there are,
-works out the same assignment, and takes its part by creating ephemeral owner nodes. A rebalance
-stops the fetchers, commits, gives up all partitions, reads the facts again, claims its part and
-fetches again; where a claim fails because another has not let go yet, it tries again after a pause.
+Members agree without a coordinator: each watches the registered members and the partitions,
+computes the same assignment, and takes its part by creating ephemeral owner nodes. A rebalance
+stops the fetchers, commits, releases all partitions, reads the facts again, claims its part and
+resumes fetching; if a claim fails because another member still owns a partition, it is retried.
 
-A lost session costs the registration and all ownership: the consumer registers in a new one.
+An expired session loses the registration and all ownership: the consumer registers in a new one.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class ConsumerConnector:
         wall_clock: Callable[[], float] = time.time,
         random_bytes: Callable[[int], bytes] = os.urandom,
     ) -> None:
-        """Prepare a consumer on a session, which it starts and closes."""
+        """Create a consumer on a session, which it starts and closes."""
         self.options = options
         self._tree = tree
         self._wall_clock = wall_clock
@@ -92,12 +92,12 @@ class ConsumerConnector:
         self._due = False
         """Whether a rebalance is needed, whatever the pattern matches."""
         self._matching: dict[str, int] = {}
-        """What a pattern matched at the last rebalance."""
+        """The topics that a pattern matched at the last rebalance."""
         self._balancing = asyncio.Lock()
         self._running = False
         self._ended = False
 
-    # What users call
+    # Public methods
 
     async def start(self) -> None:
         """Open the session and find the brokers."""
@@ -141,7 +141,7 @@ class ConsumerConnector:
         return queues
 
     async def commit_offsets(self) -> None:
-        """Commit what the streams have given out."""
+        """Commit what the streams have returned."""
         await self._offsets.commit(
             {
                 partition: feed.consumed
@@ -151,7 +151,7 @@ class ConsumerConnector:
         )
 
     async def shutdown(self) -> None:
-        """Commit if that is automatic, give everything back, end the streams and the session."""
+        """Commit (with auto-commit), release the partitions, end the streams and the session."""
         if self._ended:
             return
         self._ended = True
@@ -169,7 +169,9 @@ class ConsumerConnector:
                 if self._tree.state is SessionState.CONNECTED:
                     await self.ownership.release()
             except BarnabasError as failure:
-                logger.warning("shutdown of %s: %s", self.consumer_id, failure)
+                logger.warning(
+                    "consumer %s: shutdown continues after: %s", self.consumer_id, failure
+                )
             await self._client.close()
         await self._tree.close()
 
@@ -184,9 +186,9 @@ class ConsumerConnector:
         return int(self._wall_clock() * 1000)
 
     def _check_unsubscribed(self) -> None:
-        """Raise before the streams that there are could be replaced."""
+        """Raise before existing streams could be replaced."""
         if self._topics is not None or not self._running:
-            raise IllegalStateError("streams can be created once, between start and shutdown")
+            raise IllegalStateError("streams can be created only once, between start and shutdown")
 
     async def _subscribe(self, topics: TopicCount) -> None:
         self._topics = topics
@@ -254,40 +256,46 @@ class ConsumerConnector:
                 self._due = True
                 self._stirred.set()
             except BarnabasError as failure:
-                # As Kafka's: the consumer idles until the group or the topics change again.
-                logger.error("rebalance of %s failed: %s", self.consumer_id, failure)
+                # As in Kafka: the consumer idles until the group or the topics change again.
+                logger.error(
+                    "consumer %s: rebalance failed, idle until the group changes: %s",
+                    self.consumer_id,
+                    failure,
+                )
 
     async def _matches_others(self) -> bool:
-        """Return whether our pattern now matches other topics than at the last rebalance."""
+        """Return whether the pattern matches other topics than at the last rebalance."""
         assert self._topics is not None
         existing = await _children(self._tree, nodes.TOPICS, self._hear_topics)
         return self._topics.streams(existing) != self._matching
 
     async def _renew_session(self) -> None:
-        """Enter the group again: what the old session owned is gone."""
+        """Register again: what the old session owned is gone."""
         await self._stop_fetching()
         self.ownership.forget()
         await self._tree.start()
         await self._register()
 
     async def _rebalance(self) -> None:
-        """Take our part of the partitions over, in several attempts if need be."""
+        """Take over our part of the partitions, in several attempts if needed."""
         attempts = max(1, self.options.rebalance_max_retries)
         for attempt in range(attempts):
             if attempt:
                 await asyncio.sleep(self.options.rebalance_backoff_ms / 1000)
             self._due = False
             if await self._attempt():
-                logger.info("%s reads %d partitions", self.consumer_id, len(self._feeds))
+                logger.info(
+                    "consumer %s: %d partitions assigned", self.consumer_id, len(self._feeds)
+                )
                 return
         raise ConsumerRebalanceFailed(
-            f"{self.consumer_id} could not take its partitions over in {attempts} attempts "
+            f"consumer {self.consumer_id}: partitions not taken over in {attempts} attempts "
             "(rebalance.max.retries)"
         )
 
     async def _attempt(self) -> bool:
         if not await _children(self._tree, nodes.BROKER_IDS, self._stir):
-            return True  # the first broker that comes stirs us
+            return True  # the first broker that registers triggers us
         await self._stop_fetching()
         if self.options.auto_commit_enable:
             await self._commit_if_possible()
@@ -298,11 +306,11 @@ class ConsumerConnector:
             assignment = await self._work_out()
             offsets = await self._offsets.fetch(assignment)
         except NoNode:
-            return False  # a member or a topic went while we looked
+            return False  # a member or a topic was removed meanwhile
         except RequestError as failure:
             if verdict(failure) is Verdict.FAIL:
                 raise
-            logger.warning("offsets of %s: %s", self._group, failure)
+            logger.warning("group %s: could not read committed offsets: %s", self._group, failure)
             return False
         if not await self.ownership.claim(assignment):
             return False
@@ -314,7 +322,7 @@ class ConsumerConnector:
         return True
 
     async def _stop_fetching(self) -> None:
-        """Let nothing more arrive, and nothing more be given out of what arrived."""
+        """Stop fetching, and drop the chunks that were not taken yet."""
         await self._fetchers.stop()
         for feed in self._feeds.values():
             feed.released = True
@@ -322,7 +330,7 @@ class ConsumerConnector:
             queue.clear()
 
     async def _work_out(self) -> Assignment:
-        """Read who is in the group and what there is to share; return our part of it."""
+        """Read the group's members and partitions; return our part of the assignment."""
         assert self._topics is not None
         by_pattern = isinstance(self._topics, TopicFilter)
         watch = self._hear_topics if by_pattern else None
@@ -372,19 +380,23 @@ class ConsumerConnector:
                     await self._commit_if_possible()
 
     async def _commit_if_possible(self) -> None:
-        """Commit; a failure costs that some messages are read again, and nothing else."""
+        """Commit; after a failure some messages are read again, nothing else."""
         try:
             await self.commit_offsets()
         except SessionExpired:
             raise
         except BarnabasError as failure:
-            logger.warning("automatic commit of %s: %s", self.consumer_id, failure)
+            logger.warning(
+                "consumer %s: auto-commit failed, messages may be read twice: %s",
+                self.consumer_id,
+                failure,
+            )
 
 
 async def _children(
     tree: Coordination, path: str, watch: Callable[[Event], object] | None = None
 ) -> list[str]:
-    """Return the children of a node that may not be there yet."""
+    """Return the children of a node that may not exist yet."""
     try:
         return await tree.children(path, watch)
     except NoNode:

@@ -1,7 +1,7 @@
-"""The fetchers of a consumer: one per broker and number, and one task that looks for leaders.
+"""The fetchers of a consumer: one per broker and number, and one task that finds leaders.
 
-A partition that is added has no leader yet: the leader finder asks the cluster, gives it to the
-fetcher of its leader, and takes it back when a fetch fails. A fetcher has one request under way,
+A newly added partition has no leader yet: the leader finder asks the cluster, assigns it to the
+fetcher of its leader, and takes it back when a fetch fails. A fetcher has one request in flight,
 for those of its partitions whose stream has room. A partition without a valid offset begins where
 auto.offset.reset says.
 """
@@ -26,7 +26,7 @@ logger = logging.getLogger("barnabas.streams")
 
 
 class FetcherId(NamedTuple):
-    """Which fetcher: the broker that it asks, and its number among those."""
+    """Identity of a fetcher: its broker, and its number among that broker's fetchers."""
 
     broker_id: int
     number: int
@@ -62,7 +62,7 @@ class Fetchers:
 
     @property
     def ids(self) -> list[FetcherId]:
-        """The fetchers that there are now, sorted."""
+        """The current fetchers, sorted."""
         return sorted(self._fetchers)
 
     def start(self, feeds: Iterable[PartitionFeed]) -> None:
@@ -73,7 +73,7 @@ class Fetchers:
         self._finder = _spawn(self._find_leaders())
 
     async def stop(self) -> None:
-        """Stop fetching; when this returns no further chunk comes."""
+        """Stop fetching; when this returns no further chunk arrives."""
         tasks = [fetcher.task for fetcher in self._fetchers.values()]
         tasks.append(self._finder)
         self._fetchers, self._finder = {}, None
@@ -84,7 +84,7 @@ class Fetchers:
         await asyncio.gather(*running, return_exceptions=True)
 
     def room_made(self) -> None:
-        """Note that a stream has taken a chunk."""
+        """Handle that a stream has taken a chunk."""
         for fetcher in self._fetchers.values():
             fetcher.room.set()
 
@@ -97,16 +97,20 @@ class Fetchers:
             try:
                 await self._client.refresh(sorted({each.topic for each in self._leaderless}))
             except BarnabasError as failure:
-                logger.warning("leaders of %d partitions: %s", len(self._leaderless), failure)
+                logger.warning(
+                    "%d partitions: leaders could not be found, retrying: %s",
+                    len(self._leaderless),
+                    failure,
+                )
             else:
                 await self._find_fetchers()
             if self._leaderless:
                 self._lost_leader.set()
-            # Also when all were found: a leader that is dead and not yet replaced fails at once.
+            # Even if all were found: a leader that is dead and not yet replaced fails at once.
             await asyncio.sleep(self._options.refresh_leader_backoff_ms / 1000)
 
     async def _find_fetchers(self) -> None:
-        """Give partitions to the fetchers of their leaders; one that fails holds up no other."""
+        """Assign partitions to the fetchers of their leaders; each may fail on its own."""
         for partition in list(self._leaderless):
             leader = self._client.cluster.leader(partition)
             if leader is None:
@@ -114,12 +118,14 @@ class Fetchers:
             try:
                 await self._settle(self._leaderless[partition])
             except BarnabasError as failure:
-                logger.warning("%s: where to begin is not known: %s", partition, failure)
+                logger.warning(
+                    "%s: start offset could not be looked up, retrying: %s", partition, failure
+                )
                 continue
             self._hand_over(self._leaderless.pop(partition), leader)
 
     async def _settle(self, feed: PartitionFeed) -> None:
-        """Find out where a partition without an offset begins."""
+        """Look up where a partition without an offset begins."""
         if feed.fetched < 0:
             smallest = self._options.auto_offset_reset == "smallest"
             time_ms = EARLIEST if smallest else LATEST
@@ -155,7 +161,11 @@ class Fetchers:
             try:
                 await self._fetch(fetcher_id, fetcher, wanted)
             except BarnabasError as failure:
-                logger.warning("fetcher %d of broker %d: %s", *reversed(fetcher_id), failure)
+                logger.warning(
+                    "fetcher %d of broker %d: fetch failed, looking for new leaders: %s",
+                    *reversed(fetcher_id),
+                    failure,
+                )
                 for partition in wanted.keys() & fetcher.feeds.keys():
                     self._give_back(fetcher, partition)
 
@@ -169,12 +179,12 @@ class Fetchers:
             if answer.error is ErrorCode.NONE:
                 feed.receive(answer.records)
                 if answer.records:
-                    # To the end of the next request: an answer is only sure of its first batch.
+                    # To the end of the next request: only a response's first batch is surely whole.
                     fetcher.feeds[partition] = fetcher.feeds.pop(partition)
                 continue
             if answer.error is ErrorCode.OFFSET_OUT_OF_RANGE:
                 logger.warning(
-                    "%s: offset %d is out of range, going to the %s (auto.offset.reset)",
+                    "%s: offset=%d is out of range, resetting to %s (auto.offset.reset)",
                     partition,
                     feed.fetched,
                     self._options.auto_offset_reset,
@@ -184,7 +194,7 @@ class Fetchers:
 
 
 def _spawn(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-    """Run a fetcher's work, and say so if it ends by a mistake: its partitions stand still then."""
+    """Run a fetcher's task, and log if it crashes: its partitions are no longer read then."""
     task = asyncio.get_running_loop().create_task(work)
     task.add_done_callback(_report)
     return task
@@ -192,4 +202,4 @@ def _spawn(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
 
 def _report(task: asyncio.Task[None]) -> None:
     if not task.cancelled() and (failure := task.exception()) is not None:
-        logger.error("fetching has ended", exc_info=failure)
+        logger.error("fetcher crashed; its partitions are no longer read", exc_info=failure)

@@ -1,11 +1,11 @@
 """The states of a stream's iterator, as the consumer of the ZooKeeper era has them.
 
     NOT_READY --has_next--> READY --take--> NOT_READY
-                        \\-> DONE      nothing comes any more
+                        \\-> DONE      the stream has ended
                         \\-> FAILED    looking for the next item failed; every later call says so
 
-A time-out leaves it NOT_READY: the iterator can be asked again. So does an interrupt (Ctrl-C),
-which says nothing about the items.
+A timeout leaves it NOT_READY: the iterator can be asked again. So does an interrupt (Ctrl-C),
+which is no failure of the items.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Item = TypeVar("Item")
 
 
 class IteratorState(Enum):
-    """Where an iterator stands."""
+    """State of an iterator."""
 
     NOT_READY = auto()
     READY = auto()
@@ -29,7 +29,7 @@ class IteratorState(Enum):
 
 
 class Iteration(Generic[Item]):
-    """Holds at most one item that was looked for and not taken yet."""
+    """Holds at most one item that was found and not taken yet."""
 
     def __init__(self, make_next: Callable[[], Item | None]) -> None:
         """`make_next` waits for an item; it returns None when there will be none."""
@@ -39,25 +39,25 @@ class Iteration(Generic[Item]):
         self._failure: Exception | None = None
 
     def has_next(self) -> bool:
-        """Return whether there is an item, waiting for it if need be."""
+        """Return whether there is an item, waiting for it if needed."""
         if self.state is IteratorState.FAILED:
             raise IllegalStateError(
-                f"the iterator is in the state FAILED, since: {self._failure}"
+                f"the iterator is in state FAILED: {self._failure}"
             ) from self._failure
         if self.state is IteratorState.NOT_READY:
             self._look()
         return self.state is IteratorState.READY
 
     def take(self) -> Item:
-        """Return the item that `has_next` has found, and be NOT_READY again."""
+        """Return the item that `has_next` found, and become NOT_READY again."""
         item = self._item
         if self.state is not IteratorState.READY or item is None:
-            raise IllegalStateError(f"there is no item to take in the state {self.state.name}")
+            raise IllegalStateError(f"no item to take in state {self.state.name}")
         self.reset()
         return item
 
     def reset(self) -> None:
-        """Forget an item that was found; an end or a failure stays."""
+        """Drop an item that was found; an end or a failure stays."""
         self._item = None
         if self.state is IteratorState.READY:
             self.state = IteratorState.NOT_READY

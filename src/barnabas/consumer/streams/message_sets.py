@@ -1,4 +1,4 @@
-"""Requests and answers of the plain consumer, in the shape that programs of its time know.
+"""Requests and responses of the simple consumer, in the shape that programs of its time know.
 
 request = (
     FetchRequestBuilder().client_id("audit").max_wait(500).add_fetch("orders", 0, 17, 100_000)
@@ -25,18 +25,18 @@ from barnabas.records.conversion import to_batches
 Answer = TypeVar("Answer")
 
 LATEST, EARLIEST = -1, -2
-"""In place of a time: the end of the log, and its beginning."""
+"""Special timestamps: the end of the log, and its beginning."""
 
 
 class PartitionFetchInfo(NamedTuple):
-    """From where on a partition is fetched, and how many bytes at most."""
+    """The offset to fetch from, and the maximum number of bytes."""
 
     offset: int
     fetch_size: int
 
 
 class FetchRequest(NamedTuple):
-    """What one fetch asks for; made by FetchRequestBuilder."""
+    """The contents of one fetch; built by FetchRequestBuilder."""
 
     client_id: str | None
     max_wait_ms: int
@@ -46,7 +46,7 @@ class FetchRequest(NamedTuple):
 
 
 class FetchRequestBuilder:
-    """Gathers the parts of a fetch request; every method but `build` returns the builder."""
+    """Collects the parts of a fetch request; every method but `build` returns the builder."""
 
     def __init__(self) -> None:
         self._client_id: str | None = None
@@ -56,7 +56,7 @@ class FetchRequestBuilder:
         self._partitions: dict[TopicPartition, PartitionFetchInfo] = {}
 
     def client_id(self, client_id: str) -> FetchRequestBuilder:
-        """Set the name sent to the broker; by default the consumer's."""
+        """Set the client id sent to the broker; by default the consumer's."""
         self._client_id = client_id
         return self
 
@@ -71,14 +71,14 @@ class FetchRequestBuilder:
         return self
 
     def replica_id(self, replica_id: int) -> FetchRequestBuilder:
-        """Set who asks: -1 for a consumer, -2 for a debugging one, which followers serve, too."""
+        """Set the replica id: -1 for a consumer, -2 for a debugging one, which followers serve."""
         self._replica_id = replica_id
         return self
 
     def add_fetch(
         self, topic: str, partition: int, offset: int, fetch_size: int
     ) -> FetchRequestBuilder:
-        """Add a partition; the last one counts where it is added twice."""
+        """Add a partition; if it is added twice, the last one counts."""
         wanted = PartitionFetchInfo(
             _not_negative("offset", offset), _not_negative("fetch_size", fetch_size)
         )
@@ -107,27 +107,27 @@ class Message(NamedTuple):
 
     @property
     def is_null(self) -> bool:
-        """Whether it has no payload, as a delete marker of a compacted topic has none."""
+        """Whether it has no payload, like a tombstone of a compacted topic."""
         return self.payload is None
 
 
 class MessageAndOffset(NamedTuple):
-    """A message and where it is."""
+    """A message and its offset."""
 
     message: Message
     offset: int
 
     @property
     def next_offset(self) -> int:
-        """Where to fetch from after this one."""
+        """The offset to fetch from after this message."""
         return self.offset + 1
 
 
 class MessageSet:
-    """The messages of one partition in a fetch answer, decoded each time it is iterated.
+    """The messages of one partition in a fetch response, decoded on each iteration.
 
-    Compressed messages are unpacked. Those before the offset that was asked for, which a broker
-    sends along when they are in one batch with it, are left out; so is a cut one at the end.
+    Compressed messages are decompressed. Those before the requested offset, which a broker
+    sends along if they share a batch with it, are left out; so is a truncated one at the end.
     """
 
     def __init__(self, data: bytes, offset: int, bounds: Bounds = READING) -> None:
@@ -138,12 +138,12 @@ class MessageSet:
 
     @property
     def valid_bytes(self) -> int:
-        """How many bytes are whole batches; 0 says that the fetch size was too small."""
+        """The size of the whole batches in bytes; 0 means that the fetch size was too small."""
         return sum(header.size for header in read_headers(self._data))
 
     @property
     def next_offset(self) -> int:
-        """Where to fetch from after the whole set, also where its last messages were compacted."""
+        """The offset to fetch from after the set, even if its last messages were compacted."""
         headers = read_headers(self._data)
         return max(headers[-1].next_offset, self._offset) if headers else self._offset
 
@@ -157,7 +157,7 @@ class MessageSet:
 
 
 class FetchAnswer(NamedTuple):
-    """What a partition answered to a fetch."""
+    """One partition's part of a fetch response."""
 
     error: ErrorCode
     high_watermark: int
@@ -165,14 +165,14 @@ class FetchAnswer(NamedTuple):
 
 
 class FetchResponse:
-    """The answer to a fetch request, partition by partition."""
+    """The response to a fetch request, partition by partition."""
 
     def __init__(self, answers: Mapping[TopicPartition, FetchAnswer]) -> None:
         self._answers = answers
 
     @property
     def has_error(self) -> bool:
-        """Whether any partition answered with an error."""
+        """Whether any partition has an error."""
         return any(answer.error for answer in self._answers.values())
 
     def error_code(self, topic: str, partition: int) -> ErrorCode:
@@ -180,7 +180,7 @@ class FetchResponse:
         return self._of(topic, partition).error
 
     def high_watermark(self, topic: str, partition: int) -> int:
-        """Return up to where a partition may be read."""
+        """Return the high watermark of a partition."""
         return self._of(topic, partition).high_watermark
 
     def message_set(self, topic: str, partition: int) -> MessageSet:
@@ -192,28 +192,28 @@ class FetchResponse:
 
 
 class PartitionOffsetRequestInfo(NamedTuple):
-    """Before which time offsets are looked for (or LATEST or EARLIEST), and how many at most."""
+    """The timestamp before which offsets are looked up (or LATEST or EARLIEST), and their limit."""
 
     time: int
     max_num_offsets: int
 
 
 class OffsetAnswer(NamedTuple):
-    """What a partition answered to a look-up of offsets."""
+    """One partition's part of an offset response."""
 
     error: ErrorCode
     offsets: tuple[int, ...]
 
 
 class OffsetResponse:
-    """The answer to a look-up of offsets, partition by partition."""
+    """The response to an offset request, partition by partition."""
 
     def __init__(self, answers: Mapping[TopicPartition, OffsetAnswer]) -> None:
         self._answers = answers
 
     @property
     def has_error(self) -> bool:
-        """Whether any partition answered with an error."""
+        """Whether any partition has an error."""
         return any(answer.error for answer in self._answers.values())
 
     def error_code(self, topic: str, partition: int) -> ErrorCode:
@@ -229,7 +229,7 @@ def _found(answers: Mapping[TopicPartition, Answer], topic: str, partition: int)
     try:
         return answers[TopicPartition(topic, partition)]
     except KeyError:
-        raise InvalidValueError(f"{topic}-{partition} was not asked for") from None
+        raise InvalidValueError(f"{topic}-{partition} was not in the request") from None
 
 
 def _not_negative(name: str, value: int) -> int:

@@ -1,6 +1,6 @@
 """Nodes of a group of stream consumers: paths and contents, as Kafka's consumer wrote them.
 
-/consumers/<group>/ids/<consumer>                  what the consumer subscribes to (ephemeral)
+/consumers/<group>/ids/<consumer>                  the consumer's subscription (ephemeral)
 /consumers/<group>/owners/<topic>/<partition>      the stream that reads it (ephemeral)
 /consumers/<group>/offsets/<topic>/<partition>     the committed offset, as decimal text
 """
@@ -20,22 +20,22 @@ INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state"})
 
 
 def ids_path(group: str) -> str:
-    """Return where the consumers of a group register."""
+    """Return the path under which the consumers of a group register."""
     return f"/consumers/{group}/ids"
 
 
 def owner_path(group: str, topic: str, partition: int) -> str:
-    """Return where the owner of a partition stands."""
+    """Return the path of the owner of a partition."""
     return f"/consumers/{group}/owners/{topic}/{partition}"
 
 
 def offset_path(group: str, topic: str, partition: int) -> str:
-    """Return where the committed offset of a partition stands."""
+    """Return the path of the committed offset of a partition."""
     return f"/consumers/{group}/offsets/{topic}/{partition}"
 
 
 def topic_path(topic: str) -> str:
-    """Return where the partitions of a topic are listed."""
+    """Return the path of the partitions of a topic."""
     return f"{TOPICS}/{topic}"
 
 
@@ -53,13 +53,13 @@ def encode_subscription(subscription: Mapping[str, int], pattern: str, now_ms: i
 
 
 def decode_subscription(path: str, data: bytes) -> tuple[dict[str, int], str]:
-    """Return what a consumer subscribes to: streams by topic or pattern, and the pattern's kind."""
+    """Return a consumer's subscription: streams by topic or pattern, and the pattern's kind."""
     value = _parsed(path, data)
     try:
         streams = {str(name): int(count) for name, count in value["subscription"].items()}
         return streams, str(value["pattern"])
     except (KeyError, TypeError, ValueError, AttributeError) as failure:
-        raise CorruptFileError(f"node {path} is no consumer: {data[:80]!r}") from failure
+        raise CorruptFileError(f"node {path} is not a consumer: {data[:80]!r}") from failure
 
 
 def decode_partitions(path: str, data: bytes) -> list[int]:
@@ -75,11 +75,11 @@ def decode_offset(path: str, data: bytes) -> int:
     try:
         return int(data)
     except ValueError as failure:
-        raise CorruptFileError(f"node {path} is no offset: {data[:80]!r}") from failure
+        raise CorruptFileError(f"node {path} is not an offset: {data[:80]!r}") from failure
 
 
 def decode_address(path: str, data: bytes) -> Address | None:
-    """Return where a registered broker listens without TLS and SASL, None if it does not."""
+    """Return the plaintext endpoint of a registered broker, None if it has none."""
     value = _parsed(path, data)
     try:
         protocols = value.get("listener_security_protocol_map") or {}
@@ -89,7 +89,7 @@ def decode_address(path: str, data: bytes) -> Address | None:
                 return parse_address(address)
         host, port = value.get("host"), int(value.get("port", -1))
     except (TypeError, ValueError, AttributeError) as failure:
-        raise CorruptFileError(f"node {path} is no broker: {data[:80]!r}") from failure
+        raise CorruptFileError(f"node {path} is not a broker: {data[:80]!r}") from failure
     return Address(str(host), port) if host and port > 0 else None
 
 
@@ -97,7 +97,7 @@ def _parsed(path: str, data: bytes) -> dict[str, Any]:
     try:
         value = json.loads(data)
     except ValueError as failure:
-        raise CorruptFileError(f"node {path} does not hold JSON: {data[:80]!r}") from failure
+        raise CorruptFileError(f"node {path} is not valid JSON: {data[:80]!r}") from failure
     if not isinstance(value, dict):
-        raise CorruptFileError(f"node {path} holds {type(value).__name__}, not an object")
+        raise CorruptFileError(f"node {path} must be a JSON object, not {type(value).__name__}")
     return value

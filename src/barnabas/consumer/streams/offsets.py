@@ -1,4 +1,4 @@
-"""Committed offsets of a group: in the tree, in Kafka, or in both while a group moves over."""
+"""Committed offsets of a group: in the tree, in Kafka, or in both while a group migrates."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Offsets:
     """Where a group's offsets are read and written, as `offsets.storage` says.
 
     With dual.commit.enabled both stores are written, and the higher of the two offsets is read:
-    members that were not yet configured to use Kafka go on with the tree.
+    members that were not yet configured to use Kafka continue with the tree.
     """
 
     def __init__(self, tree: Coordination, kafka: SimpleConsumer, options: StreamOptions) -> None:
@@ -31,7 +31,7 @@ class Offsets:
         self._group = options.group
         self._in_kafka = options.offsets_storage == "kafka"
         self._in_tree = not self._in_kafka or options.dual_commit_enabled
-        # What the tree is known to hold, so that an idle partition costs no write.
+        # The known contents of the tree, so that an idle partition causes no write.
         self._written: dict[TopicPartition, int] = {}
 
     async def fetch(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
@@ -60,7 +60,7 @@ class Offsets:
                     self._written[partition] = offset
 
     def forget(self) -> None:
-        """Others may commit from now on: what the tree holds is no longer known."""
+        """Forget the known contents of the tree: other members may commit from now on."""
         self._written.clear()
 
     async def _commit_to_kafka(self, offsets: Mapping[TopicPartition, int]) -> None:
@@ -73,7 +73,7 @@ class Offsets:
             except BarnabasError as failure:
                 if left == 0 or verdict(failure) is Verdict.FAIL:
                     raise
-                logger.warning("commit of group %s: %s", self._group, failure)
+                logger.warning("group %s: commit failed and is retried: %s", self._group, failure)
                 left -= 1
             await asyncio.sleep(self._options.offsets_channel_backoff_ms / 1000)
 

@@ -1,7 +1,7 @@
-"""A plain consumer's line to the one broker that it was given.
+"""A simple consumer's connection to the one broker that it was given.
 
-It asks that broker and no other, and tells what it answered: to find a partition's leader is its
-user's business. A connection that is gone is opened once more, as such consumers always did.
+It asks that broker and no other, and returns its response: finding a partition's leader is up to
+the caller. A lost connection is reopened once, as such consumers always did.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _RESPONSE_BYTES_MAX = 50 * 1024 * 1024
 
 
 class OneBroker:
-    """Fetches and looks offsets up at one broker; connects when it is first asked."""
+    """Fetches and looks up offsets at one broker; connects on first use."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class OneBroker:
         self._connections: dict[str, Connection] = {}
 
     async def fetch(self, request: FetchRequest) -> FetchResponse:
-        """Fetch partitions; an error of one of them is in its answer."""
+        """Fetch partitions; the error of a partition is in its part of the response."""
         message = fetch_messages.FetchRequest(
             replica_id=request.replica_id,
             max_wait_ms=request.max_wait_ms,
@@ -81,7 +81,7 @@ class OneBroker:
         )
         response: fetch_messages.FetchResponse = await self._send(
             message,
-            at_most=12,  # from 13 on topics go by ids, which such a consumer does not know
+            at_most=12,  # from 13 on topics are named by id, which is unknown here
             client_id=request.client_id,
             wait_ms=request.max_wait_ms,
         )
@@ -98,9 +98,9 @@ class OneBroker:
     async def offsets_before(
         self, wanted: Mapping[TopicPartition, PartitionOffsetRequestInfo]
     ) -> OffsetResponse:
-        """Return offsets at which segments begin that are older than a time, the newest first.
+        """Return the base offsets of segments that are older than a timestamp, the newest first.
 
-        Only the oldest version of the request has such an answer, which Kafka knows up to 3.9.
+        Only the oldest version of the request has such a response, which Kafka supports up to 3.9.
         """
         request = ListOffsetsRequest(
             replica_id=-1,
@@ -131,7 +131,7 @@ class OneBroker:
         )
 
     async def close(self) -> None:
-        """Close what is open."""
+        """Close the connection."""
         connections, self._connections = list(self._connections.values()), {}
         for connection in connections:
             connection.close()
@@ -152,7 +152,7 @@ class OneBroker:
             try:
                 return await self._ask(known, request, at_most, wait_ms)
             except ConnectionLostError:
-                pass  # the broker may have closed it while nothing was asked
+                pass  # the broker may have closed it while idle
         connection = self._connections[name] = await Connection.open(
             self.address,
             client_id=name,
@@ -171,7 +171,7 @@ class OneBroker:
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[TopicPartition]]:
-    """Return partitions by their topics, in their order."""
+    """Group partitions by topic, in their order."""
     grouped: dict[str, list[TopicPartition]] = {}
     for partition in partitions:
         grouped.setdefault(partition.topic, []).append(partition)

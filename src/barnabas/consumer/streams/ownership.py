@@ -1,4 +1,4 @@
-"""Ownership of partitions: ephemeral nodes that name the stream which reads each of them."""
+"""Ownership of partitions: ephemeral nodes that name the stream that reads each of them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Ownership:
         self.owned: dict[TopicPartition, str] = {}
 
     async def claim(self, wanted: Mapping[TopicPartition, str]) -> bool:
-        """Take all partitions, or none: False if another consumer still has one of them."""
+        """Claim all partitions, or none: False if another consumer still owns one of them."""
         for partition, thread_id in wanted.items():
             path = owner_path(self._group, *partition)
             try:
@@ -30,14 +30,14 @@ class Ownership:
         return True
 
     async def release(self, partitions: Iterable[TopicPartition] | None = None) -> None:
-        """Give partitions back, by default all."""
+        """Release partitions, by default all."""
         for partition in list(self.owned) if partitions is None else list(partitions):
             del self.owned[partition]
             try:
                 await self._tree.delete(owner_path(self._group, *partition))
             except NoNode:
-                continue  # it went with an earlier session
+                continue  # it expired with an earlier session
 
     def forget(self) -> None:
-        """The session that owned them is gone, and its nodes with it."""
+        """Forget everything: the session that owned the nodes has expired."""
         self.owned.clear()

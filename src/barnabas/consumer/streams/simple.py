@@ -1,7 +1,7 @@
-"""The plain consumer: fetches, looks offsets up and commits, and remembers nothing.
+"""The simple consumer: fetches, looks up offsets and commits, and keeps no state.
 
-It goes to the leader that the cluster view names and tells what each partition answered; what to
-do about a failure is its user's business. The streams' fetchers are such users.
+It asks the leader that the metadata names and returns the result of each partition; handling a
+failure is up to the caller. The streams' fetchers are such callers.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _RESPONSE_BYTES_MAX = 50 * 1024 * 1024
 
 
 class Fetched(NamedTuple):
-    """What a partition answered to a fetch."""
+    """One partition's part of a fetch response."""
 
     error: ErrorCode
     records: bytes
@@ -52,7 +52,7 @@ class Fetched(NamedTuple):
 
 
 class SimpleConsumer:
-    """Reads partitions of a cluster by offsets that its user knows."""
+    """Reads partitions of a cluster at offsets that the caller knows."""
 
     def __init__(
         self,
@@ -103,7 +103,7 @@ class SimpleConsumer:
         version = connection.version_of(
             FetchRequest,
             at_least=4,  # the first that may carry batches of magic 2
-            at_most=12 if ZERO_UUID in ids.values() else None,  # from 13 on topics go by id
+            at_most=12 if ZERO_UUID in ids.values() else None,  # from 13 on topics are named by id
         )
         response: FetchResponse = await connection.send(request, version=version)
         _raise_for(response.error_code, "fetch")
@@ -117,9 +117,9 @@ class SimpleConsumer:
         }
 
     async def offset_before(self, partition: TopicPartition, time_ms: int) -> int:
-        """Return the first offset at or after a time, or LATEST or EARLIEST; -1 if there is none.
+        """Return the first offset at or after a timestamp, or LATEST or EARLIEST; -1 without one.
 
-        Raise RequestError if the partition's leader refuses.
+        Raise RequestError if the partition's leader returns an error.
         """
         request = ListOffsetsRequest(
             replica_id=-1,
@@ -142,7 +142,7 @@ class SimpleConsumer:
     async def commit(
         self, group: str, offsets: Mapping[TopicPartition, int], timeout_ms: float | None = None
     ) -> None:
-        """Commit offsets of a group to Kafka; raise RequestError for the first that is refused."""
+        """Commit offsets of a group to Kafka; raise RequestError for the first that is rejected."""
         request = OffsetCommitRequest(
             group_id=group,
             topics=[
@@ -170,7 +170,7 @@ class SimpleConsumer:
     async def committed(
         self, group: str, partitions: Iterable[TopicPartition]
     ) -> dict[TopicPartition, int]:
-        """Return the offsets that a group has committed to Kafka; those without are left out."""
+        """Return a group's offsets committed to Kafka; partitions without one are left out."""
         request = OffsetFetchRequest(
             group_id=group,
             topics=[

@@ -1,7 +1,7 @@
-"""What a consumer subscribes to: topics with a number of streams each, or a pattern.
+"""The subscription of a consumer: topics with a number of streams each, or a pattern.
 
 A stream of a consumer is known to the group as `<consumer id>-<number>`, and the order of those
-names decides who gets which partitions: so it must be the same forevery member.
+names decides which stream gets which partitions: so it must be the same for every member.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ class TopicCount(Protocol):
 
     @property
     def pattern(self) -> str:
-        """The kind, as it stands in the registration."""
+        """The kind, as in the registration."""
 
     def encoded(self) -> dict[str, int]:
-        """Return what stands in the registration."""
+        """Return the subscription as in the registration."""
 
     def streams(self, topics: Iterable[str]) -> dict[str, int]:
-        """Return how many streams read each topic, given those that exist."""
+        """Return how many streams read each topic, given the existing ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class StaticTopics:
     def __post_init__(self) -> None:
         for topic, count in self.counts.items():
             if count < 1:
-                raise InvalidValueError(f"{count} streams for topic {topic!r}: at least 1")
+                raise InvalidValueError(f"{count} streams for topic {topic!r}: must be at least 1")
 
     def encoded(self) -> dict[str, int]:
         return dict(self.counts)
@@ -62,7 +62,9 @@ class TopicFilter:
 
     def __post_init__(self) -> None:
         if self.count < 1:
-            raise InvalidValueError(f"{self.count} streams for {self.expression!r}: at least 1")
+            raise InvalidValueError(
+                f"{self.count} streams for {self.expression!r}: must be at least 1"
+            )
         compile_pattern(self.regex)
 
     @property
@@ -82,7 +84,7 @@ class TopicFilter:
         return {topic: self.count for topic in topics if self.allows(topic)}
 
     def allows(self, topic: str) -> bool:
-        """Return whether a topic is among those wanted."""
+        """Return whether a topic is selected."""
         if self.exclude_internal and topic in INTERNAL_TOPICS:
             return False
         matches = compile_pattern(self.regex).fullmatch(topic) is not None
@@ -97,7 +99,7 @@ def registered(
         return StaticTopics(dict(subscription))
     if len(subscription) != 1:
         raise CorruptFileError(
-            f"node {path}: a {pattern} of {len(subscription)} patterns; want one"
+            f"node {path}: a {pattern} must have one pattern, not {len(subscription)}"
         )
     [(expression, count)] = subscription.items()
     return TopicFilter(expression, count, pattern == "black_list", exclude_internal)

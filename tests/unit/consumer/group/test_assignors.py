@@ -64,7 +64,7 @@ def test_names_come_in_the_order_of_preference() -> None:
         ([], "empty"),
         ("nearest", "range, roundrobin, sticky"),
         (["range", RangeAssignor], "twice"),
-        ([object], "no assignor"),
+        ([object], "is not an assignor"),
     ],
 )
 def test_what_is_no_assignor_is_refused(given: object, told: str) -> None:

@@ -558,7 +558,7 @@ def test_a_leader_that_sees_more_partitions_calls_the_group_together() -> None:
         assert member.needs_poll
         assert await member.poll(5000)
         assert set(group.subscription.assigned) == {T0, T1, T2}
-        assert "t has 3 partitions, not 2" in group.sent(JoinGroupRequest)[1].reason
+        assert "t has 3 partitions, had 2" in group.sent(JoinGroupRequest)[1].reason
 
     play(scenario)
 

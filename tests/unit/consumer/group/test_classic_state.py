@@ -56,7 +56,7 @@ def test_eager_members_give_up_all_before_they_join() -> None:
 def test_what_is_lost_is_lost_as_a_whole(is_cooperative: bool) -> None:
     """Whatever the protocol, and until the user was told."""
     state = joined(A0, B0, is_cooperative=is_cooperative)
-    state.apply(ErrorAction.FORGET, ErrorCode.UNKNOWN_MEMBER_ID, "a heartbeat")
+    state.apply(ErrorAction.FORGET, ErrorCode.UNKNOWN_MEMBER_ID, "Heartbeat")
     revocation = state.revocation({A0, B0}, ["a", "b"])
     assert revocation.is_lost
     assert revocation.partitions == {A0, B0}
@@ -67,8 +67,8 @@ def test_what_is_lost_is_lost_as_a_whole(is_cooperative: bool) -> None:
 def test_an_old_generation_keeps_its_id_and_a_stranger_does_not() -> None:
     """RESET and FORGET."""
     reset, forgotten = joined(A0), joined(A0)
-    reset.apply(ErrorAction.RESET, ErrorCode.ILLEGAL_GENERATION, "a heartbeat")
-    forgotten.apply(ErrorAction.FORGET, ErrorCode.UNKNOWN_MEMBER_ID, "a heartbeat")
+    reset.apply(ErrorAction.RESET, ErrorCode.ILLEGAL_GENERATION, "Heartbeat")
+    forgotten.apply(ErrorAction.FORGET, ErrorCode.UNKNOWN_MEMBER_ID, "Heartbeat")
     assert (reset.member_id, forgotten.member_id) == ("m-1", "")
     for state in (reset, forgotten):
         assert state.phase is Phase.OUT

@@ -153,7 +153,7 @@ def test_a_topic_that_was_made_again_is_another_one() -> None:
 def test_a_fenced_member_loses_all_and_joins_from_nothing() -> None:
     """With the id that it had."""
     state = joined((A, 0))
-    state.apply(ErrorAction.RESET, ErrorCode.FENCED_MEMBER_EPOCH, "a heartbeat")
+    state.apply(ErrorAction.RESET, ErrorCode.FENCED_MEMBER_EPOCH, "ConsumerGroupHeartbeat")
     assert state.is_lost
     assert state.is_out
     assert not state.may_commit

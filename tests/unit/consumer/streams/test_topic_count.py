@@ -76,12 +76,14 @@ def test_nodes_of_others_are_read_with_care() -> None:
         for data in (b"", b"[]"):
             with pytest.raises(CorruptFileError, match="node /x"):
                 read("/x", data)
-    with pytest.raises(CorruptFileError, match="node /x is no consumer"):
+    with pytest.raises(CorruptFileError, match="node /x is not a consumer"):
         nodes.decode_subscription("/x", b"{}")
-    with pytest.raises(CorruptFileError, match="node /x is no broker"):
+    with pytest.raises(CorruptFileError, match="node /x is not a broker"):
         nodes.decode_address("/x", b'{"host":"h","port":"many"}')
     assert nodes.decode_offset("/x", b"17") == 17
-    with pytest.raises(CorruptFileError, match="node /x is no offset: b'many'"):
+    with pytest.raises(CorruptFileError, match="node /x is not an offset: b'many'"):
         nodes.decode_offset("/x", b"many")
-    with pytest.raises(CorruptFileError, match="node /x: a white_list of 2 patterns; want one"):
+    with pytest.raises(
+        CorruptFileError, match="node /x: a white_list must have one pattern, not 2"
+    ):
         registered("/x", {"a": 1, "b": 1}, "white_list", exclude_internal=True)
