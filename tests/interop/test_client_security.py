@@ -79,7 +79,7 @@ def test_each_mechanism_opens_the_door_behind_tls(doors: Doors, mechanism: str) 
 def test_a_wrong_password_is_refused(doors: Doors, mechanism: str) -> None:
     wrong = {"sasl_plain_username": "alice", "sasl_plain_password": "wrong"}
     with pytest.raises(
-        AuthenticationFailedError, match=r"refused our credentials .*Authentication"
+        AuthenticationFailedError, match=r"rejected our credentials .*Authentication"
     ):
         enter(doors.sasl, security_protocol="SASL_PLAINTEXT", sasl_mechanism=mechanism, **wrong)
 
@@ -90,7 +90,7 @@ class Rubbish:
 
 
 def test_a_wrong_token_is_refused(doors: Doors) -> None:
-    with pytest.raises(AuthenticationFailedError, match="refused our credentials"):
+    with pytest.raises(AuthenticationFailedError, match="rejected our credentials"):
         enter(
             doors.sasl,
             security_protocol="SASL_PLAINTEXT",
@@ -113,7 +113,7 @@ def test_a_client_without_a_certificate_is_turned_away(doors: Doors) -> None:
 
 
 def test_a_broker_that_nobody_vouches_for_is_not_trusted(doors: Doors) -> None:
-    with pytest.raises(AuthenticationFailedError, match="its certificate is refused"):
+    with pytest.raises(AuthenticationFailedError, match="its certificate is rejected"):
         enter(doors.sasl_tls, security_protocol="SASL_SSL", **ALICE)
 
 

@@ -1,4 +1,4 @@
-"""What every client shares: connections, version negotiation, the cluster view, retries.
+"""What every client shares: connections, version negotiation, cluster metadata, retries.
 
 Producers, consumers, admin tools and brokers that talk to each other are built on `ClusterClient`.
 Only `connection`, `opening`, `connection_pool`, `metadata_refresh` and `cluster_client` use

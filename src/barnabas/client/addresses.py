@@ -20,15 +20,15 @@ class Address(NamedTuple):
 
 
 def parse_addresses(text: str) -> list[Address]:
-    """Read a list like `a:9092,b:9093,[::1]:9092`; a missing port is 9092."""
+    """Parse a list like `a:9092,b:9093,[::1]:9092`; the default port is 9092."""
     addresses = [parse_address(part.strip()) for part in text.split(",") if part.strip()]
     if not addresses:
-        raise ConfigError(f"bootstrap addresses {text!r}: at least one host:port is needed")
+        raise ConfigError(f"bootstrap addresses {text!r}: must have at least one host:port")
     return addresses
 
 
 def parse_address(text: str) -> Address:
-    """Read one `host:port`."""
+    """Parse one `host:port`."""
     if text.startswith("["):
         host, bracket, rest = text[1:].partition("]")
         well_formed = bool(bracket) and (rest == "" or rest.startswith(":"))
@@ -39,6 +39,6 @@ def parse_address(text: str) -> Address:
         port_text = port_text if colon else str(DEFAULT_PORT)
     if not (well_formed and host and port_text.isdigit() and 0 < int(port_text) < 65536):
         raise ConfigError(
-            f"bootstrap address {text!r} is not host:port (an IPv6 address goes in brackets)"
+            f"bootstrap address {text!r} must be host:port (IPv6 addresses in brackets)"
         )
     return Address(host, int(port_text))

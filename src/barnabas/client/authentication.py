@@ -1,14 +1,14 @@
-"""Naming oneself to a broker: SaslHandshake, then SaslAuthenticate until both are content.
+"""SASL authentication with a broker: SaslHandshake, then SaslAuthenticate until both sides agree.
 
-A mechanism is a small conversation that knows nothing of requests:
+A mechanism is a small conversation that does not know requests:
 
     first()             the first message
-    next(challenge)     the answer to what the broker said; empty when there is nothing to say
+    next(challenge)     the response to the broker's challenge; empty when there is nothing to send
 
-A refusal is an `AuthenticationFailedError` (or `UnsupportedSaslMechanismError`) with the broker's
-words; it is not worth another attempt with the same credentials. Where the broker bounds the
-session, authentication is renewed when most of it has passed (KIP-368), at a random moment so that
-many clients do not come at once.
+A rejection is an `AuthenticationFailedError` (or `UnsupportedSaslMechanismError`) with the broker's
+message; retrying with the same credentials is pointless. If the broker limits the session,
+authentication is renewed when most of it has passed (KIP-368), at a random moment so that many
+clients do not do so at once.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from barnabas.wire.messages.sasl_authenticate import (
 from barnabas.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 
 RENEW_FROM, RENEW_TO = 0.85, 0.95
-"""The part of a session after which it is renewed."""
+"""The fraction of a session after which it is renewed."""
 
 
 class Mechanism(Protocol):
@@ -42,7 +42,7 @@ class Mechanism(Protocol):
         """Return the first message."""
 
     def next(self, challenge: bytes) -> bytes:
-        """Return the answer to a message; raise AuthenticationFailedError if it is not right."""
+        """Return the response to a challenge; raise AuthenticationFailedError if it is invalid."""
 
 
 class Authentication:
@@ -56,7 +56,7 @@ class Authentication:
         self._random = random
 
     async def __call__(self, ask: Ask, address: Address) -> float:
-        """Authenticate; return after how many milliseconds to do it again, 0: never."""
+        """Authenticate; return after how many milliseconds to reauthenticate, 0: never."""
         await self._choose(ask, address)
         conversation = self._converse()
         message = await conversation.first()
@@ -81,19 +81,19 @@ class Authentication:
         if chosen.error_code:
             raise request_error(
                 chosen.error_code,
-                f"{address} refused SASL: {ErrorCode.of(chosen.error_code).meaning}; "
+                f"{address} rejected SASL: {ErrorCode.of(chosen.error_code).meaning}; "
                 f"see security.protocol",
             )
 
     def _check(self, answer: SaslAuthenticateResponse, address: Address) -> None:
         if answer.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED:
             raise AuthenticationFailedError(
-                f"{address} refused our credentials ({self.mechanism}): "
-                f"{answer.error_message or 'it does not say why'}"
+                f"{address} rejected our credentials ({self.mechanism}): "
+                f"{answer.error_message or 'no reason given'}"
             )
         if answer.error_code:
             raise request_error(
                 answer.error_code,
-                f"{address} refused to authenticate us ({self.mechanism}): "
+                f"{address} failed to authenticate us ({self.mechanism}): "
                 f"{answer.error_message or ErrorCode.of(answer.error_code).meaning}",
             )

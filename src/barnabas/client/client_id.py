@@ -1,7 +1,7 @@
-"""Names of clients that were given none: unique in their process, in the words of Kafka's clients.
+"""Default client ids: unique in their process, in the format of Kafka's clients.
 
-Brokers show them in logs, groups and quotas, so they must tell one client from another. Threads may
-ask at the same time: a step of `itertools.count` is one step of the interpreter.
+Brokers show them in logs, groups and quotas, so they must distinguish clients. Threads may ask at
+the same time: `next` of an `itertools.count` is atomic.
 """
 
 from __future__ import annotations

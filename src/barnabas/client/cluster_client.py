@@ -1,11 +1,11 @@
-"""The way to the right broker: any, the controller, one by id, or the leader of a partition.
+"""Requests to the right broker: any, the controller, one by id, or the leader of a partition.
 
 `ClusterClient` starts from bootstrap addresses, learns the cluster from Metadata, opens connections
-when they are first needed, and spaces attempts to reach a broker that refuses. `send` makes one
-attempt; `retrying` repeats a whole operation (several requests, say) as long as its failures are
-worth it. Senders and fetchers use the calls that do not wait: `ready` returns a connection or
-begins to open one, `request_refresh` asks for new metadata, and `watch` calls back when it is worth
-looking again. `start` and `close` frame what goes on in the background.
+when they are first needed, and spaces attempts to reach a broker that cannot be reached. `send`
+makes one attempt; `retrying` repeats a whole operation (several requests, say) as long as its
+failures are retriable. Senders and fetchers use the calls that do not wait: `ready` returns a
+connection or begins to open one, `request_refresh` requests new metadata, and `watch` calls back
+after changes. `start` and `close` start and stop the background work.
 
 Connections are kept by address, so a bootstrap address that a broker also advertises is used for
 both, and by channel (see `connection_pool`): requests that may wait long get one of their own.
@@ -37,14 +37,14 @@ from barnabas.model.request_errors import request_error
 from barnabas.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from barnabas.wire.schema import Message
 
-if TYPE_CHECKING:  # the tools on the command line do without options of clients
+if TYPE_CHECKING:  # command-line tools need no client options
     from barnabas.config.clients.common import CommonOptions
 
 Result = TypeVar("Result")
 
 _GRACE_S = 0.5
 """How long after its deadline an operation is cancelled: a broker that was given the same deadline
-says more about what it could not do in time, and so does a request that times out by itself."""
+reports more about what it could not do in time, and so does a request that times out itself."""
 
 
 class Target(Enum):
@@ -58,14 +58,14 @@ ANY = Target.ANY
 CONTROLLER = Target.CONTROLLER
 
 Destination = Target | int | TopicPartition
-"""Whom to ask: a role, a node id, or the leader of a partition."""
+"""The destination of a request: a role, a node id, or the leader of a partition."""
 
 Topics = Callable[[], Iterable[str] | None]
-"""The topics that a client wants to know about; None: all."""
+"""The topics whose metadata a client needs; None: all."""
 
 
 class ClusterClient:
-    """The way to all brokers of one cluster."""
+    """The connections to all brokers of one cluster, and its metadata."""
 
     @classmethod
     def from_options(
@@ -76,7 +76,7 @@ class ClusterClient:
         random: random_module.Random | None = None,
         in_flight_max: int | None = None,
     ) -> ClusterClient:
-        """Make a client of the cluster that the options name."""
+        """Create a client of the cluster that the options name."""
         from barnabas.client.security import login_of, socket_options_of, tls_of
 
         if not options.bootstrap_servers:
@@ -124,7 +124,7 @@ class ClusterClient:
         login: Login | None = None,
         socket_options: Iterable[tuple[int, int, Any]] = (),
     ) -> None:
-        """Make a client; nothing is opened yet. Back-offs are (first, longest) pauses."""
+        """Create a client; nothing is opened yet. Back-offs are (initial, maximum) pauses."""
         self.cluster = ClientMetadata()
         self.client_id = client_id
         self.request_timeout_ms = request_timeout_ms
@@ -184,7 +184,7 @@ class ClusterClient:
         return await connection.send(request, timeout_ms=timeout_ms)
 
     async def connection(self, to: Destination = ANY, *, channel: str = "") -> Connection:
-        """Return an open connection to a destination, opening one if need be."""
+        """Return an open connection to a destination, opening one if needed."""
         if to is ANY:
             return await self._any()
         return await self._pool.connect(await self._address(to), channel)
@@ -196,7 +196,7 @@ class ClusterClient:
         auto_create: bool = False,
         to: Destination = ANY,
     ) -> ClientMetadata:
-        """Ask a broker about the brokers and some topics (None: all), and update the view.
+        """Fetch metadata of the brokers and some topics (None: all) from a broker, and apply it.
 
         The controller knows its own decisions before the other brokers do.
         """
@@ -206,7 +206,7 @@ class ClusterClient:
         names = None if topics is None else list(topics)
         request = MetadataRequest(
             topics=None if names is None else [MetadataRequestTopic(name=name) for name in names],
-            # Versions before 4 always create and have no field to say otherwise.
+            # Versions before 4 always create topics and have no field to prevent it.
             allow_auto_topic_creation=auto_create or version < 4,
         )
         response: MetadataResponse = await connection.send(request, version=version)
@@ -214,7 +214,7 @@ class ClusterClient:
         if error_code == ErrorCode.REBOOTSTRAP_REQUIRED:
             self._start_over()
         if error_code:
-            raise request_error(error_code, f"{connection.address} does not describe its cluster")
+            raise request_error(error_code, f"{connection.address} failed to describe its cluster")
         self._answered_s = loop.time()
         generation = self.cluster.generation
         self.cluster.apply(response, all_topics=names is None)
@@ -231,8 +231,8 @@ class ClusterClient:
     ) -> Result:
         """Run `attempt` until it succeeds, fails for good or time is up; raise its last failure.
 
-        When a failure blames the view of the cluster, `topics` are refreshed before the next
-        attempt. An attempt that is under way when the time is up is given up.
+        When a failure is caused by stale metadata, `topics` are refreshed before the next
+        attempt. An attempt in progress when the time is up is cancelled.
         """
         loop = asyncio.get_running_loop()
         limit_ms = timeout_ms or self.request_timeout_ms
@@ -268,7 +268,7 @@ class ClusterClient:
     def ready(self, node_id: int, *, channel: str = "") -> Connection | None:
         """Return an open connection to a broker; None after having begun to open one.
 
-        Attempts are spaced; `watch` calls back when one has ended, `failure` returns how.
+        Attempts are spaced; `watch` calls back when one has completed, `failure` returns its error.
         """
         address = self._address_of(node_id)
         if address is None:
@@ -285,7 +285,7 @@ class ClusterClient:
         return None if address is None else self._pool.usable(address, channel)
 
     def failure(self, node_id: int, *, channel: str = "") -> BarnabasError | None:
-        """Return why a broker could not be reached at the last attempt, if it could not."""
+        """Return why the last attempt to reach a broker failed, if it did."""
         address = self._address_of(node_id)
         return None if address is None else self._pool.failure(address, channel)
 
@@ -295,33 +295,33 @@ class ClusterClient:
         return self._metadata_refresh.failure
 
     def watch(self, callback: Callable[[], object]) -> Callable[[], None]:
-        """Call `callback` soon after each change; return the function that ends this.
+        """Call `callback` soon after each change; return a function that stops this.
 
-        A change is: a connection opened, could not be opened, ended or takes requests again, or the
-        view of the cluster is different. Several changes at once are one call.
+        A change is: a connection opened, could not be opened, ended or accepts requests again, or
+        the metadata changed. Several changes at once are one call.
         """
         self._watchers.append(callback)
         return lambda: self._watchers.remove(callback)
 
     def request_refresh(self) -> None:
-        """Ask for new metadata soon; it is fetched in the background, if that was started."""
+        """Request new metadata soon; it is fetched in the background, if that was started."""
         self._metadata_refresh.request()
 
     def look_for(self, topics: Iterable[str] | None) -> None:
-        """Ask for new metadata soon if one of these topics is not known to exist."""
+        """Request new metadata soon if one of these topics is not known to exist."""
         if any(self.cluster.partitions_for(topic) is None for topic in topics or ()):
             self._metadata_refresh.request()
 
     def track(self, topics: Topics, *, auto_create: bool = False) -> None:
-        """Set which topics the refreshes in the background ask for.
+        """Set which topics the background refreshes ask for.
 
-        They go on as long as one of them is missing: it may be about to be created.
+        They continue as long as one of them is missing: it may be about to be created.
         """
         self._topics = topics
         self._auto_create = auto_create
 
     def start(self) -> None:
-        """Begin what goes on in the background: refreshes, and closing what is idle."""
+        """Start the background work: metadata refreshes, and closing idle connections."""
         loop = asyncio.get_running_loop()
         self._started_s = loop.time()
         self._metadata_refresh.start()
@@ -329,7 +329,7 @@ class ClusterClient:
             self._idle_timer = loop.call_later(self._idle_s_max, self._close_idle)
 
     async def close(self) -> None:
-        """End what goes on in the background and close every connection."""
+        """Stop the background work and close every connection."""
         if self._idle_timer is not None:
             self._idle_timer.cancel()
             self._idle_timer = None
@@ -352,7 +352,7 @@ class ClusterClient:
         }
         return client_metrics(kind, by_node, elapsed_s)
 
-    # Inside.
+    # Internals.
 
     def _backoff(self, pauses_ms: tuple[float, float], jitter: float = 0.2) -> Backoff:
         first, longest = pauses_ms
@@ -379,7 +379,7 @@ class ClusterClient:
 
     def _attempt_ended(self, failure: BarnabasError | None) -> None:
         if failure is not None:
-            self._metadata_refresh.request()  # the broker may have gone, or moved
+            self._metadata_refresh.request()  # the broker may be gone, or have moved
         self._notify_watchers()
 
     def _notify_watchers(self) -> None:
@@ -413,21 +413,21 @@ class ClusterClient:
             self._start_over()
 
     def _start_over(self) -> None:
-        """Look for the cluster from the bootstrap addresses, if that is allowed."""
+        """Start again from the bootstrap addresses, if that is allowed."""
         if self._rebootstrap:
             self._answered_s = None
             self.cluster.forget_brokers()
             self._notify_watchers()
 
     def _too_late(self, limit_ms: float) -> BarnabasError:
-        """Return the failure of a call whose first attempt did not end in time."""
+        """Return the failure of a call whose first attempt did not complete in time."""
         if self._answered_s is None:
             asked = ", ".join(str(address) for address in self._bootstrap)
-            return NoBrokersAvailable(f"no answer within {limit_ms:g} ms from {asked}")
-        return KafkaTimeoutError(f"no outcome within {limit_ms:g} ms")
+            return NoBrokersAvailable(f"no response within {limit_ms:g} ms from {asked}")
+        return KafkaTimeoutError(f"not completed within {limit_ms:g} ms")
 
     async def _address(self, to: Destination) -> Address:
-        """Find a destination in the cluster view, looking again once if it is not there."""
+        """Find a destination in the metadata, refreshing once if it is missing."""
         address = self._address_of(self._node_id(to))
         if address is None:
             await self.refresh([to.topic] if isinstance(to, TopicPartition) else ())
@@ -449,18 +449,20 @@ class ClusterClient:
         if isinstance(to, TopicPartition):
             return self.cluster.missing_leader(to)
         if to is CONTROLLER:
-            return request_error(ErrorCode.NOT_CONTROLLER, "the cluster names no controller now")
+            return request_error(
+                ErrorCode.NOT_CONTROLLER, "the cluster has no controller at the moment"
+            )
         return request_error(
             ErrorCode.BROKER_NOT_AVAILABLE,
-            f"broker {to} is not in the cluster; there are {sorted(self.cluster.brokers)}",
+            f"broker {to} is not in the cluster; its brokers are {sorted(self.cluster.brokers)}",
         )
 
     async def _any(self) -> Connection:
-        """Return a connection to a known broker, or to a bootstrap address if none answers.
+        """Return a connection to a known broker, or to a bootstrap address if none can be reached.
 
-        Of the open ones it is one with the least to do, by chance: a broker that knows less than
-        the others must not be asked again and again. An open connection to an address that the
-        cluster does not list is the last resort: a broker that was deposed names only others.
+        Of the open ones it is one with the least load, at random: a broker that knows less than
+        the others must not be asked repeatedly. An open connection to an address that the
+        cluster does not list is the last resort: a removed broker names only others.
         """
         known = [Address(broker.host, broker.port) for broker in self.cluster.brokers.values()]
         bootstrap = self._bootstrap if self._rebootstrap or not known else []
@@ -471,7 +473,7 @@ class ClusterClient:
         failures: list[BarnabasError] = []
         for address in self._shuffled(known):
             if self._pool.state(address, "").not_before_s > now_s:
-                continue  # it refused lately
+                continue  # it failed recently
             try:
                 return await self._pool.connect(address)
             except NetworkError as failure:
@@ -480,7 +482,7 @@ class ClusterClient:
         if idlest is not None:
             return idlest
         candidates = list(dict.fromkeys([*self._shuffled(known), *self._shuffled(bootstrap)]))
-        # Those that refused lately come last: waiting for them helps only if all others fail.
+        # Those that failed recently come last: waiting for them helps only if all others fail.
         candidates.sort(key=lambda address: self._pool.state(address, "").not_before_s)
         for address in candidates:
             try:
@@ -490,7 +492,7 @@ class ClusterClient:
         raise NoBrokersAvailable("; ".join(dict.fromkeys(str(failure) for failure in failures)))
 
     def _idlest(self, addresses: list[Address]) -> Connection | None:
-        """Return the open connection with the least to do, if one is open."""
+        """Return the open connection with the least load, if one is open."""
         open_ones = (self._pool.usable(address) for address in self._shuffled(addresses))
         usable = [connection for connection in open_ones if connection is not None]
         return min(usable, key=lambda connection: connection.load, default=None)

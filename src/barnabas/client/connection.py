@@ -1,11 +1,11 @@
 """One connection to one broker: requests out, responses back in the same order.
 
 `opening.open_connection` connects, negotiates and authenticates; `submit` takes a request and a
-callback, without a task or a future, `send` awaits the response. The broker answers in order, so
-what is in flight is a queue: a response that does not belong to the oldest request breaks the
-protocol and ends the connection. So does a request that is not answered in time, since every later
-one waits behind it. Requests beyond `in_flight_max` wait here, unsent, and one that waits too long
-fails alone. Whatever ends the connection, each waiting request gets the reason, once.
+callback, without a task or a future, `send` awaits the response. The broker responds in order, so
+what is in flight is a queue: a response that does not belong to the oldest request violates the
+protocol and ends the connection. So does a request that times out, since every later one waits
+behind it. Requests beyond `in_flight_max` wait here, unsent, and one that waits too long fails
+alone. Whatever ends the connection, each pending request gets the reason, once.
 
 Uses the loop's transports, timers and futures only, so it runs on asyncio's loop, uvloop and a
 simulated one.
@@ -35,10 +35,10 @@ from barnabas.wire.header import peek_correlation_id
 from barnabas.wire.schema import Message
 
 FRAME_BYTES_MAX = 1 << 30
-"""Responses beyond this are refused; the protocol itself ends at 2 GiB."""
+"""Larger responses are rejected; the protocol itself ends at 2 GiB."""
 
 Answered = Callable[[Any, BarnabasError | None], object]
-"""Called with the response, or with the failure in its stead; exactly one of the two is None."""
+"""Called with the response or with the failure; exactly one of the two is None."""
 
 _NEVER_S = float("inf")
 _UNSUPPORTED_VERSION = int(ErrorCode.UNSUPPORTED_VERSION).to_bytes(2, "big")
@@ -46,7 +46,7 @@ _UNSUPPORTED_VERSION = int(ErrorCode.UNSUPPORTED_VERSION).to_bytes(2, "big")
 
 @dataclass(slots=True, eq=False)
 class _Waiting:
-    """A request that is not yet answered; `frame` is gone once it was written."""
+    """A request without a response yet; `frame` is dropped once it was written."""
 
     correlation_id: int
     api: Api
@@ -62,7 +62,7 @@ class _Waiting:
 
 
 class Connection(asyncio.BufferedProtocol):
-    """A negotiated connection; at most `in_flight_max` requests wait for answers at a time."""
+    """A negotiated connection; at most `in_flight_max` requests are in flight at a time."""
 
     @classmethod
     async def open(
@@ -80,7 +80,7 @@ class Connection(asyncio.BufferedProtocol):
         stats: ConnectionStats | None = None,
         changed: Callable[[], object] = lambda: None,
     ) -> Connection:
-        """Connect and learn which versions the broker speaks; see `opening.open_connection`."""
+        """Connect and learn which versions the broker supports; see `opening.open_connection`."""
         return await open_connection(
             lambda: cls(
                 address,
@@ -108,7 +108,7 @@ class Connection(asyncio.BufferedProtocol):
         stats: ConnectionStats,
         changed: Callable[[], object],
     ) -> None:
-        """`changed` is called when the connection ends or can take requests again."""
+        """`changed` is called when the connection ends or accepts requests again."""
         self.address = address
         self.versions = PeerVersions(str(address), ())
         self.in_flight_max = in_flight_max
@@ -129,11 +129,11 @@ class Connection(asyncio.BufferedProtocol):
         self._held = False
         self._renewal: asyncio.TimerHandle | asyncio.Task[None] | None = None
         self._throttled_until_s = 0.0
-        # One timer for all requests: nearly all are answered in time, so it hardly ever fires.
+        # One timer for all requests: nearly all get their response in time, so it rarely fires.
         self._timer: asyncio.TimerHandle | None = None
         self._timer_s = _NEVER_S
         self.used_s = self._loop.time()
-        """When it last carried something, by the loop's clock."""
+        """When it was last used, by the loop's clock."""
 
     @property
     def closed(self) -> bool:
@@ -142,17 +142,17 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def in_flight(self) -> int:
-        """Return how many requests were sent and wait for their answers."""
+        """Return how many requests were sent and wait for their responses."""
         return len(self._in_flight)
 
     @property
     def load(self) -> int:
-        """Return how many requests wait for their answers or to be sent."""
+        """Return how many requests wait for their responses or to be sent."""
         return len(self._in_flight) + len(self._unsent)
 
     @property
     def can_submit(self) -> bool:
-        """Return whether a request submitted now would be written at once and is welcome."""
+        """Return whether a request submitted now would be written at once."""
         return (
             self._ended is None
             and len(self._in_flight) < self.in_flight_max
@@ -186,9 +186,9 @@ class Connection(asyncio.BufferedProtocol):
         version: int | None = None,
         timeout_ms: float | None = None,
     ) -> None:
-        """Send a request in `version`, or the highest both sides know; call `answered` later, once.
+        """Send a request in `version`, or the highest common one; call `answered` later, once.
 
-        A request that cannot be written now waits for its turn, which its timeout covers, too.
+        A request that cannot be written now is queued, which its timeout covers, too.
         Never calls `answered` before it returns; raises only for a message that cannot be encoded.
         """
         try:
@@ -199,7 +199,7 @@ class Connection(asyncio.BufferedProtocol):
     async def send(
         self, request: Message, *, version: int | None = None, timeout_ms: float | None = None
     ) -> Any:
-        """Send a request and return its response; in `version`, or the highest both sides know."""
+        """Send a request and return its response; in `version`, or the highest common one."""
         answer: asyncio.Future[Any] = self._loop.create_future()
         waiting = self._submit(request, partial(_settle, answer), version, timeout_ms)
         try:
@@ -215,7 +215,7 @@ class Connection(asyncio.BufferedProtocol):
         self.post_now(request, version=version)
 
     def post_now(self, request: Message, *, version: int | None = None) -> None:
-        """Send a request that has no response without regard to what is still to be written."""
+        """Send a request that has no response, regardless of what is still to be written."""
         if version is None:
             version = self.version_of(type(request))
         self._check_open()
@@ -223,7 +223,7 @@ class Connection(asyncio.BufferedProtocol):
         self._write(frame)
 
     def set_socket_options(self, options: Iterable[tuple[int, int, Any]]) -> None:
-        """Set options (level, option, value) of the socket, where there is a real one."""
+        """Set options (level, option, value) of the socket, if there is a real one."""
         assert self._transport is not None
         connected = self._transport.get_extra_info("socket")
         if connected is not None:
@@ -235,7 +235,7 @@ class Connection(asyncio.BufferedProtocol):
         self._end(how)
 
     async def wait_closed(self, timeout_ms: float = 1000) -> None:
-        """Wait until the transport is closed, but not for long."""
+        """Wait until the transport is closed, for a short time."""
         try:
             async with asyncio.timeout(timeout_ms / 1000):
                 await self._lost.wait()
@@ -304,16 +304,16 @@ class Connection(asyncio.BufferedProtocol):
             raise ConnectionLostError(f"connection to {self.address} was {self._ended}")
 
     async def exchange(self, request: Message, version: int, timeout_ms: float) -> Any:
-        """Send a request of the connection itself at once, ahead of those that wait."""
+        """Send a request of the connection itself at once, ahead of queued ones."""
         answer: asyncio.Future[Any] = self._loop.create_future()
         self._check_open()
         self._send(self._waiting(request, partial(_settle, answer), version, timeout_ms))
         return await answer
 
-    # Authentication that must be renewed.
+    # Reauthentication.
 
     def renew_after(self, delay_ms: float, login: Callable[[], Awaitable[float]]) -> None:
-        """Authenticate again after a while; new requests wait until that is done."""
+        """Reauthenticate after a while; new requests wait until that is done."""
 
         def begin() -> None:
             self._held = True
@@ -336,7 +336,7 @@ class Connection(asyncio.BufferedProtocol):
         self._send_unsent()
         self._changed()
 
-    # What the transport calls.
+    # Callbacks of the transport.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = transport  # type: ignore[assignment]
@@ -353,7 +353,7 @@ class Connection(asyncio.BufferedProtocol):
         except RemoteProtocolError as failure:
             named = RemoteProtocolError(f"{self.address}: {failure}")
             named.__cause__ = failure
-            self._end("closed because the broker broke the protocol", named)
+            self._end("closed because the broker violated the protocol", named)
 
     def pause_writing(self) -> None:
         self._writable.clear()
@@ -369,11 +369,13 @@ class Connection(asyncio.BufferedProtocol):
     def _receive(self, frame: memoryview) -> None:
         correlation_id = peek_correlation_id(frame)
         if not self._in_flight:
-            raise RemoteProtocolError(f"answered request {correlation_id}, but none is in flight")
+            raise RemoteProtocolError(
+                f"response to request {correlation_id}, but none is in flight"
+            )
         waiting = self._in_flight[0]
         if correlation_id != waiting.correlation_id:
             raise RemoteProtocolError(
-                f"answered request {correlation_id} before request {waiting.correlation_id}"
+                f"response to request {correlation_id} before request {waiting.correlation_id}"
             )
         message = self._decode(waiting, frame)
         self._in_flight.popleft()
@@ -389,12 +391,12 @@ class Connection(asyncio.BufferedProtocol):
     def _decode(self, waiting: _Waiting, frame: memoryview) -> Message:
         version = waiting.version
         if waiting.api.key == API_VERSIONS_KEY and frame[4:6] == _UNSUPPORTED_VERSION:
-            # The broker could not know our version, so it answers in version 0.
+            # The broker could not know our version, so it responds in version 0.
             version = 0
         return decode_response(waiting.api, version, frame)[1]
 
     def _throttle(self, throttle_ms: int, now_s: float) -> None:
-        """Send nothing as long as the broker, which has stopped reading, asks for (KIP-219)."""
+        """Send nothing for as long as the broker, which has stopped reading, asks for (KIP-219)."""
         self.stats.throttled_ms += throttle_ms
         self._throttled_until_s = max(self._throttled_until_s, now_s + throttle_ms / 1000)
         self._loop.call_later(throttle_ms / 1000, self._changed)
@@ -405,7 +407,7 @@ class Connection(asyncio.BufferedProtocol):
         except Exception as bug:  # noqa: BLE001  reported; the other callbacks must still run
             self._loop.call_exception_handler(
                 {
-                    "message": f"the callback of {waiting.api.name} failed",
+                    "message": f"callback of {waiting.api.name} failed",
                     "exception": bug,
                     "protocol": self,
                 }
@@ -419,7 +421,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _expire(self) -> None:
         """Time out overdue requests, in the order of their deadlines, and wait for the next."""
-        # A timer of some loops may be a little early.
+        # Timers of some loops fire slightly early.
         now_s = max(self._loop.time(), self._timer_s)
         self._timer, self._timer_s = None, _NEVER_S
         for waiting in sorted(
@@ -444,9 +446,9 @@ class Connection(asyncio.BufferedProtocol):
             self._answer(waiting, None, failure)
             return
         failure = RequestTimeoutError(
-            f"{self.address} did not answer {name} within {timeout_ms:g} ms"
+            f"{self.address} did not respond to {name} within {timeout_ms:g} ms"
         )
-        self._end("closed because a request was not answered in time", failure, waiting)
+        self._end("closed because a request timed out", failure, waiting)
 
     def _end(
         self,
@@ -456,7 +458,7 @@ class Connection(asyncio.BufferedProtocol):
         *,
         graceful: bool = True,
     ) -> None:
-        """Close once; `failure` goes to `culprit` (or the oldest), how it ended to the others."""
+        """Close once; `failure` is for `culprit` (or the oldest), the others get how it ended."""
         if self._ended is not None:
             return
         self._ended = how
@@ -468,7 +470,7 @@ class Connection(asyncio.BufferedProtocol):
             self.stats.closed += 1
             if failure is None and graceful:
                 self._transport.close()
-            else:  # a peer that is late or broken need not get what is still buffered for it
+            else:  # buffered bytes are not sent to a late or broken peer
                 self._transport.abort()
         if culprit is None and self._in_flight:
             culprit = self._in_flight[0]

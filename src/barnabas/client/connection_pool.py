@@ -1,9 +1,9 @@
 """The connections of a client, by address and channel, and the attempts to open them.
 
-A connection is opened when it is first needed; a broker that could not be reached is tried again
-after a pause that doubles with each failure, and more patiently. Brokers answer each connection in
-order, so what may wait long (a fetch, a join of a group) goes over a channel of its own, that is
-another connection to the same address, beside the nameless one that all else shares.
+A connection is opened when it is first needed; a broker that could not be reached is retried after
+a pause and with a timeout that double with each failure. Brokers respond in order on each
+connection, so what may wait long (a fetch, a group join) uses a channel of its own, that is another
+connection to the same address, beside the nameless one that all else shares.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from barnabas.client.retry import Backoff
 from barnabas.model.errors import BarnabasError
 
 Open = Callable[[Address, ConnectionStats, float], Awaitable[Connection]]
-"""Opens a connection to an address, counted in a `ConnectionStats`, within so many milliseconds."""
+"""Opens a connection to an address, counted in a `ConnectionStats`, within a timeout (ms)."""
 
 
 @dataclass(slots=True)
 class ConnectionState:
-    """The connection to one address and channel, or how the attempts to open it went."""
+    """The connection to one address and channel, or the state of the attempts to open it."""
 
     stats: ConnectionStats
     connection: Connection | None = None
@@ -69,18 +69,18 @@ class ConnectionPool:
         return state.failure if state is not None else None
 
     async def connect(self, address: Address, channel: str = "") -> Connection:
-        """Return an open connection, waiting for an attempt to open one if need be."""
+        """Return an open connection, waiting for an attempt to open one if needed."""
         connection = self.usable(address, channel)
         if connection is not None:
             return connection
         return await asyncio.shield(self.attempt(address, channel))
 
     def attempt(self, address: Address, channel: str = "") -> asyncio.Task[Connection]:
-        """Return the attempt to open a connection that is under way, or begin one."""
+        """Return the attempt to open a connection that is in progress, or begin one."""
         state = self.state(address, channel)
         if state.opening is None:
             state.opening = asyncio.get_running_loop().create_task(self._open(state, address))
-            # Nobody need wait for it: then nobody else looks at the outcome.
+            # It need not be awaited: then its outcome is not looked at elsewhere.
             state.opening.add_done_callback(lambda task: task.cancelled() or task.exception())
         return state.opening
 
@@ -111,7 +111,7 @@ class ConnectionPool:
                 yield connection
 
     def close_idle(self, now_s: float, idle_s_max: float) -> float:
-        """Close connections that were idle too long; return when to look again."""
+        """Close connections that were idle too long; return when to check again."""
         look_again_s = now_s + idle_s_max
         for connection in list(self.connections()):
             if connection.load:

@@ -1,7 +1,7 @@
-"""What a client counts about its connections, and the nested dict that `metrics()` shows.
+"""What a client counts about its connections, and the nested dict that `metrics()` returns.
 
 One `ConnectionStats` stands for one broker and outlives its connections. Counting is plain
-attribute arithmetic, once per request; all else is left to the reader. Totals are since the start,
+attribute arithmetic, once per request; all else is computed on reading. Totals are since the start,
 rates are averages since the start.
 """
 
@@ -49,7 +49,7 @@ class ConnectionStats:
             self.request_bytes_max = size_bytes
 
     def answered(self, elapsed_s: float) -> None:
-        """Count an answer that came this long after its request."""
+        """Count a response with this latency."""
         self.answers += 1
         self.latency_us.record(int(elapsed_s * 1e6))
 
@@ -102,6 +102,6 @@ def client_metrics(
 
 
 def refuse_raw(raw: bool) -> None:
-    """Refuse kafka-python's `metrics(raw=True)`: there are no objects behind our numbers."""
+    """Reject kafka-python's `metrics(raw=True)`: there are no objects behind our numbers."""
     if raw:
         raise InvalidValueError("raw=True: metrics are plain numbers; call metrics() without it")

@@ -1,18 +1,18 @@
-"""What can go wrong in a client, beside the error codes that brokers send.
+"""Errors of a client, besides the error codes that brokers send.
 
     BarnabasError
-    ├── NetworkError             no answer came; the same call may succeed later
+    ├── NetworkError             no response; the same call may succeed later
     │   ├── ConnectError             no connection could be opened: names addresses and reasons
-    │   │   ├── NoBrokersAvailable       … to none of the addresses that are known
+    │   │   ├── NoBrokersAvailable       … to none of the known addresses
     │   │   └── NodeNotReadyError        … yet, to this broker
-    │   ├── ConnectionLostError      the connection ended before the answer
-    │   └── RequestTimeoutError      the answer did not come in time (also a KafkaTimeoutError)
-    ├── KafkaTimeoutError        a call of the user took longer than it may
-    ├── AuthenticationFailedError    the broker refused our credentials, or we its certificate
-    ├── IllegalStateError        a call that makes no sense now
+    │   ├── ConnectionLostError      the connection ended before the response
+    │   └── RequestTimeoutError      no response in time (also a KafkaTimeoutError)
+    ├── KafkaTimeoutError        a call took longer than its timeout
+    ├── AuthenticationFailedError    the broker rejected our credentials, or we its certificate
+    ├── IllegalStateError        a call that is not allowed in this state
     │   ├── ProducerClosed, ConsumerStoppedError, ClientForkedError
     │   └── IllegalOperation         … or never with these options
-    ├── CommitFailedError        the group gave the partitions to another member
+    ├── CommitFailedError        the group assigned the partitions to another member
     ├── NoOffsetForPartitionError    nothing committed, and auto.offset.reset is none
     ├── LogTruncationError       the log lost what the consumer had read
     ├── TransactionAbortedError  the record's transaction was aborted before it was sent
@@ -32,7 +32,7 @@ from barnabas.model.request_errors import SaslAuthenticationFailedError, Unsuppo
 
 
 class NetworkError(InvalidMetadataError):
-    """No answer came."""
+    """No response was received."""
 
 
 class ConnectError(NetworkError):
@@ -48,19 +48,19 @@ class NodeNotReadyError(ConnectError):
 
 
 class ConnectionLostError(NetworkError):
-    """The connection ended before the answer."""
+    """The connection ended before the response."""
 
 
 class KafkaTimeoutError(RetriableError):
-    """What was asked for did not happen in the time that was given."""
+    """The call did not complete within its timeout."""
 
 
 class RequestTimeoutError(NetworkError, KafkaTimeoutError):
-    """The answer did not come in time."""
+    """No response was received in time."""
 
 
 class AuthenticationFailedError(SaslAuthenticationFailedError):
-    """Client and broker could not convince each other; the same credentials fail again."""
+    """Client and broker failed to authenticate each other; the same credentials fail again."""
 
 
 class UnsupportedApiError(UnsupportedVersionError):
@@ -68,7 +68,7 @@ class UnsupportedApiError(UnsupportedVersionError):
 
 
 class IllegalStateError(BarnabasError):
-    """The call makes no sense in the present state."""
+    """The call is not allowed in the current state."""
 
 
 class ProducerClosed(IllegalStateError):
@@ -88,7 +88,7 @@ class ConcurrentUseError(IllegalStateError):
 
 
 class ClientForkedError(IllegalStateError):
-    """The client belongs to the parent of this process."""
+    """The client was created in the parent of this process."""
 
 
 class IllegalOperation(IllegalStateError):
@@ -96,27 +96,27 @@ class IllegalOperation(IllegalStateError):
 
 
 class ConsumerTimeout(KafkaTimeoutError):
-    """No record came within consumer_timeout_ms."""
+    """No record was received within consumer_timeout_ms."""
 
 
 class TooManyInFlightRequests(RetriableError):
-    """The connection has as many unanswered requests as it may."""
+    """The connection has its maximum of requests in flight."""
 
 
 class Cancelled(RetriableError):
-    """The operation was cancelled before it was done."""
+    """The operation was cancelled before it completed."""
 
 
 class StaleMetadata(InvalidMetadataError):
-    """What the client knows of the cluster is too old."""
+    """The client's metadata is too old."""
 
 
 class CommitFailedError(BarnabasError):
-    """The group has given the partitions to another member: the offsets cannot be committed."""
+    """The group assigned the partitions to another member: the offsets cannot be committed."""
 
     def __init__(
         self,
-        message: str = "the group has rebalanced and given the partitions to another member; "
+        message: str = "the group has rebalanced and assigned the partitions to another member; "
         "records were processed for longer than max.poll.interval.ms, or heartbeats stopped",
     ) -> None:
         super().__init__(message)
@@ -127,17 +127,17 @@ class NoOffsetForPartitionError(BarnabasError):
 
 
 class LogTruncationError(BarnabasError):
-    """The log no longer has what the consumer has read (KIP-320).
+    """The log no longer contains what the consumer has read (KIP-320).
 
     `divergent_offsets` has, for each partition, the offset up to which log and consumer agree, or
-    None where the broker cannot tell.
+    None if the broker does not know it.
     """
 
     def __init__(
         self, divergent_offsets: Mapping[TopicPartition, Any], message: str | None = None
     ) -> None:
         super().__init__(
-            message or f"the logs were cut below what was read: {dict(divergent_offsets)}"
+            message or f"logs were truncated below the read offsets: {dict(divergent_offsets)}"
         )
         self.divergent_offsets = divergent_offsets
 

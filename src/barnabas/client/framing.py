@@ -1,6 +1,6 @@
-"""Cut a byte stream into frames (a size of four bytes, then that many bytes).
+"""Split a byte stream into frames (a size of four bytes, then that many bytes).
 
-`FrameReader` hands out the memory that the next bytes are received into and gives back whole
+`FrameReader` provides the memory that the next bytes are received into and returns whole
 frames. Many small frames share one reused buffer and are copied out; a large frame is received
 straight into memory of its own. Every frame returned is owned by the caller: no later read
 touches it.
@@ -49,7 +49,9 @@ class FrameReader:
     def _cut(self) -> list[memoryview]:
         size = self._filled - 4
         if 0 <= size <= self._frame_bytes_max and _SIZE.unpack_from(self._buffer)[0] == size:
-            frame = memoryview(bytes(self._view[4 : self._filled]))  # one whole frame, as mostly
+            frame = memoryview(
+                bytes(self._view[4 : self._filled])
+            )  # one whole frame, the usual case
             self._filled = 0
             return [frame]
         frames: list[memoryview] = []
@@ -58,7 +60,7 @@ class FrameReader:
             size = _SIZE.unpack_from(self._buffer, position)[0]
             if not 0 <= size <= self._frame_bytes_max:
                 raise RemoteProtocolError(
-                    f"a frame of {size} bytes; at most {self._frame_bytes_max} are accepted"
+                    f"frame of {size} bytes: must be at most {self._frame_bytes_max}"
                 )
             end = position + 4 + size
             if end > self._filled:

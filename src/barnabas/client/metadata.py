@@ -1,8 +1,8 @@
 """The cluster as this client last saw it: brokers, controller, topics, leaders, epochs, ids.
 
-A plain object that is given Metadata responses. It never goes back: a partition's
+A plain object that is given Metadata responses. It never goes backwards: a partition's
 leader is replaced only by one of the same or a later leader epoch (of the same topic id), because
-an answer from a broker that lags behind would otherwise send requests to a deposed leader.
+a response from a lagging broker would otherwise send requests to a former leader.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class BrokerAddress:
-    """Where a broker listens."""
+    """The endpoint of a broker."""
 
     node_id: int
     host: str
@@ -45,7 +45,7 @@ class PartitionView:
 
 @dataclass(frozen=True, slots=True)
 class TopicView:
-    """One topic with its partitions, or the error that stands for it."""
+    """One topic with its partitions, or its error."""
 
     name: str
     topic_id: Uuid
@@ -65,7 +65,7 @@ class ClientMetadata:
         self.topics: dict[str, TopicView] = {}
 
     def apply(self, response: MetadataResponse, *, all_topics: bool = False) -> None:
-        """Take over a response; with `all_topics`, topics that it does not name are gone."""
+        """Apply a response; with `all_topics`, topics that it does not name are removed."""
         before = (self.brokers, self.controller_id, self.cluster_id, self.topics)
         self.brokers = {
             broker.node_id: BrokerAddress(broker.node_id, broker.host, broker.port, broker.rack)
@@ -92,7 +92,7 @@ class ClientMetadata:
             self.generation += 1
 
     def forget_brokers(self) -> None:
-        """Forget who the brokers are, so that they are looked for from the start (KIP-899)."""
+        """Forget the brokers, so that they are looked up from the bootstrap addresses (KIP-899)."""
         if self.brokers:
             self.brokers, self.controller_id = {}, None
             self.generation += 1
@@ -104,9 +104,9 @@ class ClientMetadata:
         leader_epoch: int,
         address: BrokerAddress | None = None,
     ) -> bool:
-        """Apply what an answer to Produce or Fetch says of a leader; return whether it is newer.
+        """Apply a leader named in a Produce or Fetch response; return whether it is newer.
 
-        Metadata need not be asked for then (KIP-951). `address` is that of a leader not known yet.
+        Then Metadata need not be requested (KIP-951). `address` is that of a leader not known yet.
         """
         topic = self.topics.get(partition.topic)
         known = self.partition(partition)
@@ -128,7 +128,7 @@ class ClientMetadata:
         known_topic = self.topics.get(topic)
         if known_topic is not None and known_topic.topic_id == topic_id:
             known = known_topic.partitions.get(received.partition_index)
-            # Versions without epochs give -1: then the latest answer counts.
+            # Versions without epochs give -1: then the latest response counts.
             if known is not None and -1 < received.leader_epoch < known.leader_epoch:
                 return known
         return PartitionView(
@@ -142,7 +142,7 @@ class ClientMetadata:
         )
 
     def partition(self, partition: TopicPartition) -> PartitionView | None:
-        """Return what is known of a partition."""
+        """Return the metadata of a partition, if known."""
         topic = self.topics.get(partition.topic)
         return topic.partitions.get(partition.partition) if topic is not None else None
 
@@ -152,7 +152,7 @@ class ClientMetadata:
         return view.leader_id if view is not None and view.leader_id in self.brokers else None
 
     def missing_leader(self, partition: TopicPartition) -> RequestError:
-        """Return the error that says why a partition has no leader, as far as that is known."""
+        """Return the error for a partition without a leader, as far as the reason is known."""
         name = partition.topic
         topic = self.topics.get(name)
         if topic is not None and topic.error not in (
@@ -165,10 +165,10 @@ class ClientMetadata:
                 ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
                 f"topic {name!r} has no partition {partition.partition}",
             )
-        return request_error(ErrorCode.LEADER_NOT_AVAILABLE, f"{partition} has no leader now")
+        return request_error(ErrorCode.LEADER_NOT_AVAILABLE, f"{partition} has no leader")
 
     def leader_epoch(self, partition: TopicPartition) -> int:
-        """Return the epoch of a partition's leader, -1 where none is known."""
+        """Return the epoch of a partition's leader, -1 if unknown."""
         view = self.partition(partition)
         return view.leader_epoch if view is not None else -1
 
@@ -178,7 +178,7 @@ class ClientMetadata:
         return tuple(sorted(view.partitions)) if view is not None and view.partitions else None
 
     def error_of(self, topic: str) -> ErrorCode:
-        """Return the error that stands for a topic, NONE also where nothing is known of it."""
+        """Return the error of a topic, NONE also for an unknown topic."""
         view = self.topics.get(topic)
         return view.error if view is not None else ErrorCode.NONE
 
@@ -202,6 +202,6 @@ class ClientMetadata:
         return led, leaderless
 
     def topic_id(self, name: str) -> Uuid:
-        """Return a topic's id, or the zero uuid where none is known."""
+        """Return a topic's id, or the zero uuid if unknown."""
         topic = self.topics.get(name)
         return topic.topic_id if topic is not None else ZERO_UUID

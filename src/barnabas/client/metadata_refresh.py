@@ -1,8 +1,8 @@
-"""Keeps a client's view of the cluster fresh, in the background.
+"""Keeps a client's metadata up to date, in the background.
 
-The view is asked for again when it is older than `age_ms_max`, and soon after `request`: requests
-that come while one is under way or waits for its turn are one, and attempts are spaced, also
-successful ones, so that a topic without leaders does not turn into a stream of Metadata requests.
+Metadata is refreshed when it is older than `age_ms_max`, and soon after `request`: requests during
+a refresh or a pending one are merged, and attempts are spaced, also successful ones, so that a
+topic without leaders does not cause a stream of Metadata requests.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from barnabas.model.errors import BarnabasError
 
 
 class MetadataRefresh:
-    """Calls `refresh` when it is time, from `start` to `stop`."""
+    """Calls `refresh` when it is due, from `start` to `stop`."""
 
     def __init__(
         self, refresh: Callable[[], Awaitable[object]], pauses: Backoff, age_ms_max: float
@@ -34,11 +34,11 @@ class MetadataRefresh:
         return self._task is not None
 
     def request(self) -> None:
-        """Ask for a refresh soon."""
+        """Request a refresh soon."""
         self._wanted.set()
 
     def start(self) -> None:
-        """Begin; the first refresh comes when it is requested or the age is reached."""
+        """Start; the first refresh is done when it is requested or the age is reached."""
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._run())
 
@@ -60,7 +60,7 @@ class MetadataRefresh:
             except BarnabasError as failure:
                 self.failure = failure
                 self._wanted.set()
-            # Requested again and again, or failing: ever longer pauses. By age alone: none.
+            # Requested repeatedly, or failing: ever longer pauses. By age alone: none.
             attempts = attempts + 1 if requested and self._wanted.is_set() else 1
             await asyncio.sleep(self._pauses.delay_ms(attempts) / 1000)
 

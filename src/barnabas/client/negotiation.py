@@ -1,7 +1,7 @@
-"""Which version of an API to speak with a peer: the highest that both know.
+"""Which version of an API to use with a peer: the highest that both support.
 
-`PeerVersions` holds what the peer said in its ApiVersions answer. `version_for_retry` reads the
-answer of a peer that did not understand the version of our ApiVersions request itself.
+`PeerVersions` holds the peer's ApiVersions response. `version_for_retry` reads the response of a
+peer that does not support the version of our ApiVersions request itself.
 """
 
 from __future__ import annotations
@@ -33,25 +33,26 @@ class PeerVersions:
         self.ranges = {key: VersionRange(lowest, highest) for key, lowest, highest in ranges}
 
     def supports(self, key: int, version: int = 0) -> bool:
-        """Return whether the peer serves an API in this version or a later one."""
+        """Return whether the peer supports an API in this version or a later one."""
         return key in self.ranges and self.ranges[key].highest >= version
 
     def pick(self, key: int, name: str, ours: VersionRange) -> int:
         """Return the highest version of an API that is both in `ours` and the peer's."""
         theirs = self.ranges.get(key)
         if theirs is None:
-            raise UnsupportedApiError(f"{self.peer} does not serve {name} (API {key})")
+            raise UnsupportedApiError(f"{self.peer} does not support {name} (API {key})")
         version = min(ours.highest, theirs.highest)
         if version < max(ours.lowest, theirs.lowest):
             raise UnsupportedApiError(
-                f"{self.peer} serves {name} (API {key}) in versions {theirs}, we need {ours}"
+                f"{self.peer} supports {name} (API {key}) in versions {theirs}, "
+                f"this client needs {ours}"
             )
         return version
 
 
 def version_for_retry(ours: VersionRange, theirs: VersionRange | None) -> int:
-    """Return the ApiVersions version to ask again with after UNSUPPORTED_VERSION.
+    """Return the ApiVersions version to retry with after UNSUPPORTED_VERSION.
 
-    Old brokers answer with an empty list, which means version 0.
+    Old brokers respond with an empty list, which means version 0.
     """
     return max(ours.lowest, min(ours.highest, theirs.highest if theirs is not None else 0))

@@ -1,8 +1,8 @@
-"""From an address to a connection that takes requests: TCP, TLS, versions, authentication.
+"""From an address to a connection ready for requests: TCP, TLS, versions, authentication.
 
-Each step has words of its own when it fails: a broker that cannot be reached is a `ConnectError`
-and worth another attempt; a certificate or a password that is refused is an
-`AuthenticationFailedError` and is not.
+Each step has its own error: a broker that cannot be reached is a `ConnectError`, which is
+retriable; a rejected certificate or password is an `AuthenticationFailedError`, which is
+not.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 ConnectionType = TypeVar("ConnectionType", bound="Connection")
 
 _CUT_OFF = (ssl.SSLEOFError, ssl.SSLZeroReturnError)
-"""A handshake that ended in the middle: the broker was stopped, say. That may pass."""
+"""A handshake that ended in the middle: the broker was stopped, say. It is retriable."""
 
 Ask = Callable[[Message], Awaitable[Any]]
 Login = Callable[[Ask, Address], Awaitable[float]]
-"""Authenticates by asking; returns how many milliseconds that holds, 0: for good."""
+"""Authenticates with requests; returns after how many milliseconds to repeat it, 0: never."""
 
 
 async def open_connection(
@@ -47,7 +47,7 @@ async def open_connection(
     login: Login | None,
     socket_options: Iterable[tuple[int, int, Any]],
 ) -> ConnectionType:
-    """Return the connection that `make` gives, connected and ready for requests."""
+    """Return the connection that `make` creates, connected and ready for requests."""
     connection = await _connect(make, address, connect_timeout_ms, tls)
     try:
         connection.set_socket_options(socket_options)
@@ -84,7 +84,7 @@ async def _connect(
         if not isinstance(failure, ConnectionRefusedError):
             words += f" ({elapsed_ms:.0f} ms)"
         if tls is not None and isinstance(failure, (ConnectionResetError, *_CUT_OFF)):
-            words += "; perhaps it does not speak TLS: see security.protocol"
+            words += "; perhaps it does not use TLS: see security.protocol"
         raise ConnectError(f"cannot connect to {address}: {words}") from failure
 
 
@@ -96,8 +96,8 @@ async def _connect_to_one(
 ) -> ConnectionType:
     """Try the addresses of a host in turn, and raise the last failure.
 
-    Each but the last has its share of the time, so that one that says nothing does not use up that
-    of the others. The loop's getaddrinfo is asked first, since that is where a loop can choose its
+    Each but the last gets its share of the time, so that a silent one does not use up that of the
+    others. The loop's getaddrinfo is called first, since that is where a loop can choose its
     own threads.
     """
     loop = asyncio.get_running_loop()
@@ -108,16 +108,16 @@ async def _connect_to_one(
             async with asyncio.timeout(timeout_s / len(hosts)):
                 return (await loop.create_connection(make, host, address.port, **encryption))[1]
         except OSError as failure:
-            if isinstance(failure, ssl.SSLError):  # the host is reached, and refuses
+            if isinstance(failure, ssl.SSLError):  # the host was reached, and rejects us
                 raise
     return (await loop.create_connection(make, hosts[-1], address.port, **encryption))[1]
 
 
 def _tls_reason(failure: ssl.SSLError) -> str:
     if isinstance(failure, ssl.SSLCertVerificationError):
-        return f"its certificate is refused ({failure.verify_message})"
+        return f"its certificate is rejected ({failure.verify_message})"
     if failure.reason == "WRONG_VERSION_NUMBER":
-        return "it does not speak TLS; see security.protocol"
+        return "it does not use TLS; see security.protocol"
     return reason(failure)
 
 
@@ -133,14 +133,14 @@ async def _negotiate(connection: Connection, timeout_ms: float, *, encrypted: bo
             retry = version_for_retry(ours, theirs)
             response = await connection.exchange(request, retry, timeout_ms)
     except (ConnectionLostError, RemoteProtocolError) as failure:
-        if not encrypted:  # a TLS listener answers plain bytes with an alert, or hangs up
+        if not encrypted:  # a TLS listener responds to plain bytes with an alert, or hangs up
             raise type(failure)(
                 f"{failure}; perhaps it expects TLS: see security.protocol"
             ) from None
         raise
     if response.error_code != ErrorCode.NONE:
         raise request_error(
-            response.error_code, f"{connection.address} refused to tell its API versions"
+            response.error_code, f"{connection.address} failed to return its API versions"
         )
     connection.versions = _ranges(connection.address, response)
 
@@ -166,11 +166,11 @@ def _ranges(address: Address, response: ApiVersionsResponse) -> PeerVersions:
 
 
 def reason(failure: BaseException) -> str:
-    """Return an operating system's failure in the words that people know."""
+    """Return a failure of the operating system in familiar words."""
     if isinstance(failure, ConnectionRefusedError):
         return "connection refused"
     if isinstance(failure, TimeoutError):
-        return "no answer in time"
+        return "no response in time"
     if isinstance(failure, socket.gaierror):
         return str(failure.strerror).lower()
     if isinstance(failure, ssl.SSLError):

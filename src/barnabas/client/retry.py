@@ -1,7 +1,7 @@
-"""When to try again, and how long to wait first.
+"""Whether to retry, and how long to wait first.
 
-`verdict` reads a failure; `Backoff` spaces the attempts: exponential, capped, and with jitter so
-that a thousand clients of a broker that restarts do not come back in the same millisecond.
+`verdict` classifies a failure; `Backoff` spaces the attempts: exponential, capped, and with jitter
+so that a thousand clients of a restarting broker do not reconnect in the same millisecond.
 Randomness is injected.
 """
 
@@ -16,7 +16,7 @@ from barnabas.model.errors import BarnabasError, RequestError
 
 
 class Verdict(Enum):
-    """What a failed attempt calls for."""
+    """What to do about a failed attempt."""
 
     FAIL = "give up: the same request fails again"
     RETRY = "send it again"
@@ -24,7 +24,7 @@ class Verdict(Enum):
 
 
 def verdict(failure: ErrorCode | BarnabasError) -> Verdict:
-    """Return whether a failure is worth another attempt, and whether metadata is to blame."""
+    """Return whether a failure is retriable, and whether metadata must be refreshed first."""
     if isinstance(failure, RequestError):
         failure = failure.code
     if isinstance(failure, ErrorCode):
@@ -38,7 +38,7 @@ def verdict(failure: ErrorCode | BarnabasError) -> Verdict:
 
 
 class Backoff:
-    """Pauses: `initial_ms`, doubled each time up to `max_ms`, give or take `jitter`."""
+    """Pauses: `initial_ms`, doubled each time up to `max_ms`, plus or minus `jitter`."""
 
     __slots__ = ("initial_ms", "jitter", "max_ms", "random")
 

@@ -1,4 +1,4 @@
-"""From the options of a client to what its connections need: TLS, credentials, socket options."""
+"""From a client's options to what its connections need: TLS, credentials, socket options."""
 
 from __future__ import annotations
 
@@ -44,12 +44,14 @@ def tls_of(options: SecurityOptions) -> ssl.SSLContext | None:
         try:
             context.set_ciphers(options.ssl_ciphers.replace(",", ":"))
         except ssl.SSLError:
-            raise ConfigError(f"ssl.ciphers={options.ssl_ciphers}: OpenSSL knows none") from None
+            raise ConfigError(
+                f"ssl.ciphers={options.ssl_ciphers}: OpenSSL supports none of them"
+            ) from None
     return context
 
 
 def _load_trust(context: ssl.SSLContext, options: SecurityOptions) -> None:
-    """Load what vouches for brokers: the certificates that are given, else the system's."""
+    """Load the trusted certificates: those that are given, else the system's."""
     texts = options.ssl_truststore_certificates
     if texts is not None:
         try:
@@ -66,11 +68,11 @@ def _load_trust(context: ssl.SSLContext, options: SecurityOptions) -> None:
 
 
 def _load_own(context: ssl.SSLContext, options: SecurityOptions) -> None:
-    """Load the client's own certificate and key, if it has them."""
+    """Load the client's own certificate and key, if there are any."""
     secret = options.ssl_password.value if options.ssl_password is not None else None
 
     def load(path: str, key: str | None = None) -> None:
-        # An empty password instead of a question on the terminal.
+        # An empty password, so that OpenSSL does not prompt on the terminal.
         context.load_cert_chain(path, key, secret if secret is not None else "")
 
     chain, key = options.ssl_keystore_certificate_chain, options.ssl_keystore_key
@@ -82,11 +84,11 @@ def _load_own(context: ssl.SSLContext, options: SecurityOptions) -> None:
     elif chain is not None and key is not None:
         _load_texts(chain, key, load)
     elif chain is not None or key is not None or options.ssl_keyfile is not None:
-        raise ConfigError("a client's certificate and its key are needed together")
+        raise ConfigError("a client's certificate and its key must be set together")
 
 
 def _load_texts(chain: Password, key: Password, load: Callable[[str], object]) -> None:
-    """Load a certificate and its key by way of a file, as OpenSSL reads them from files alone."""
+    """Load a certificate and its key through a file, as OpenSSL reads them from files only."""
     with tempfile.NamedTemporaryFile("w", suffix=".pem") as file:  # only its owner may read it
         os.chmod(file.name, 0o600)
         file.write(f"{key.value.strip()}\n{chain.value.strip()}\n")
@@ -111,16 +113,16 @@ def _load_file(name: str, path: str, load: Callable[[str], object]) -> None:
 
 
 def login_of(options: SecurityOptions, random: Callable[[], float]) -> Login | None:
-    """Return what authenticates connections; None where that is not asked for."""
+    """Return the authenticator of connections; None without SASL."""
     if not options.uses_sasl:
         return None
     converse = _conversations(options)
-    converse()  # credentials that cannot be sent to any broker are refused now
+    converse()  # credentials that cannot be sent to any broker fail now
     return Authentication(options.sasl_mechanism, converse, random)
 
 
 def _conversations(options: SecurityOptions) -> Callable[[], Mechanism]:
-    """Return what begins a conversation of the mechanism that was chosen."""
+    """Return a function that begins a conversation of the configured mechanism."""
     mechanism = options.sasl_mechanism
     if mechanism == "OAUTHBEARER":
         return partial(OAuthBearer, options.sasl_oauth_token_provider)
@@ -133,7 +135,7 @@ def _conversations(options: SecurityOptions) -> Callable[[], Mechanism]:
 
 
 def socket_options_of(options: CommonOptions) -> list[tuple[int, int, Any]]:
-    """Return the socket options that were asked for; the others are the system's."""
+    """Return the configured socket options; the system decides about the others."""
     chosen: list[tuple[int, int, Any]] = []
     for name, size in (
         (socket.SO_SNDBUF, options.send_buffer_bytes),

@@ -50,5 +50,5 @@ def test_an_earlier_frame_is_not_touched_by_later_reads() -> None:
 
 @pytest.mark.parametrize("size", [b"\xff\xff\xff\xff", b"\0\0\0\x65"])
 def test_an_impossible_size_is_refused_before_memory_is_taken(size: bytes) -> None:
-    with pytest.raises(RemoteProtocolError, match="at most 100 are accepted"):
+    with pytest.raises(RemoteProtocolError, match="must be at most 100"):
         feed(FrameReader(100), size, 4)

@@ -23,11 +23,11 @@ def test_the_lower_of_both_highest_versions_is_picked() -> None:
             1,
             "Fetch",
             (4, 12),
-            r"broker:9092 serves Fetch \(API 1\) in versions 13-17, we need 4-12",
+            r"broker:9092 supports Fetch \(API 1\) in versions 13-17, this client needs 4-12",
         ),
-        (0, "Produce", (10, 12), "in versions 3-9, we need 10-12"),
-        (0, "Produce", (0, 0), "in versions 3-9, we need 0"),
-        (3, "Metadata", (0, 12), r"broker:9092 does not serve Metadata \(API 3\)"),
+        (0, "Produce", (10, 12), "in versions 3-9, this client needs 10-12"),
+        (0, "Produce", (0, 0), "in versions 3-9, this client needs 0"),
+        (3, "Metadata", (0, 12), r"broker:9092 does not support Metadata \(API 3\)"),
     ],
 )
 def test_ranges_that_do_not_meet_are_named(

@@ -85,13 +85,13 @@ def test_the_authority_can_be_given_as_text(authority: Authority) -> None:
 def test_a_stranger_is_refused(authority: Authority, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     other = Authority(tmp_path / "other")
-    with pytest.raises(AuthenticationFailedError, match="its certificate is refused"):
+    with pytest.raises(AuthenticationFailedError, match="its certificate is rejected"):
         reach(authority.broker, ssl_cafile=other.cafile)
 
 
 def test_the_host_must_be_the_one_in_the_certificate(tmp_path: Path) -> None:
     elsewhere = Authority(tmp_path, host="elsewhere.example.org")
-    with pytest.raises(AuthenticationFailedError, match=r"certificate is refused.*127\.0\.0\.1"):
+    with pytest.raises(AuthenticationFailedError, match=r"certificate is rejected.*127\.0\.0\.1"):
         reach(elsewhere.broker, ssl_cafile=elsewhere.cafile)
     for how in ({"ssl_check_hostname": False}, {"ssl.endpoint.identification.algorithm": ""}):
         assert reach(elsewhere.broker, ssl_cafile=elsewhere.cafile, **how) == "inside"
@@ -115,7 +115,7 @@ def test_a_client_without_the_certificate_that_is_demanded_hears_so(authority: A
 
 
 def test_plain_and_encrypted_do_not_understand_each_other_and_say_so(authority: Authority) -> None:
-    with pytest.raises(NetworkError, match="perhaps it does not speak TLS"):
+    with pytest.raises(NetworkError, match="perhaps it does not use TLS"):
         reach(None, ssl_cafile=authority.cafile)
     with pytest.raises((NetworkError, RemoteProtocolError), match="perhaps it expects TLS"):
         reach(authority.broker, security_protocol="PLAINTEXT")
@@ -146,8 +146,8 @@ def test_versions_of_tls_are_those_of_the_option(authority: Authority) -> None:
     [
         ({"ssl_cafile": "/does/not/exist"}, "ssl.cafile=/does/not/exist: No such file"),
         ({"ssl_certfile": "/does/not/exist"}, "ssl.certfile=/does/not/exist: No such file"),
-        ({"ssl_ciphers": "NONSENSE"}, "ssl.ciphers=NONSENSE: OpenSSL knows none"),
-        ({"ssl_keyfile": "/only/a/key"}, "needed together"),
+        ({"ssl_ciphers": "NONSENSE"}, "ssl.ciphers=NONSENSE: OpenSSL supports none"),
+        ({"ssl_keyfile": "/only/a/key"}, "set together"),
         ({"ssl.truststore.certificates": "nothing"}, "ssl.truststore.certificates: not PEM"),
     ],
 )

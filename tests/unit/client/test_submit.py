@@ -201,8 +201,8 @@ def test_requests_time_out_in_the_order_of_their_times() -> None:
     )
     assert "within 20 ms: 2 requests were ahead of it" in later
     assert "within 40 ms: 1 requests were ahead of it" in late
-    assert "did not answer Metadata within 60 ms" in sent
-    assert "not answered in time before Metadata was sent" in patient
+    assert "did not respond to Metadata within 60 ms" in sent
+    assert "a request timed out before Metadata was sent" in patient
 
 
 def test_an_answered_request_leaves_the_time_to_the_next() -> None:
@@ -218,7 +218,7 @@ def test_an_answered_request_leaves_the_time_to_the_next() -> None:
         silent = request.topics[0].name == "silent"
         return None if silent else metadata(request, version)
 
-    assert "did not answer Metadata within 60 ms" in talk({MetadataRequest: answer}, client)
+    assert "did not respond to Metadata within 60 ms" in talk({MetadataRequest: answer}, client)
 
 
 class SlowBroker(ScriptedBroker):

@@ -1,1 +1,1 @@
-"""SASL mechanisms from the client's side: each is a short conversation without any IO."""
+"""SASL mechanisms of the client: each is a short conversation without any IO."""

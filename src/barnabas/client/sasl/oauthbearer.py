@@ -1,8 +1,8 @@
-"""OAUTHBEARER (RFC 7628): a token that someone else has given out.
+"""OAUTHBEARER (RFC 7628): a token issued by a third party.
 
-The provider is an object with a method `token`, plain or a coroutine, as those of kafka-python and
-aiokafka, or a function that gives the token; it may have a method `extensions` that gives further
-names and values. A plain one may take its time (it asks a server, say), so it runs outside the
+The provider is an object with a method `token`, a function or a coroutine, as in kafka-python and
+aiokafka, or a function that returns the token; it may have a method `extensions` that returns
+further names and values. A plain function may block (it asks a server, say), so it runs outside the
 loop. Whatever it raises is an `AuthenticationFailedError` to the client.
 """
 
@@ -21,14 +21,14 @@ _SEPARATOR = b"\x01"
 
 
 class OAuthBearer:
-    """Shows a token; on refusal the broker first tells why and wants that to be acknowledged."""
+    """Sends a token; on rejection the broker sends the reason first and expects a reply to it."""
 
     def __init__(self, provider: Any) -> None:
         give = getattr(provider, "token", provider)
         if not callable(give):
             raise ConfigError(
                 f"sasl.oauth.token.provider={provider!r}: must have a method token(), or be a "
-                "function that gives the token"
+                "function that returns the token"
             )
         self._give: Callable[[], Any] = give
         self._provider = provider
@@ -39,13 +39,13 @@ class OAuthBearer:
             token = await self._token()
             extensions = getattr(self._provider, "extensions", None)
             pairs: dict[str, str] = extensions() if callable(extensions) else {}
-        except Exception as failure:  # of the user's code, which may raise anything
+        except Exception as failure:  # user code may raise anything
             raise AuthenticationFailedError(
                 f"sasl.oauth.token.provider failed: {failure!r}"
             ) from failure
         if not isinstance(token, str) or not re.fullmatch(r"[\x21-\x7e]+", token):
             raise AuthenticationFailedError(
-                "sasl.oauth.token.provider gave no token: a string without blanks is needed"
+                "sasl.oauth.token.provider: the token must be a string without blanks"
             )
         fields = [f"auth=Bearer {token}", *(f"{name}={value}" for name, value in pairs.items())]
         return b"n,," + b"".join(_SEPARATOR + field.encode() for field in fields) + 2 * _SEPARATOR

@@ -1,4 +1,4 @@
-"""PLAIN (RFC 4616): user name and password as they are, so only over TLS in earnest."""
+"""PLAIN (RFC 4616): user name and password in clear, so to be used only over TLS."""
 
 from __future__ import annotations
 

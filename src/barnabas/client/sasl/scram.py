@@ -1,7 +1,7 @@
 """SCRAM-SHA-256 and SCRAM-SHA-512 (RFC 5802): both sides prove that they know the password.
 
 The arithmetic is scramp's. The broker's proof is checked: one that does not know the password is
-refused like a wrong password would be.
+rejected like a wrong password would be.
 """
 
 from __future__ import annotations
