@@ -1,10 +1,10 @@
-"""What administrators ask of a cluster: async functions over a `ClusterClient`, a module per noun.
+"""Administration of a cluster: async functions over a `ClusterClient`, a module per noun.
 
-Functions about many things answer for each of them: a result, or the `RequestError` that it met.
+Functions about several things return for each of them a result or its `RequestError`.
 
-The values that `KafkaAdminClient` and `AIOKafkaAdminClient` take and give can be imported from
-here, as from `kafka.admin` and `aiokafka.admin`. They are loaded when they are first asked for: a
-command of ours imports the one module that it needs.
+The values that `KafkaAdminClient` and `AIOKafkaAdminClient` take and return can be imported from
+here, as from `kafka.admin` and `aiokafka.admin`. They are loaded on first use: a command of ours
+imports the one module that it needs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Access rules: create them, and describe or delete those that a filter matches.
+"""ACLs: create them, and describe or delete those that a filter matches.
 
     rule = ACL("User:ada", "*", ACLOperation.READ, ACLPermissionType.ALLOW,
                ResourcePattern(ResourceType.TOPIC, "orders"))
@@ -30,14 +30,14 @@ from barnabas.wire.messages.delete_acls import (
 from barnabas.wire.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
 
 NOT_TOLD = -(1 << 31)
-"""In place of a set of operations: nobody asked for it."""
+"""In place of a set of operations: it was not requested."""
 
 FIRST_VERSION_WITH_USERS = 3
 FIRST_VERSION_WITH_PATTERNS = 1
 
 
 class ResourceType(IntEnum):
-    """What a rule is about; ANY is for filters."""
+    """The type of a rule's resource; ANY is for filters."""
 
     UNKNOWN = 0
     ANY = 1
@@ -50,7 +50,7 @@ class ResourceType(IntEnum):
 
 
 class ACLOperation(IntEnum):
-    """What a rule allows or denies; ANY is for filters."""
+    """The operation that a rule allows or denies; ANY is for filters."""
 
     UNKNOWN = 0
     ANY = 1
@@ -94,7 +94,7 @@ class ACLResourcePatternType(IntEnum):
 
 @dataclass(frozen=True)
 class ResourcePatternFilter:
-    """The resources that a filter looks for."""
+    """The resources that a filter matches."""
 
     resource_type: ResourceType
     resource_name: str | None
@@ -107,7 +107,7 @@ class ResourcePatternFilter:
 
 @dataclass(frozen=True)
 class ResourcePattern(ResourcePatternFilter):
-    """The resources that a rule is about: one by its name, or all whose names start alike."""
+    """The resources of a rule: one by its name, or all whose names share a prefix."""
 
     resource_name: str
     pattern_type: ACLResourcePatternType = ACLResourcePatternType.LITERAL
@@ -121,7 +121,7 @@ class ResourcePattern(ResourcePatternFilter):
 
 @dataclass(frozen=True)
 class ACLFilter:
-    """The rules that are looked for."""
+    """The rules to look for."""
 
     principal: str | None
     host: str | None
@@ -137,7 +137,7 @@ class ACLFilter:
 
 @dataclass(frozen=True)
 class ACL(ACLFilter):
-    """One rule: who, from where, may or may not do what to which resources."""
+    """One rule: a principal, from a host, may or may not do an operation on some resources."""
 
     principal: str
     host: str
@@ -152,7 +152,7 @@ class ACL(ACLFilter):
 
 @dataclass(frozen=True, slots=True)
 class AclOutcome:
-    """What became of one rule."""
+    """The result for one rule."""
 
     acl: ACL
     error: RequestError | None
@@ -160,7 +160,7 @@ class AclOutcome:
 
 @dataclass(frozen=True, slots=True)
 class AclDeletion:
-    """What one filter did: the rules that it matched, each deleted or not."""
+    """The result for one filter: the rules that it matched, each deleted or not."""
 
     filter: ACLFilter
     matched: tuple[AclOutcome, ...]
@@ -170,7 +170,7 @@ class AclDeletion:
 async def create_acls(
     client: ClusterClient, acls: Iterable[ACL], *, timeout_ms: float | None = None
 ) -> list[AclOutcome]:
-    """Add rules; each succeeds or fails for itself."""
+    """Add rules; each succeeds or fails on its own."""
     wanted = list(acls)
     for acl in wanted:
         _must_be(ACL, "acls", acl)
@@ -249,7 +249,7 @@ async def describe_acls(
 async def delete_acls(
     client: ClusterClient, acl_filters: Iterable[ACLFilter], *, timeout_ms: float | None = None
 ) -> list[AclDeletion]:
-    """Remove all rules that the filters match, and tell for each filter which these were."""
+    """Delete all rules that the filters match, and return them for each filter."""
     wanted = list(acl_filters)
     for each in wanted:
         _must_be(ACLFilter, "acl_filters", each)
@@ -300,7 +300,7 @@ def _matched(acl: DeleteAclsMatchingAcl) -> AclOutcome:
 
 
 def operations_of(bits: int) -> frozenset[ACLOperation] | None:
-    """Return the operations of a bit set as responses carry it; None where it was not asked for."""
+    """Return the operations of a bit set in a response; None if it was not requested."""
     if bits == NOT_TOLD:
         return None
     return frozenset(

@@ -1,4 +1,4 @@
-"""Answers in the shape that users of kafka-python know, and the failures among them."""
+"""Responses in the shape that users of kafka-python know, and the failures among them."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from barnabas.model.ids import ZERO_UUID, TopicPartition, Uuid
 class Answer(dict[str, Any]):
     """A response as a dict, whose fields can also be read as attributes.
 
-    Release 3 of kafka-python gives dicts, earlier ones gave objects. `topic_errors` and
-    `topic_error_codes` are what those objects called the results of topics.
+    Release 3 of kafka-python returns dicts, earlier ones returned objects. `topic_errors` and
+    `topic_error_codes` are the names that those objects had for the results of topics.
     """
 
     def __getattr__(self, name: str) -> Any:
         try:
             return self[name]
         except KeyError:
-            raise AttributeError(f"the answer has {', '.join(self)}; no {name!r}") from None
+            raise AttributeError(f"the response has {', '.join(self)}, not {name!r}") from None
 
     @property
     def topic_errors(self) -> list[tuple[str, int, str | None]]:
@@ -46,7 +46,7 @@ def code_of(error: RequestError | None) -> int:
 
 
 def message_of(error: RequestError | None) -> str | None:
-    """Return what an error says, None for none."""
+    """Return the message of an error, None for none."""
     return None if error is None else str(error)
 
 
@@ -56,7 +56,7 @@ def class_of(error: RequestError | None) -> type[RequestError]:
 
 
 def id_text(topic_id: Uuid) -> str | None:
-    """Return a topic id as text, None where none is known."""
+    """Return a topic id as a string, None if unknown."""
     return None if topic_id == ZERO_UUID else str(uuid.UUID(bytes=topic_id))
 
 
@@ -75,7 +75,7 @@ def raise_first(errors: Iterable[RequestError | None]) -> None:
 def partitions_of(
     given: Mapping[str, Iterable[int]] | Iterable[TopicPartition],
 ) -> list[TopicPartition]:
-    """Read `{topic: [partition, …]}`, or a list of partitions."""
+    """Parse `{topic: [partition, …]}`, or a list of partitions."""
     if isinstance(given, Mapping):
         return [
             TopicPartition(topic, index) for topic, indexes in given.items() for index in indexes

@@ -1,4 +1,4 @@
-"""Ask several brokers the same question at once."""
+"""Send the same request to several brokers at once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ async def ask_brokers(
     *,
     timeout_ms: float | None = None,
 ) -> dict[int, Answer | RequestError]:
-    """Return the answer of each broker, or its failure; None stands for all live brokers."""
+    """Return the result of each broker, or its failure; None stands for all live brokers."""
     if broker_ids is None:
         broker_ids = sorted((await client.retrying(client.refresh)).brokers)
 

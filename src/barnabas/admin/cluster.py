@@ -1,4 +1,4 @@
-"""The cluster: brokers and controller, API versions, the quorum of controllers; one broker less."""
+"""The cluster: brokers and controller, API versions, the KRaft quorum; unregistering a broker."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ METADATA_VERSIONS_WITH_OPERATIONS = range(8, 11)
 
 @dataclass(frozen=True, slots=True)
 class ClusterDescription:
-    """Who is there; `controller_id` is None while there is none.
+    """The brokers of a cluster; `controller_id` is None while there is none.
 
-    Operations are None where they were not asked for or the broker is too old to tell.
+    Operations are None if they were not requested or the broker is too old to return them.
     """
 
     cluster_id: str | None
@@ -49,7 +49,7 @@ class ClusterDescription:
 
 @dataclass(frozen=True, slots=True)
 class QuorumReplica:
-    """A controller, or a broker that follows them; times are None where they are not known."""
+    """A controller, or a broker that follows them; times are None if unknown."""
 
     replica_id: int
     directory_id: Uuid
@@ -60,7 +60,7 @@ class QuorumReplica:
 
 @dataclass(frozen=True, slots=True)
 class QuorumNode:
-    """Where a controller listens: (listener, host, port) each."""
+    """The endpoints of a controller: (listener, host, port) each."""
 
     node_id: int
     listeners: tuple[tuple[str, str, int], ...]
@@ -68,7 +68,7 @@ class QuorumNode:
 
 @dataclass(frozen=True, slots=True)
 class QuorumDescription:
-    """The controllers of a KRaft cluster and how far each has come."""
+    """The controllers of a KRaft cluster and the progress of each."""
 
     leader_id: int
     leader_epoch: int
@@ -86,9 +86,9 @@ async def describe_cluster(
     fenced: bool = False,
     timeout_ms: float | None = None,
 ) -> ClusterDescription:
-    """Return brokers, controller and cluster id; from Metadata where DescribeCluster is unknown.
+    """Return brokers, controller and cluster id; from Metadata if DescribeCluster is unsupported.
 
-    With `fenced`, brokers that are registered and not serving are listed too (4.0 and later).
+    With `fenced`, fenced brokers are listed too (4.0 and later).
     """
 
     async def attempt() -> ClusterDescription:
@@ -138,14 +138,14 @@ async def _from_metadata(client: ClusterClient, authorized_operations: bool) -> 
 
 
 async def api_versions(client: ClusterClient, broker_id: int) -> PeerVersions:
-    """Return the APIs and versions that a broker serves."""
+    """Return the APIs and versions that a broker supports."""
     return (await client.retrying(lambda: client.connection(broker_id))).versions
 
 
 async def describe_quorum(
     client: ClusterClient, *, timeout_ms: float | None = None
 ) -> QuorumDescription:
-    """Return the controllers of a KRaft cluster: leader, voters, observers, where they listen."""
+    """Return the controllers of a KRaft cluster: leader, voters, observers, endpoints."""
     request = DescribeQuorumRequest(
         topics=[
             TopicRequest(

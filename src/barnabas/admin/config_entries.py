@@ -1,4 +1,4 @@
-"""The words of options: what has them, where their values come from, and how they are changed."""
+"""Enumerations of configs: their resources, the sources of values, and kinds of changes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from barnabas.model.errors import InvalidValueError
 
 
 class ConfigResourceType(IntEnum):
-    """What an option belongs to."""
+    """The type of the resource that an option belongs to."""
 
     UNKNOWN = 0
     TOPIC = 2
@@ -22,7 +22,7 @@ class ConfigResourceType(IntEnum):
 
 
 class ConfigSource(IntEnum):
-    """Where an option's value comes from."""
+    """The source of an option's value."""
 
     UNKNOWN = 0
     TOPIC = 1
@@ -36,7 +36,7 @@ class ConfigSource(IntEnum):
 
     @classmethod
     def of(cls, number: int, *, is_default: bool = False) -> ConfigSource:
-        """Read a source off the wire; -1 comes from versions that tell only what is a default."""
+        """Read a source from the wire; versions that know only whether it is a default send -1."""
         if number == -1 and is_default:
             return cls.DEFAULT
         return member_of(cls, number)
@@ -58,7 +58,7 @@ class ConfigType(IntEnum):
 
 
 class AlterConfigOp(IntEnum):
-    """What to do with an option."""
+    """The change of an option."""
 
     SET = 0
     DELETE = 1
@@ -68,7 +68,7 @@ class AlterConfigOp(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """The owner of options; a broker resource with an empty name is the whole cluster."""
+    """The resource of options; a broker resource with an empty name is the whole cluster."""
 
     type: ConfigResourceType
     name: str
@@ -79,13 +79,13 @@ class Resource:
 
     @property
     def destination(self) -> Destination:
-        """Return whom to ask: a broker answers for itself only."""
+        """Return the destination of requests: a broker knows only its own options."""
         if self.type not in (ConfigResourceType.BROKER, ConfigResourceType.BROKER_LOGGER):
             return ANY
         if not self.name:
             return ANY
         if not self.name.isdecimal():
-            raise InvalidValueError(f"{self}: a broker's name is its id, a whole number")
+            raise InvalidValueError(f"{self}: must be a broker id, a whole number")
         return int(self.name)
 
 

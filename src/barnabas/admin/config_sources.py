@@ -1,4 +1,4 @@
-"""Options as users of kafka-python name them: whose, where their values come from, and which."""
+"""Configs as users of kafka-python name them: resources, sources of values, filters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Options = Mapping[str, Any] | Sequence[str] | None
 
 
 class ConfigSourceType(IntEnum):
-    """Where an option's value comes from, under the names of the protocol."""
+    """The source of an option's value, under the names of the protocol."""
 
     UNKNOWN = 0
     DYNAMIC_TOPIC_CONFIG = 1
@@ -26,7 +26,7 @@ class ConfigSourceType(IntEnum):
     DYNAMIC_GROUP_CONFIG = 8
 
     def is_modified(self) -> bool:
-        """Return whether a value was set for the very resource that has it."""
+        """Return whether a value was set for the resource itself."""
         return self not in (
             ConfigSourceType.DYNAMIC_DEFAULT_BROKER_CONFIG,
             ConfigSourceType.STATIC_BROKER_CONFIG,
@@ -35,7 +35,7 @@ class ConfigSourceType(IntEnum):
 
 
 class ConfigFilterType(IntEnum):
-    """Which options `describe_configs` gives."""
+    """Which options `describe_configs` returns."""
 
     ALL = 0
     DYNAMIC = 1
@@ -62,7 +62,7 @@ class ConfigResource:
 
     @property
     def resource(self) -> Resource:
-        """Return the owner of the options."""
+        """Return the resource of the options."""
         return Resource(self.resource_type, self.name)
 
     def __repr__(self) -> str:

@@ -1,7 +1,7 @@
-"""Show and change the options of topics, brokers, loggers, groups and client metrics.
+"""Describe and change the options of topics, brokers, loggers, groups and client metrics.
 
-Brokers and their loggers answer for themselves; the rest is asked of any broker. The functions
-about several resources answer for each of them; those about one raise its failure.
+Brokers and their loggers are asked themselves; the rest is asked of any broker. The functions
+about several resources return an outcome for each of them; those about one raise its failure.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ async def describe_configs(
     synonyms: bool = False,
     documentation: bool = False,
 ) -> list[ConfigEntry]:
-    """Return the options of a resource (or those named), in the order of their names."""
+    """Return the options of a resource (or those named), sorted by name."""
     keys = None if names is None else list(names)
     described = await describe_resources(
         client, {resource: keys}, synonyms=synonyms, documentation=documentation
@@ -130,9 +130,9 @@ async def alter_configs(
     *,
     validate_only: bool = False,
 ) -> None:
-    """Change options of a resource; raises if the broker refuses any of them.
+    """Change options of a resource; raises if the broker rejects any of them.
 
-    Brokers before 2.3 can only replace all options at once: there the present ones are read
+    Brokers before 2.3 can only replace all options at once: there the current ones are read
     first, so two such changes at the same time may undo each other.
     """
     wanted = list(changes)
@@ -200,7 +200,7 @@ async def replace_resources(
     validate_only: bool = False,
     timeout_ms: float | None = None,
 ) -> dict[Resource, RequestError | None]:
-    """Give resources exactly these options: all others return to their defaults."""
+    """Set exactly these options of resources: all others return to their defaults."""
 
     async def ask(
         connection: Connection, group: list[Resource]
@@ -248,7 +248,7 @@ async def _ask_owners(
     ],
     timeout_ms: float | None,
 ) -> dict[Resource, Answer | RequestError]:
-    """Ask the broker in charge of some resources once; see `settle`."""
+    """Ask the broker responsible for some resources once; see `settle`."""
 
     async def one(
         to: Destination, group: list[Resource]
@@ -268,7 +268,7 @@ async def _ask_owners(
         return outcomes
 
     def passing(resource: Resource, failed: RequestError) -> bool:
-        # Nobody waits for a topic to come into being so that it can have options.
+        # No retry waits for a topic to be created so that it can have options.
         unknown = failed.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         return is_passing(resource, failed) and not unknown
 
@@ -276,7 +276,7 @@ async def _ask_owners(
 
 
 def own_source(resource: Resource) -> ConfigSource:
-    """Return the source of the values that were set for this very resource."""
+    """Return the source of values that were set for this resource itself."""
     if resource.type is ConfigResourceType.BROKER:
         return ConfigSource.BROKER if resource.name else ConfigSource.CLUSTER
     return ConfigSource[resource.type.name]
@@ -307,7 +307,7 @@ async def list_config_resources(
 ) -> list[Resource]:
     """Return the resources that have options of their own; without `types`, those of all types.
 
-    Brokers before 4.1 know client metrics only.
+    Brokers before 4.1 list client metrics only.
     """
     wanted = [int(each) for each in types]
     metrics_only = wanted == [ConfigResourceType.CLIENT_METRICS]

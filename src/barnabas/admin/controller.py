@@ -1,6 +1,6 @@
-"""Ask the controller, wherever it is by now.
+"""Requests to the controller, wherever it is by now.
 
-On a KRaft cluster Metadata names some broker as the controller, which passes requests on to the
+On a KRaft cluster Metadata names some broker as the controller, which forwards requests to the
 real one; nothing here depends on the difference.
 """
 
@@ -18,11 +18,11 @@ from barnabas.model.errors import RequestError
 Result = TypeVar("Result")
 
 PASSING = (ErrorCode.NOT_CONTROLLER, ErrorCode.THROTTLING_QUOTA_EXCEEDED)
-"""Codes after which nothing has happened: other ones may stand for a change that is under way."""
+"""Codes after which nothing has changed: after others the change may still be in progress."""
 
 
 def is_passing(key: object, failure: RequestError) -> bool:
-    """Return whether a change that was refused can be sent again without harm."""
+    """Return whether a rejected change can be retried without harm."""
     return failure.code in PASSING
 
 
@@ -47,7 +47,7 @@ async def at_controller(
     *,
     timeout_ms: float | None = None,
 ) -> Result:
-    """Run `ask` with a connection to the controller, again where the answer is a passing one."""
+    """Run `ask` with a connection to the controller, with retries after transient failures."""
 
     async def attempt() -> Result:
         return await ask(await client.connection(CONTROLLER))

@@ -1,4 +1,4 @@
-"""Ask the broker that coordinates a group or a transactional id, wherever it is by now."""
+"""Requests to the coordinator of a group or a transactional id, wherever it is by now."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ Answer = TypeVar("Answer")
 Result = TypeVar("Result")
 
 LAST_SINGLE_VERSION = 3
-"""Later versions ask for several keys at once."""
+"""Later versions take several keys in one request."""
 
 
 class Kind(IntEnum):
-    """What is coordinated."""
+    """The kind of key that is coordinated."""
 
     GROUP = 0
     TRANSACTION = 1
@@ -43,7 +43,7 @@ async def find_coordinator(client: ClusterClient, key: str, kind: Kind) -> int:
 async def find_coordinators(
     client: ClusterClient, keys: Iterable[str], kind: Kind
 ) -> dict[str, int | RequestError]:
-    """Return the node ids of coordinators, asked once and with one request where that can be."""
+    """Return the node ids of coordinators, with one request if the broker supports that."""
     connection = await client.connection()
     version = connection.version_of(FindCoordinatorRequest)
     wanted = list(keys)
@@ -81,7 +81,7 @@ async def at_coordinator(
     *,
     timeout_ms: float | None = None,
 ) -> Result:
-    """Run `ask` with a connection to the coordinator, again where the answer is a passing one."""
+    """Run `ask` with a connection to the coordinator, with retries after transient failures."""
 
     async def attempt() -> Result:
         node_id = await find_coordinator(client, key, kind)
@@ -98,7 +98,7 @@ async def ask_coordinators(
     *,
     timeout_ms: float | None = None,
 ) -> dict[str, Answer | RequestError]:
-    """Ask each coordinator once about all that it coordinates; see `settle`."""
+    """Ask each coordinator once about all its keys; see `settle`."""
 
     async def one(node_id: int, coordinated: list[str]) -> Mapping[str, Answer | RequestError]:
         try:
@@ -122,5 +122,5 @@ async def ask_coordinators(
 
 
 def capped(connection: Connection, request: type[Message], last: int) -> int:
-    """Return the newest version that the broker knows, `last` at most."""
+    """Return the newest version that the broker supports, `last` at most."""
     return min(connection.version_of(request), last)

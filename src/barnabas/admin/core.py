@@ -14,7 +14,7 @@ Result = TypeVar("Result")
 
 
 async def open_client(options: AdminOptions, client_id: str | None = None) -> ClusterClient:
-    """Return a cluster client that knows the cluster; raise NoBrokersAvailable otherwise."""
+    """Return a cluster client that has metadata; raise NoBrokersAvailable otherwise."""
     client = ClusterClient.from_options(options, client_id=client_id)
     try:
         await client.retrying(client.refresh, timeout_ms=options.bootstrap_timeout_ms)
@@ -29,7 +29,7 @@ async def open_client(options: AdminOptions, client_id: str | None = None) -> Cl
 
 
 async def within(timeout_ms: float, work: Awaitable[Result]) -> Result:
-    """Await some work, for a time at most."""
+    """Await some work with a timeout."""
     try:
         async with asyncio.timeout(timeout_ms / 1000) as limit:
             return await work
@@ -37,5 +37,5 @@ async def within(timeout_ms: float, work: Awaitable[Result]) -> Result:
         if not limit.expired():
             raise
         raise KafkaTimeoutError(
-            f"the call is not done within default.api.timeout.ms={timeout_ms:g}"
+            f"the call did not complete within default.api.timeout.ms={timeout_ms:g}"
         ) from None

@@ -1,4 +1,4 @@
-"""Failures as admin calls hand them out: the exception of the code, naming what was asked about."""
+"""Failures of admin calls: the exception for an error code, naming what was asked about."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from barnabas.model.request_errors import (
 
 
 def failure(error_code: int, what: object, message: str | None = None) -> RequestError:
-    """Return the failure of one thing in the broker's words, or in ours if it gave none."""
+    """Return the failure of one thing with the broker's message, or ours if it gave none."""
     return request_error(error_code, f"{what}: {message or ErrorCode.of(error_code).meaning}")
 
 
 def failure_or_none(
     error_code: int, what: object, message: str | None = None
 ) -> RequestError | None:
-    """Return the failure of one thing, None where there is none."""
+    """Return the failure of one thing, None if there is none."""
     return failure(error_code, what, message) if error_code else None
 
 
@@ -32,9 +32,9 @@ def check(error_code: int, what: object, message: str | None = None) -> None:
 
 
 def coded(broken: BarnabasError) -> RequestError:
-    """Return a failure that kept a question from being answered, as the outcome of one thing.
+    """Return a failure that prevented a request, as the outcome of one thing.
 
-    So all outcomes have a code; these ones are those that Kafka reserves for clients.
+    So all outcomes have a code; these are those that Kafka reserves for clients.
     """
     if isinstance(broken, RequestError):
         return broken

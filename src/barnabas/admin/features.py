@@ -1,4 +1,4 @@
-"""Features of the cluster: the levels that brokers support, and those that are in force."""
+"""Features of the cluster: the supported levels, and the finalized ones."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FIRST_VERSION_WITH_TYPES = 1
 
 
 class UpdateFeatureType(IntEnum):
-    """Which way a feature's level may go; an unsafe downgrade may lose metadata."""
+    """How a feature's level may change; an unsafe downgrade may lose metadata."""
 
     UNKNOWN = 0
     UPGRADE = 1
@@ -43,7 +43,7 @@ class LevelRange:
 
 @dataclass(frozen=True, slots=True)
 class FeatureDescription:
-    """What brokers support and what is in force; `finalized_epoch` grows with every change."""
+    """Supported and finalized features; `finalized_epoch` grows with every change."""
 
     supported: Mapping[str, LevelRange]
     finalized: Mapping[str, LevelRange]
@@ -52,7 +52,7 @@ class FeatureDescription:
 
 @dataclass(frozen=True, slots=True)
 class FeatureUpdate:
-    """A new level for a feature; below 1 it is given up."""
+    """A new level for a feature; below 1 it is disabled."""
 
     level: int
     type: UpdateFeatureType = UpdateFeatureType.UPGRADE
@@ -95,7 +95,7 @@ async def update_features(
     validate_only: bool = False,
     timeout_ms: int = 60_000,
 ) -> dict[str, RequestError | None]:
-    """Put other levels of features in force; raises if the request as a whole is refused.
+    """Finalize other levels of features; raises if the request as a whole is rejected.
 
     await update_features(client, {"metadata.version": FeatureUpdate(21)})
     """
@@ -123,7 +123,7 @@ async def update_features(
         return response
 
     response = await at_controller(client, ask, timeout_ms=timeout_ms)
-    # Versions from 2 on answer for all features at once.
+    # From version 2 on there is one result for all features.
     return dict.fromkeys(updates) | {
         result.feature: failure_or_none(result.error_code, result.feature, result.error_message)
         for result in response.results

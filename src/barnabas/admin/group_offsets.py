@@ -1,4 +1,4 @@
-"""How far groups have read: the committed offsets, which can be read, set and deleted."""
+"""Committed offsets of groups, which can be read, set and deleted."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ from barnabas.wire.messages.offset_fetch import (
 )
 
 LAST_NAMED_VERSION = 7
-"""Of OffsetFetch and OffsetCommit: one group per request, topics by their names."""
+"""Of OffsetFetch and OffsetCommit: one group per request, topics by name."""
 
 FIRST_VERSION_OF_ALL = 2
-"""Of OffsetFetch: all that a group has committed."""
+"""Of OffsetFetch: all committed offsets of a group."""
 
 FIRST_VERSION_WITH_STABLE = 7
 
 
 @dataclass(frozen=True, slots=True)
 class CommittedOffset:
-    """How far a group has read a partition; offset -1 says that it has committed none."""
+    """A group's committed offset of a partition; -1 means that there is none."""
 
     offset: int
     leader_epoch: int
@@ -56,7 +56,7 @@ Committed = dict[TopicPartition, CommittedOffset | RequestError]
 
 
 async def group_offsets(client: ClusterClient, name: str) -> dict[TopicPartition, CommittedOffset]:
-    """Return all that a group has committed, in the order of topics and partitions."""
+    """Return all committed offsets of a group, sorted by topic and partition."""
     found = settled_or_raise(await list_group_offsets(client, {name: None}))[name]
     committed = settled_or_raise(found)
     return {
@@ -73,7 +73,7 @@ async def list_group_offsets(
     require_stable: bool = False,
     timeout_ms: float | None = None,
 ) -> dict[str, Committed | RequestError]:
-    """Return what groups have committed: for some partitions, or (None) for all.
+    """Return committed offsets of groups: for some partitions, or (None) for all.
 
     With `require_stable`, offsets that a transaction is about to commit are waited for.
 
@@ -121,7 +121,7 @@ def _committed(response: OffsetFetchResponse) -> Committed | RequestError:
             partition = TopicPartition(topic.name, result.partition_index)
             code = ErrorCode.of(result.error_code)
             if code.retriable and not code.stale_metadata:
-                return failure(code, partition)  # of the whole group: it is asked again
+                return failure(code, partition)  # of the whole group: it is retried
             found[partition] = (
                 failure(code, partition)
                 if code
@@ -139,7 +139,7 @@ async def commit_offsets(
     *,
     timeout_ms: float | None = None,
 ) -> dict[TopicPartition, RequestError | None]:
-    """Set offsets of a group that nobody is in; return what failed, by partition."""
+    """Set offsets of a group without members; return the failures by partition."""
 
     async def ask(connection: Connection) -> OffsetCommitResponse:
         request = OffsetCommitRequest(
@@ -193,7 +193,7 @@ async def delete_group_offsets(
     *,
     timeout_ms: float | None = None,
 ) -> dict[TopicPartition, RequestError | None]:
-    """Forget offsets of a group; raises if the group as a whole refuses.
+    """Delete offsets of a group; raises if the request as a whole is rejected.
 
     A topic that a member of the group is subscribed to fails with GROUP_SUBSCRIBED_TO_TOPIC.
     """

@@ -1,4 +1,4 @@
-"""The words in which brokers tell states and types of groups."""
+"""The states and types of groups as they are on the wire."""
 
 from __future__ import annotations
 
@@ -30,5 +30,5 @@ class GroupType(StrEnum):
 
 
 def word(kind: type[Enum], given: object) -> str:
-    """Return the word of the wire for a member, its name or the word itself."""
+    """Return the wire's string for a member, its name or the string itself."""
     return str(chosen(kind, given).value)

@@ -1,7 +1,7 @@
 """Groups: list, describe and delete them, and remove their members.
 
-Classic groups and those of the newer protocol (KIP-848) are described alike; what only one of them
-has is None in the other.
+Classic and KIP-848 groups are described alike; what only one of them has is None in the
+other.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ CONSUMER_PROTOCOL = "consumer"
 
 DEAD = "Dead"
 LAST_DEAD_VERSION = 5
-"""Of DescribeGroups: a group that does not exist is dead, which is no error."""
+"""Of DescribeGroups: a group that does not exist is dead, which is not an error."""
 
 FIRST_VERSION_WITH_STATES = 4
 FIRST_VERSION_WITH_TYPES = 5
@@ -52,7 +52,7 @@ FIRST_VERSION_OF_MANY = 3
 
 @dataclass(frozen=True, slots=True)
 class ListedGroup:
-    """A group in one line; state and type are empty where the broker is too old to tell."""
+    """Summary of a group; state and type are empty if the broker is too old to return them."""
 
     name: str
     state: str
@@ -62,7 +62,7 @@ class ListedGroup:
 
 @dataclass(frozen=True, slots=True)
 class GroupMember:
-    """Somebody in a group, and what is assigned to it (None if that cannot be read)."""
+    """A member of a group, and its assignment (None if that cannot be decoded)."""
 
     member_id: str
     instance_id: str | None
@@ -119,7 +119,7 @@ async def list_groups(
     broker_ids: Iterable[int] | None = None,
     timeout_ms: float | None = None,
 ) -> list[ListedGroup]:
-    """Return the groups of all brokers (or some), in the order of their names.
+    """Return the groups of all brokers (or some), sorted by name.
 
     await list_groups(client, states=["Stable"], types=["consumer"])
     """
@@ -199,7 +199,7 @@ async def _describe_classic(
         if group.error_code:
             outcomes[name] = failure(group.error_code, name, group.error_message)
         elif group.group_state == DEAD:
-            outcomes[name] = GroupIdNotFoundError(f"there is no group {name!r}")
+            outcomes[name] = GroupIdNotFoundError(f"group {name!r} does not exist")
         else:
             outcomes[name] = _classic(group, coordinator_id)
     return outcomes
@@ -248,7 +248,7 @@ async def _describe_newer(
     for group in response.groups:
         name = group.group_id
         if group.error_code == ErrorCode.GROUP_ID_NOT_FOUND:
-            outcomes[name] = GroupIdNotFoundError(f"there is no group {name!r}")
+            outcomes[name] = GroupIdNotFoundError(f"group {name!r} does not exist")
         elif group.error_code:
             outcomes[name] = failure(group.error_code, name, group.error_message)
         else:
@@ -292,7 +292,7 @@ def _partitions(assignment: consumer.Assignment) -> tuple[TopicPartition, ...]:
 async def delete_groups(
     client: ClusterClient, names: Collection[str], *, timeout_ms: float | None = None
 ) -> dict[str, RequestError | None]:
-    """Delete groups that nobody is in, with their offsets; return what failed, by group."""
+    """Delete groups without members, with their offsets; return the failures by group."""
 
     async def ask(
         node_id: int, connection: Connection, keys: list[str]

@@ -1,4 +1,4 @@
-"""How far a group is behind: in records, and in the time for which the next one has waited."""
+"""The lag of a group: in records, and in the time for which the next one has waited."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from barnabas.records.batch import iterate
 from barnabas.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 
 LAST_NAMED_VERSION = 12
-"""Of Fetch: topics by their names."""
+"""Of Fetch: topics by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """Where a group is in a partition."""
+    """The position of a group in a partition."""
 
     committed: int
     start: int
     end: int
     waiting_ms: int | None
-    """The age of the first record that the group has not read; None where it has read all."""
+    """The age of the first record that the group has not read; None if it has read all."""
 
     @property
     def records(self) -> int:
-        """Return how many offsets are ahead; what the log no longer has is not counted."""
+        """Return the lag in offsets; deleted records are not counted."""
         return max(self.end - max(self.committed, self.start), 0)
 
 
 async def lag_of(
     client: ClusterClient, committed: Mapping[TopicPartition, CommittedOffset], now_ms: int
 ) -> dict[TopicPartition, Lag]:
-    """Compare what is committed with where the logs end."""
+    """Compare committed offsets with the ends of the logs."""
     starts, ends = await asyncio.gather(
         list_offsets(client, dict.fromkeys(committed, EARLIEST)),
         list_offsets(client, dict.fromkeys(committed, LATEST)),
@@ -63,7 +63,7 @@ async def lag_of(
 async def timestamps_at(
     client: ClusterClient, offsets: Mapping[TopicPartition, int]
 ) -> dict[TopicPartition, int]:
-    """Return the timestamp of the first record at or after an offset, where there is one."""
+    """Return the timestamp of the first record at or after an offset, if there is one."""
 
     async def ask(
         leader: int, partitions: list[TopicPartition]
@@ -75,7 +75,7 @@ async def timestamps_at(
             wanted = FetchPartition(
                 partition=partition.partition,
                 fetch_offset=offsets[partition],
-                partition_max_bytes=1,  # one whole batch comes anyway
+                partition_max_bytes=1,  # one whole batch is returned anyway
             )
             request = FetchRequest(
                 max_wait_ms=0,

@@ -1,9 +1,9 @@
-"""Ask each partition's leader, and ask again where the answer was a passing one.
+"""Requests to the leaders of partitions, with retries after transient failures.
 
 The pattern behind every admin call about partitions: group them under their leaders, send one
 request to each, keep what succeeded or failed for good, and repeat for the rest with fresh
-metadata. A topic that metadata denies three times does not exist: the first denial may only come
-from a broker that does not know a new topic yet.
+metadata. A topic that is missing in metadata three times does not exist: the first time it may be
+only unknown to a broker that lags behind.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Answer = TypeVar("Answer")
 Ask = Callable[
     [int, list[TopicPartition]], Awaitable[Mapping[TopicPartition, Answer | RequestError]]
 ]
-"""Sends one request about some partitions to their leader, and gives the outcome for each."""
+"""Sends one request about some partitions to their leader, and returns an outcome for each."""
 
 DENIALS_MAX = 3
 
@@ -36,7 +36,7 @@ async def ask_leaders(
     *,
     timeout_ms: float | None = None,
 ) -> dict[TopicPartition, Answer | RequestError]:
-    """Return an answer, or a failure that is final or the last one, forevery partition."""
+    """Return a result, or a failure that is final or the last one, for every partition."""
     wanted = list(dict.fromkeys(partitions))
     topics = list(dict.fromkeys(partition.topic for partition in wanted))
     denials: dict[TopicPartition, int] = {}
@@ -74,7 +74,7 @@ async def ask_leaders(
 
 
 def _without_leader(client: ClusterClient, partition: TopicPartition) -> RequestError:
-    """Return why nobody can be asked about a partition."""
+    """Return why there is no broker to ask about a partition."""
     topic = client.cluster.topics.get(partition.topic)
     if topic is not None and topic.error not in (ErrorCode.NONE, ErrorCode.LEADER_NOT_AVAILABLE):
         return failure(topic.error, partition)
@@ -94,7 +94,7 @@ def failure_of(partition: TopicPartition, error_code: int, message: str | None) 
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
-    """Group partitions under their topics, as requests have them."""
+    """Group partitions by topic, as in requests."""
     grouped: dict[str, list[int]] = {}
     for topic, partition in partitions:
         grouped.setdefault(topic, []).append(partition)

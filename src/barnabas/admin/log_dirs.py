@@ -1,4 +1,4 @@
-"""Log directories of brokers: what is in them, and moving replicas from one to another."""
+"""Log directories of brokers: their replicas, and moving replicas from one to another."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ReplicaSize:
 
 @dataclass(frozen=True, slots=True)
 class LogDirectory:
-    """One log directory of a broker; totals are None where the broker is too old to tell."""
+    """One log directory of a broker; totals are None if the broker is too old to return them."""
 
     path: str
     error: RequestError | None

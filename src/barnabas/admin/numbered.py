@@ -1,4 +1,4 @@
-"""Enumerations whose numbers and words come off the wire or from a caller."""
+"""Enumerations whose numbers and names are read from the wire or given by a caller."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ E = TypeVar("E", bound=Enum)
 
 
 def member_of(kind: type[E], value: object) -> E:
-    """Return the member for a value off the wire; what this release does not know is UNKNOWN."""
+    """Return the member for a value on the wire; UNKNOWN if this release does not know it."""
     try:
         return kind(value)
     except ValueError:
@@ -20,7 +20,7 @@ def member_of(kind: type[E], value: object) -> E:
 
 
 def chosen(kind: type[E], given: object) -> E:
-    """Return the member that a caller means: itself, its value, or its name however written.
+    """Return the member that a caller means: itself, its value, or its name in any spelling.
 
     chosen(ConfigResourceType, "topic") is chosen(ConfigResourceType, 2)
     """
@@ -34,5 +34,5 @@ def chosen(kind: type[E], given: object) -> E:
     if spelled in kind.__members__:
         return kind[spelled]
     near = get_close_matches(spelled, kind.__members__, 1)
-    hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(kind.__members__)}"
-    raise InvalidValueError(f"{given!r} is no {kind.__name__}; {hint}")
+    hint = f"did you mean {near[0]}?" if near else f"must be one of {', '.join(kind.__members__)}"
+    raise InvalidValueError(f"{given!r} is not a {kind.__name__}; {hint}")

@@ -1,4 +1,4 @@
-"""Find offsets of partitions, and delete the records before one."""
+"""Look up offsets of partitions, and delete the records before one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from barnabas.wire.messages.list_offsets import (
 
 
 class OffsetSpec(IntEnum):
-    """Instead of a timestamp: a position in the log."""
+    """A special timestamp: a position in the log."""
 
     LATEST = -1
     EARLIEST = -2
@@ -37,12 +37,12 @@ class OffsetSpec(IntEnum):
 
 
 class OffsetTimestamp(int):
-    """A time in milliseconds since 1970, where a plain number would be an offset."""
+    """A timestamp in milliseconds since 1970, to distinguish it from an offset."""
 
 
 @dataclass(frozen=True)
 class RecordsToDelete:
-    """What to delete of a partition: all records before an offset.
+    """The records of a partition to delete: all before an offset.
 
     RecordsToDelete(before_offset=5000)
     """
@@ -61,15 +61,15 @@ FIRST_VERSION_OF: dict[int, int] = {
     OffsetSpec.LATEST_TIERED: 9,
     OffsetSpec.EARLIEST_PENDING_UPLOAD: 11,
 }
-"""Of ListOffsets: the first versions that know these positions."""
+"""Of ListOffsets: the first versions that support these positions."""
 
 HIGH_WATERMARK = -1
-"""In place of an offset for `delete_records`: everything that consumers could read by now."""
+"""In place of an offset for `delete_records`: everything up to the high watermark."""
 
 
 @dataclass(frozen=True, slots=True)
 class FoundOffset:
-    """An offset that was asked for; -1 when no record is that young."""
+    """The result of a lookup; -1 when no record is that recent."""
 
     offset: int
     timestamp_ms: int
@@ -85,7 +85,7 @@ async def list_offsets(
 ) -> dict[TopicPartition, FoundOffset]:
     """Find the first offset at or after a timestamp (or EARLIEST, LATEST, MAX_TIMESTAMP).
 
-    With `committed`, LATEST is where open transactions begin. Raises if a partition cannot answer.
+    With `committed`, LATEST is the last stable offset. Raises if a partition has a failure.
     """
     return settled_or_raise(
         await find_offsets(client, timestamps, committed=committed, timeout_ms=timeout_ms)
@@ -99,7 +99,7 @@ async def find_offsets(
     committed: bool = False,
     timeout_ms: float | None = None,
 ) -> dict[TopicPartition, FoundOffset | RequestError]:
-    """Find offsets as `list_offsets` does, each or its failure.
+    """Find offsets as `list_offsets` does; each has a result or its failure.
 
     await find_offsets(client, {TopicPartition("orders", 0): OffsetSpec.LATEST})
     """
@@ -112,7 +112,7 @@ async def find_offsets(
         version = connection.version_of(ListOffsetsRequest, at_least=least)
         request = ListOffsetsRequest(
             replica_id=-1,
-            # Brokers without transactions have nothing that is not committed.
+            # Brokers without transactions have no uncommitted records.
             isolation_level=int(committed and version >= 2),
             topics=[
                 ListOffsetsTopic(

@@ -1,4 +1,4 @@
-"""Producers that partitions remember, and fencing those that should write no more."""
+"""Producer states of partitions, and fencing producers."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from barnabas.wire.messages.describe_producers import (
 from barnabas.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
 FENCING_TIMEOUT_MS = 1
-"""The timeout of a transaction that is only begun to end an older producer's."""
+"""The timeout of a transaction that is begun only to end an older producer's."""
 
 
 @dataclass(frozen=True, slots=True)
 class ActiveProducer:
-    """A producer that a partition remembers."""
+    """A producer known to a partition."""
 
     producer_id: int
     producer_epoch: int
@@ -38,7 +38,7 @@ class ActiveProducer:
 
 @dataclass(frozen=True, slots=True)
 class FencedProducer:
-    """The identity that came after the producers of a transactional id: older ones are refused."""
+    """The producer id and epoch that fence all earlier producers of a transactional id."""
 
     producer_id: int
     producer_epoch: int
@@ -51,7 +51,7 @@ async def describe_producers(
     broker_id: int | None = None,
     timeout_ms: float | None = None,
 ) -> dict[TopicPartition, list[ActiveProducer]]:
-    """Return the producers that the leader of each partition (or a broker) remembers."""
+    """Return the producers known to the leader of each partition (or to a broker)."""
 
     async def ask(
         leader: int, group: list[TopicPartition]
@@ -88,7 +88,7 @@ async def describe_producers(
         return outcomes
 
     if broker_id is not None:
-        # The caller answers for the choice of the replica, so its word is final.
+        # The caller chose the replica, so its response is final.
         return settled_or_raise(await ask(broker_id, list(partitions)))
     return settled_or_raise(await ask_leaders(client, partitions, ask, timeout_ms=timeout_ms))
 
@@ -96,7 +96,7 @@ async def describe_producers(
 async def fence_producers(
     client: ClusterClient, transactional_ids: Iterable[str], *, timeout_ms: float | None = None
 ) -> dict[str, FencedProducer | RequestError]:
-    """End the open transactions of transactional ids and refuse their producers from now on.
+    """Abort the open transactions of transactional ids and fence their producers.
 
     await fence_producers(client, ["payments-1"])
     """

@@ -1,4 +1,4 @@
-"""Quotas of clients: how much a user, a client id or an address may produce, fetch and ask.
+"""Client quotas: how much a user, a client id or an address may produce, fetch and request.
 
 ada = {"user": "ada"}
 everyone = {"user": None}          # None stands for the default of its type
@@ -33,11 +33,11 @@ USER, CLIENT_ID, IP = "user", "client-id", "ip"
 """The types of entities."""
 
 Entity = Mapping[str, str | None]
-"""Whom a quota limits: names by type, None for the default of a type."""
+"""The entity of a quota: names by type, None for the default of a type."""
 
 
 class QuotaMatch(IntEnum):
-    """How a part of a filter is compared."""
+    """How a component of a filter matches."""
 
     EXACT = 0
     DEFAULT = 1
@@ -46,7 +46,7 @@ class QuotaMatch(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class QuotaFilter:
-    """One part of a filter: a type of entities, and which of them."""
+    """One component of a filter: a type of entities, and which of them."""
 
     entity_type: str
     match: QuotaMatch = QuotaMatch.ANY
@@ -71,7 +71,7 @@ class QuotaAlteration:
 
 @dataclass(frozen=True, slots=True)
 class QuotaOutcome:
-    """What became of the alteration of one entity."""
+    """The result of the alteration of one entity."""
 
     entity: Entity
     error: RequestError | None
@@ -84,9 +84,9 @@ async def describe_client_quotas(
     strict: bool = False,
     timeout_ms: float | None = None,
 ) -> list[ClientQuota]:
-    """Return the quotas of all entities that match every part of a filter.
+    """Return the quotas of all entities that match every component of a filter.
 
-    With `strict`, entities that also have parts of other types are left out.
+    With `strict`, entities that also have components of other types are left out.
 
         await describe_client_quotas(client, [QuotaFilter("user", QuotaMatch.EXACT, "ada")])
     """
@@ -120,7 +120,7 @@ async def alter_client_quotas(
     validate_only: bool = False,
     timeout_ms: float | None = None,
 ) -> list[QuotaOutcome]:
-    """Set and remove quotas; each entity succeeds or fails for itself."""
+    """Set and remove quotas; each entity succeeds or fails on its own."""
     request = AlterClientQuotasRequest(
         entries=[
             EntryData(

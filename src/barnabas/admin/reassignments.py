@@ -1,4 +1,4 @@
-"""Replicas on the move between brokers: start, cancel and list reassignments; elect leaders."""
+"""Partition reassignments: start, cancel and list them; elect leaders."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ElectionType(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reassignment:
-    """The replicas of a partition that is on the move, and which of them come and go."""
+    """The replicas of a partition being reassigned, and those that are added and removed."""
 
     replicas: tuple[int, ...]
     adding: tuple[int, ...]
@@ -53,13 +53,15 @@ async def alter_partition_reassignments(
     *,
     timeout_ms: int = 30_000,
 ) -> dict[TopicPartition, RequestError | None]:
-    """Give partitions other replicas (the first is preferred as leader); None cancels a move.
+    """Reassign partitions to other replicas (the first is preferred); None cancels.
 
     await alter_partition_reassignments(client, {TopicPartition("orders", 0): [2, 3]})
     """
     for partition, replicas in reassignments.items():
         if replicas is not None and not replicas:
-            raise InvalidValueError(f"{partition}: the list of replicas is empty; None cancels")
+            raise InvalidValueError(
+                f"{partition}: the list of replicas must not be empty; None cancels"
+            )
 
     async def ask(
         connection: Connection, partitions: list[TopicPartition]
@@ -103,7 +105,7 @@ async def list_partition_reassignments(
     *,
     timeout_ms: int = 30_000,
 ) -> dict[TopicPartition, Reassignment]:
-    """Return the partitions that are on the move, of some or of all."""
+    """Return the reassignments in progress, of some partitions or of all."""
     wanted = None if partitions is None else by_topic(partitions)
 
     async def ask(connection: Connection) -> ListPartitionReassignmentsResponse:

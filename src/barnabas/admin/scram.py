@@ -35,7 +35,7 @@ SALT_BYTES = 24
 
 
 class ScramMechanism(IntEnum):
-    """How passwords are hashed."""
+    """The hash of passwords."""
 
     UNKNOWN = 0
     SCRAM_SHA_256 = 1
@@ -43,7 +43,7 @@ class ScramMechanism(IntEnum):
 
     @property
     def hash_name(self) -> str:
-        """Return the hash as hashlib calls it."""
+        """Return hashlib's name of the hash."""
         return self.name.removeprefix("SCRAM_").replace("_", "").lower()
 
 
@@ -70,7 +70,7 @@ class UserScramCredentialDeletion:
 
 
 class UserScramCredentialUpsertion:
-    """A credential to set, in place of one that the user may have for the same mechanism.
+    """A credential to set, replacing one that the user may have for the same mechanism.
 
     UserScramCredentialUpsertion("ada", "SCRAM-SHA-512", "secret", iterations=8192)
     """
@@ -89,7 +89,9 @@ class UserScramCredentialUpsertion:
             raise InvalidValueError(f"user {user!r}: SCRAM mechanism UNKNOWN cannot be set")
         self.iterations = DEFAULT_ITERATIONS if iterations is None else iterations
         if self.iterations < 1:
-            raise InvalidValueError(f"user {user!r}: iterations={self.iterations} is below 1")
+            raise InvalidValueError(
+                f"user {user!r}: iterations={self.iterations} must be at least 1"
+            )
         self.salt = os.urandom(SALT_BYTES) if salt is None else salt
         secret = password.encode() if isinstance(password, str) else password
         self.salted_password = hashlib.pbkdf2_hmac(
@@ -133,7 +135,7 @@ async def describe_user_scram_credentials(
 async def alter_user_scram_credentials(
     client: ClusterClient, alterations: Iterable[Alteration], *, timeout_ms: float | None = None
 ) -> Mapping[str, RequestError | None]:
-    """Set and remove credentials; each user succeeds or fails for itself.
+    """Set and remove credentials; each user succeeds or fails on its own.
 
     await alter_user_scram_credentials(client, [
         UserScramCredentialUpsertion("ada", ScramMechanism.SCRAM_SHA_512, "secret")])
@@ -155,7 +157,7 @@ async def alter_user_scram_credentials(
             )
         else:
             raise InvalidValueError(
-                f"alterations hold {each!r}: must be UserScramCredentialDeletion "
+                f"alteration {each!r}: must be UserScramCredentialDeletion "
                 "or UserScramCredentialUpsertion"
             )
 

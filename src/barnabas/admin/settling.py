@@ -1,9 +1,9 @@
-"""Ask about many things until each has an answer or a failure that is final.
+"""Requests about several things, repeated until each has a result or a final failure.
 
-Every admin call about several things ends here: one thing's failure is its outcome and never takes
-the others down; a passing failure is asked about again, together with all others that are still
-open, as long as there is time. Then the last failure of a thing is its outcome. Nothing is lost:
-the result has an entry foreverything that was asked about, in the order in which it was asked.
+Every admin call about several things ends here: the failure of one thing is its outcome and does
+not affect the others; things with a transient failure are asked about again, together with all
+that are still open, as long as there is time. Then the last failure of a thing is its outcome. The
+result has an entry for everything that was asked about, in that order.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ Key = TypeVar("Key", bound=Hashable)
 Answer = TypeVar("Answer")
 
 Ask = Callable[[list[Key]], Awaitable[Mapping[Key, Answer | RequestError]]]
-"""Asks once about some things, and gives the outcome for each."""
+"""Asks once about some things, and returns the outcome for each."""
 
 
 def is_passing(key: object, failure: RequestError) -> bool:
-    """Return whether the same question may get another answer later."""
+    """Return whether a failure is transient."""
     return verdict(failure) is not Verdict.FAIL
 
 
@@ -38,10 +38,10 @@ async def settle(
     topics: Iterable[str] = (),
     timeout_ms: float | None = None,
 ) -> dict[Key, Answer | RequestError]:
-    """Return an answer or a failure forevery key.
+    """Return a result or a failure for every key.
 
-    `topics` are refreshed where a failure blames the view of the cluster. Raises what `ask` raises
-    for good, if nothing is known about any key by then.
+    `topics` are refreshed if a failure is caused by stale metadata. Raises final failures of `ask`
+    if nothing is known about any key by then.
     """
     wanted = list(dict.fromkeys(keys))
     if not wanted:
@@ -73,7 +73,7 @@ async def settle(
 
 
 def settled_or_raise(outcomes: Mapping[Key, Answer | RequestError]) -> dict[Key, Answer]:
-    """Return the answers if there is no failure among them; otherwise raise the first."""
+    """Return the results if there is no failure among them; otherwise raise the first."""
     answers: dict[Key, Answer] = {}
     for key, outcome in outcomes.items():
         if isinstance(outcome, RequestError):
@@ -83,4 +83,4 @@ def settled_or_raise(outcomes: Mapping[Key, Answer | RequestError]) -> dict[Key,
 
 
 def _unanswered(key: object) -> RequestError:
-    return UnknownError(f"{key}: the broker's response does not mention it")
+    return UnknownError(f"{key}: missing in the broker's response")

@@ -1,4 +1,4 @@
-"""Delegation tokens: credentials that an authenticated user hands to others for a while.
+"""Delegation tokens: credentials that an authenticated user hands to others for a limited time.
 
 token = await create_delegation_token(client, renewers=["User:ada"], lifetime_ms=3_600_000)
 await renew_delegation_token(client, token.hmac)
@@ -36,7 +36,7 @@ from barnabas.wire.messages.renew_delegation_token import (
 
 FIRST_VERSION_WITH_OWNER = 3
 BROKERS_CHOICE = -1
-"""In place of a time: what the broker's options say. For an expiry it means at once."""
+"""In place of a time: the broker's default. For an expiry it means immediately."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ async def create_delegation_token(
     owner: str | None = None,
     timeout_ms: float | None = None,
 ) -> DelegationToken:
-    """Create a token for oneself, or for `owner` (3.3 and later) where one may."""
+    """Create a token for the caller, or for `owner` (3.3 and later) if that is permitted."""
     allowed = list(renewers)
 
     async def ask(connection: Connection) -> CreateDelegationTokenResponse:
@@ -101,7 +101,7 @@ async def renew_delegation_token(
     period_ms: int = BROKERS_CHOICE,
     timeout_ms: float | None = None,
 ) -> int:
-    """Prolong a token and return when it expires now."""
+    """Renew a token and return its new expiry time."""
 
     async def ask(connection: Connection) -> int:
         request = RenewDelegationTokenRequest(hmac=hmac, renew_period_ms=period_ms)
@@ -119,7 +119,7 @@ async def expire_delegation_token(
     period_ms: int = BROKERS_CHOICE,
     timeout_ms: float | None = None,
 ) -> int:
-    """End a token after a time, or at once, and return when it expires now."""
+    """Expire a token after a time, or immediately, and return its new expiry time."""
 
     async def ask(connection: Connection) -> int:
         request = ExpireDelegationTokenRequest(hmac=hmac, expiry_time_period_ms=period_ms)
@@ -168,7 +168,7 @@ async def describe_delegation_token(
 def _principal(text: str) -> tuple[str, str]:
     kind, colon, name = text.partition(":")
     if not (kind and colon and name):
-        raise InvalidValueError(f"principal {text!r} is not of the form User:name")
+        raise InvalidValueError(f"principal {text!r}: must be of the form User:name")
     return kind, name
 
 

@@ -1,8 +1,8 @@
 """Describe topics in full: by name or id, with what the caller may do; or page by page.
 
 `describe_topics` asks for Metadata and works with every broker. `describe_topic_partitions` asks
-for DescribeTopicPartitions (3.7 and later), which also tells which replicas may still lead, and
-cuts a long answer into pages.
+for DescribeTopicPartitions (3.7 and later), which also returns the eligible leader replicas, and
+splits a long response into pages.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class PageStart:
 
 @dataclass(frozen=True, slots=True)
 class TopicPage:
-    """Some topics with some of their partitions, and where the rest begins, if there is any."""
+    """Some topics with some of their partitions, and the start of the next page, if any."""
 
     topics: tuple[TopicDescription, ...]
     next: PageStart | None

@@ -1,6 +1,6 @@
 """Create, list, describe, grow and delete topics.
 
-A topic is meant by its name, or by its id where that is what the caller has: 16 bytes, or a
+A topic is identified by its name, or by its id if the caller has that: 16 bytes, or a
 `uuid.UUID`.
 """
 
@@ -48,7 +48,7 @@ FIRST_VERSION_WITH_IDS = 6
 class NewTopic:
     """A topic to create; -1 leaves a number to the broker.
 
-    `replica_assignments` maps partitions to their replicas and takes the place of both numbers.
+    `replica_assignments` maps partitions to their replicas and replaces both numbers.
 
         NewTopic("orders", num_partitions=6, topic_configs={"retention.ms": "86400000"})
         NewTopic("pinned", replica_assignments={0: [1, 2], 1: [2, 3]})
@@ -61,14 +61,14 @@ class NewTopic:
     topic_configs: Mapping[str, str | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        # Callers that know other Python clients pass None where they have none.
+        # Callers used to other Python clients pass None if they have none.
         object.__setattr__(self, "replica_assignments", self.replica_assignments or {})
         object.__setattr__(self, "topic_configs", self.topic_configs or {})
 
 
 @dataclass(frozen=True)
 class NewPartitions:
-    """How many partitions a topic shall have in the end, and where the new ones shall be.
+    """The total number of partitions of a topic, and the replicas of the new ones.
 
     NewPartitions(12)
     NewPartitions(total_count=3, new_assignments=[[1, 2]])    # the topic has two by now
@@ -91,7 +91,7 @@ class TopicConfig:
 
 @dataclass(frozen=True, slots=True)
 class CreatedTopic:
-    """What became of one topic to create; numbers are -1 where the broker is too old to tell."""
+    """The result for one topic to create; numbers are -1 if the broker is too old to know them."""
 
     name: str
     topic_id: Uuid
@@ -103,7 +103,7 @@ class CreatedTopic:
 
 @dataclass(frozen=True, slots=True)
 class TopicOutcome:
-    """What became of a change to one topic; the name is empty where only the id was known."""
+    """The result of a change to one topic; the name is empty if only the id was known."""
 
     name: str
     error: RequestError | None
@@ -117,7 +117,7 @@ async def create_topics(
     validate_only: bool = False,
     timeout_ms: int = 30_000,
 ) -> list[CreatedTopic]:
-    """Create topics, or only check that they could be.
+    """Create topics, or only validate them.
 
     [created] = await create_topics(client, [NewTopic("orders", 6)])
     if created.error is not None: ...
@@ -189,7 +189,7 @@ def _created(result: CreatableTopicResult) -> CreatedTopic:
 async def describe_topics(
     client: ClusterClient, names: Iterable[str] | None, *, to: Destination = ANY
 ) -> list[TopicView]:
-    """Return topics by name, or all of them in the order of their names; see `TopicView.error`."""
+    """Return topics by name, or all of them sorted by name; see `TopicView.error`."""
     wanted = None if names is None else list(names)
     cluster = await client.retrying(lambda: client.refresh(wanted, to=to))
     if wanted is None:
@@ -270,7 +270,7 @@ async def delete_topics(
         response: DeleteTopicsResponse = await connection.send(request, version=version)
         outcomes: dict[str | Uuid, TopicOutcome | RequestError] = {}
         for result in response.responses:
-            # Asked by id, the answer has the id, and the name only if we may know it.
+            # For a request by id, the response has the id, and the name only if we may see it.
             by_id = result.topic_id in wanted
             key = result.topic_id if by_id else (result.name or "")
             outcomes[key] = (
@@ -304,6 +304,6 @@ def topic_id_of(topic: TopicId) -> Uuid:
         return topic.bytes
     if not isinstance(topic, bytes) or len(topic) != len(ZERO_UUID):
         raise InvalidValueError(
-            f"topic {topic!r}: a topic is meant by its name, a uuid.UUID or the 16 bytes of its id"
+            f"topic {topic!r}: must be a name, a uuid.UUID or the 16 bytes of an id"
         )
     return topic

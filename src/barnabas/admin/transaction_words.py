@@ -23,7 +23,7 @@ class TransactionState(StrEnum):
 
 
 class TransactionListing(NamedTuple):
-    """A transactional id in one line."""
+    """Summary of a transactional id."""
 
     transactional_id: str
     producer_id: int
@@ -31,7 +31,7 @@ class TransactionListing(NamedTuple):
 
 
 class TransactionDescription(NamedTuple):
-    """A transactional id, its coordinator and what it has written to; -1: no transaction began."""
+    """A transactional id, its coordinator and its partitions; -1: no transaction began."""
 
     coordinator_id: int
     state: TransactionState
@@ -43,7 +43,7 @@ class TransactionDescription(NamedTuple):
 
 
 class ProducerState(NamedTuple):
-    """A producer that a partition remembers; a start offset of -1 means no open transaction."""
+    """A producer known to a partition; a start offset of -1 means no open transaction."""
 
     producer_id: int
     producer_epoch: int
@@ -54,13 +54,13 @@ class ProducerState(NamedTuple):
 
 
 class PartitionProducerState(NamedTuple):
-    """The producers that a partition remembers."""
+    """The producers known to a partition."""
 
     active_producers: list[ProducerState]
 
 
 class AbortTransactionSpec(NamedTuple):
-    """The transaction to abort on a partition; epoch -1 leaves the coordinator's out of it."""
+    """The transaction to abort on a partition; epoch -1 skips the check of the coordinator's."""
 
     topic_partition: TopicPartition
     producer_id: int

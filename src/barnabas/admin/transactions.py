@@ -1,4 +1,4 @@
-"""Transactions: list and describe them, and abort those that nobody ends."""
+"""Transactions: list and describe them, and abort hanging ones."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ FIRST_VERSION_WITH_PATTERN = 2
 
 @dataclass(frozen=True, slots=True)
 class ListedTransaction:
-    """A transactional id in one line."""
+    """Summary of a transactional id."""
 
     transactional_id: str
     producer_id: int
@@ -47,7 +47,7 @@ class ListedTransaction:
 
 @dataclass(frozen=True, slots=True)
 class TransactionDescription:
-    """A transactional id, and what its transaction has written to."""
+    """A transactional id, and the partitions of its transaction."""
 
     transactional_id: str
     coordinator_id: int
@@ -78,7 +78,7 @@ async def list_transactions(
     *,
     timeout_ms: float | None = None,
 ) -> list[ListedTransaction]:
-    """Return the transactional ids of all brokers, in the order of their names."""
+    """Return the transactional ids of all brokers, sorted by name."""
     listed = await list_transactions_of(
         client, None, states=states, producer_ids=producer_ids, timeout_ms=timeout_ms
     )
@@ -100,7 +100,7 @@ async def list_transactions_of(
 ) -> dict[int, list[ListedTransaction] | RequestError]:
     """Return the transactional ids that each broker coordinates, or its failure.
 
-    `running_ms_min` leaves out those that have not run for so long (3.8 and later), `pattern` those
+    `running_ms_min` leaves out those that have run for less (3.8 and later), `pattern` those
     whose names do not match a regular expression (4.1 and later).
     """
     wanted_states, wanted_ids = list(states), list(producer_ids)
@@ -119,7 +119,7 @@ async def list_transactions_of(
         check(response.error_code, f"transactions of broker {broker_id}")
         if response.unknown_state_filters:
             unknown = ", ".join(response.unknown_state_filters)
-            raise InvalidRequestError(f"no transaction can be {unknown}")
+            raise InvalidRequestError(f"no transaction can be in state {unknown}")
         return [
             ListedTransaction(
                 each.transactional_id, each.producer_id, each.transaction_state, broker_id
@@ -141,7 +141,7 @@ async def describe_transaction(
 async def describe_transactions(
     client: ClusterClient, transactional_ids: Iterable[str], *, timeout_ms: float | None = None
 ) -> dict[str, TransactionDescription | RequestError]:
-    """Describe transactional ids, each or its failure."""
+    """Describe transactional ids; each has a result or its failure."""
 
     async def ask(
         node_id: int, connection: Connection, keys: list[str]
@@ -176,7 +176,7 @@ async def describe_transactions(
 async def open_transactions(
     client: ClusterClient, partitions: Iterable[TopicPartition]
 ) -> list[OpenTransaction]:
-    """Return the transactions that are open on partitions, by the word of their leaders."""
+    """Return the transactions that are open on partitions, according to their leaders."""
     return [
         OpenTransaction(
             partition,
@@ -193,7 +193,7 @@ async def open_transactions(
 
 
 async def abort_transaction(client: ClusterClient, opened: OpenTransaction) -> None:
-    """Write an abort marker to a partition, whatever the transaction's coordinator thinks."""
+    """Write an abort marker to a partition, regardless of the transaction's coordinator."""
     topic = WritableTxnMarkerTopic(
         name=opened.partition.topic, partition_indexes=[opened.partition.partition]
     )

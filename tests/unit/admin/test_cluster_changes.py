@@ -77,7 +77,7 @@ def test_reassignments_succeed_or_fail_one_by_one() -> None:
     assert len(asked) == 2
     sent: Any = asked[1].message
     assert [each.replicas for each in sent.topics[0].partitions] == [[2, 3], None]
-    with pytest.raises(InvalidValueError, match="t-0: the list of replicas is empty"):
+    with pytest.raises(InvalidValueError, match="t-0: the list of replicas must not be empty"):
         converse({}, lambda cluster_client: alter_partition_reassignments(cluster_client, {T0: []}))
 
 

@@ -129,7 +129,7 @@ def test_filters_that_a_broker_does_not_know_are_not_dropped() -> None:
     script = {ListGroupsRequest: in_turn(ListGroupsResponse())}
     old = {ListGroupsRequest: (0, 4)}
     assert converse(script, lambda client: list_groups(client, ["Stable"]), old)[0] == []
-    with pytest.raises(UnsupportedVersionError, match="we need 5"):
+    with pytest.raises(UnsupportedVersionError, match="this client needs 5"):
         converse(script, lambda client: list_groups(client, types=["consumer"]), old)
 
 

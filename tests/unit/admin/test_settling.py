@@ -57,7 +57,7 @@ def test_when_time_is_up_the_last_failure_is_the_outcome() -> None:
 def test_what_the_broker_leaves_out_is_a_failure() -> None:
     outcomes, _ = settled([{"a": 1, "c": 3}])
     assert isinstance(outcomes["b"], UnknownError)
-    assert str(outcomes["b"]) == "b: the broker's response does not mention it"
+    assert str(outcomes["b"]) == "b: missing in the broker's response"
 
 
 def test_a_question_that_never_gets_through_is_raised() -> None:

@@ -173,7 +173,7 @@ def test_topics_are_deleted_by_name_and_id() -> None:
         ("a", bytes(16)),
         (None, topic_id.bytes),
     ]
-    with pytest.raises(UnsupportedApiError, match="we need 6"):
+    with pytest.raises(UnsupportedApiError, match="this client needs 6"):
         scripted(
             script,
             lambda cluster_client: delete_topics(cluster_client, [topic_id]),

@@ -59,4 +59,4 @@ def test_what_is_refused_is_named(barnabas: Any, topic: str) -> None:
     )
     assert barnabas("configs", "describe").code == 2
     missing = barnabas("configs", "describe", "--broker", "77")
-    assert "broker 77 is not in the cluster; there are [0]" in missing.err
+    assert "broker 77 is not in the cluster; its brokers are [0]" in missing.err
