@@ -1,6 +1,6 @@
 """The asyncio clients, with the names and behaviour of aiokafka.
 
-Each is imported when it is first asked for.
+Each is imported on first use.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _HOMES = {
     "OffsetAndTimestamp": "barnabas.structs",
     "TopicPartition": "barnabas.model.ids",
 }
-"""Where each name lives; types are in the stub beside this file."""
+"""The module of each name; types are in the stub beside this file."""
 
 __all__ = [*_HOMES]
 

@@ -1,4 +1,4 @@
-# Types of the names that __init__.py imports when they are asked for.
+# Types of the names that __init__.py imports on first use.
 
 from barnabas.aio.admin import AIOKafkaAdminClient as AIOKafkaAdminClient
 from barnabas.aio.consumer import AIOKafkaConsumer as AIOKafkaConsumer

@@ -1,4 +1,4 @@
-"""What programs for aiokafka subclass: providers of tokens, and rebalance listeners."""
+"""Classes that programs for aiokafka subclass: token providers, and rebalance listeners."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ __all__ = ["AbstractTokenProvider", "ConsumerRebalanceListener"]
 
 
 class AbstractTokenProvider(ABC):
-    """Gives the tokens of OAUTHBEARER, as `sasl_oauth_token_provider`.
+    """Provides the tokens of OAUTHBEARER, as `sasl_oauth_token_provider`.
 
-    It is asked whenever a connection is opened or a session is renewed, so it should keep a token
-    for as long as that is good. A plain function, or any object with these methods, serves as well.
+    It is called whenever a connection is opened or a session is renewed, so it should cache a token
+    for as long as it is valid. A plain function, or any object with these methods, works as well.
     """
 
     @abstractmethod
     async def token(self) -> str:
-        """Return a token that is good now."""
+        """Return a token that is valid now."""
 
     def extensions(self) -> dict[str, str]:
-        """Return names and values that are sent beside the token."""
+        """Return names and values that are sent along with the token."""
         return {}

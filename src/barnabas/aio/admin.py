@@ -1,7 +1,7 @@
 """`AIOKafkaAdminClient`: administer a cluster from asyncio code.
 
-Calls that aiokafka has take its arguments and give its results; the others take and give the values
-of `barnabas.admin`, under the names of Kafka's own admin client.
+Calls that aiokafka has take its arguments and return its results; the others take and return the
+values of `barnabas.admin`, under the names of Kafka's own admin client.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ Method = Callable[Concatenate["AIOKafkaAdminClient", P], Coroutine[Any, Any, R]]
 def call(
     function: Callable[Concatenate[ClusterClient, P], Coroutine[Any, Any, R]],
 ) -> Method[P, R]:
-    """Make a method of a function of a cluster client."""
+    """Turn a function of a cluster client into a method."""
 
     @functools.wraps(function)
     async def method(self: AIOKafkaAdminClient, /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -64,8 +64,8 @@ class AIOKafkaAdminClient:
             await admin.create_topics([NewTopic("orders", 6, 1)])
             print(await admin.list_topics())
 
-    Without `async with`, call `start` first and `close` in the end. `loop` is not needed: a client
-    belongs to the loop on which it is started, and says so if another one was given.
+    Without `async with`, call `start` first and `close` at the end. `loop` is not needed: a client
+    belongs to the loop on which it is started, and raises if another one was given.
     """
 
     def __init__(self, *, loop: asyncio.AbstractEventLoop | None = None, **configs: Any) -> None:
@@ -76,13 +76,13 @@ class AIOKafkaAdminClient:
 
     @property
     def client(self) -> ClusterClient:
-        """The way to the brokers, for the functions of `barnabas.admin`."""
+        """The cluster client, for the functions of `barnabas.admin`."""
         if self._client is None:
-            raise IllegalStateError("the admin client is not started, or closed")
+            raise IllegalStateError("the admin client is closed, or was not started")
         return self._client
 
     async def start(self) -> None:
-        """Reach the cluster; raises NoBrokersAvailable where there is none.
+        """Connect; raises NoBrokersAvailable if no broker can be reached.
 
         admin = AIOKafkaAdminClient(bootstrap_servers="broker:9092")
         await admin.start()
@@ -119,7 +119,7 @@ class AIOKafkaAdminClient:
         """
         return self.client.metrics("admin-client")
 
-    # As aiokafka has them.
+    # Calls of aiokafka.
     create_topics = call(calls.create_topics)
     delete_topics = call(calls.delete_topics)
     list_topics = call(calls.list_topics)
@@ -134,7 +134,7 @@ class AIOKafkaAdminClient:
     list_consumer_group_offsets = call(calls.list_consumer_group_offsets)
     delete_records = call(calls.delete_records)
 
-    # As Kafka's own client names them, with typed results.
+    # Calls named as in Kafka's own client, with typed results.
     describe_topic_partitions = call(topic_descriptions.describe_topic_partitions)
     elect_leaders = call(reassignments.elect_leaders)
     alter_partition_reassignments = call(reassignments.alter_partition_reassignments)

@@ -1,4 +1,4 @@
-"""The calls of `AIOKafkaAdminClient` that take aiokafka's arguments and give its results."""
+"""The calls of `AIOKafkaAdminClient` that take aiokafka's arguments and return its results."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ async def create_topics(
     timeout_ms: int | None = None,
     validate_only: bool = False,
 ) -> Answer:
-    """Create topics; the answer's `topic_errors` has (topic, error code, message) of each.
+    """Create topics; the response's `topic_errors` has (topic, error code, message) of each.
 
     answer = await admin.create_topics([NewTopic("orders", 6, 3)])
     """
@@ -50,7 +50,7 @@ async def create_topics(
 async def delete_topics(
     client: ClusterClient, topics: Iterable[str], timeout_ms: int | None = None
 ) -> Answer:
-    """Delete topics; the answer's `topic_error_codes` has (topic, error code) of each.
+    """Delete topics; the response's `topic_error_codes` has (topic, error code) of each.
 
     await admin.delete_topics(["orders"])
     """
@@ -65,7 +65,7 @@ async def create_partitions(
     timeout_ms: int | None = None,
     validate_only: bool = False,
 ) -> Answer:
-    """Raise the numbers of partitions of topics to totals; raises the first failure.
+    """Increase the partition counts of topics to totals; raises the first failure.
 
     await admin.create_partitions({"orders": NewPartitions(12)})
     """
@@ -153,7 +153,7 @@ async def describe_configs(
     config_resources: Iterable[ConfigResource],
     include_synonyms: bool = False,
 ) -> list[Answer]:
-    """Return an answer per broker that was asked; its `resources` has a tuple of each resource.
+    """Return a response per broker that was asked; its `resources` has a tuple per resource.
 
     [answer] = await admin.describe_configs([ConfigResource("topic", "orders")])
     [(code, message, kind, name, options)] = answer.resources
@@ -184,7 +184,7 @@ async def describe_configs(
 async def alter_configs(
     client: ClusterClient, config_resources: Iterable[ConfigResource]
 ) -> list[Answer]:
-    """Give resources exactly the options that are named: others return to their defaults.
+    """Set exactly the named options of resources: others return to their defaults.
 
     await admin.alter_configs([ConfigResource("topic", "orders", {"retention.ms": "60000"})])
     """
@@ -216,7 +216,7 @@ async def describe_consumer_groups(
     group_coordinator_id: int | None = None,
     include_authorized_operations: bool = False,
 ) -> list[Answer]:
-    """Return an answer per coordinator; its `groups` has a tuple of each group.
+    """Return a response per coordinator; its `groups` has a tuple per group.
 
     Coordinators are always looked up, as they move: `group_coordinator_id` is not needed.
 
@@ -229,7 +229,7 @@ async def describe_consumer_groups(
     answers: dict[int, list[tuple[Any, ...]]] = {}
     for name, outcome in described.items():
         if isinstance(outcome, RequestError):
-            # A group that does not exist is dead, which the protocol calls no error.
+            # A group that does not exist is dead, which is not an error in the protocol.
             code = 0 if isinstance(outcome, GroupIdNotFoundError) else code_of(outcome)
             answers.setdefault(-1, []).append((code, name, DEAD, "", "", [], NOT_TOLD))
         else:
@@ -273,7 +273,7 @@ async def list_consumer_group_offsets(
     group_coordinator_id: int | None = None,
     partitions: Iterable[TopicPartition] | None = None,
 ) -> dict[TopicPartition, OffsetAndMetadata]:
-    """Return what a group has committed, for all partitions or some (-1: nothing).
+    """Return the committed offsets of a group, for all partitions or some (-1: none).
 
     await admin.list_consumer_group_offsets("readers")
     """
@@ -290,7 +290,7 @@ async def delete_records(
     records_to_delete: Mapping[TopicPartition, RecordsToDelete],
     timeout_ms: int | None = None,
 ) -> dict[TopicPartition, int]:
-    """Delete the records before offsets, and return where the logs begin now; raises on failure.
+    """Delete the records before offsets, and return the new log starts; raises on failure.
 
     await admin.delete_records({TopicPartition("orders", 0): RecordsToDelete(5000)})
     """

@@ -1,7 +1,7 @@
 """`AIOKafkaConsumer`: the asyncio consumer, with aiokafka's names and behaviour.
 
 Everything runs on the loop that `start` is awaited on. Records are decoded inside `getone`,
-`getmany` and iteration; fetching, heartbeats and rebalances go on in the background while the
+`getmany` and iteration; fetching, heartbeats and rebalances continue in the background while the
 program awaits something else.
 """
 
@@ -62,14 +62,14 @@ class AIOKafkaConsumer:
                 print(record.key, record.value)
                 break
 
-    `getmany` gives lists by partition instead, `poll_arrow` a table. Without `async with`, call
-    `start` first and `stop` in the end.
+    `getmany` returns lists by partition instead, `poll_arrow` a table. Without `async with`, call
+    `start` first and `stop` at the end.
     """
 
     def __init__(
         self, *topics: str, loop: asyncio.AbstractEventLoop | None = None, **options: Any
     ) -> None:
-        """Make a consumer; `start` connects it, on `loop` if that is given."""
+        """Create a consumer; `start` connects it, on `loop` if that is given."""
         self._loop = loop
         self._closed: bool | None = None  # not started
         self._options = parse_client_options(ConsumerOptions, options)
@@ -83,7 +83,7 @@ class AIOKafkaConsumer:
         self._started: ConsumerCore | None = None
         self._group_poller: asyncio.Task[None] | None = None
         self._failure: Exception | None = None
-        self._run: Run | None = None  # what `getone` gives out, and how much of it was given
+        self._run: Run | None = None  # the records of `getone`, and how many were returned
         self._given = 0
         self._store: ColumnStore | None = None
         self._schema: pyarrow.Schema | None = None
@@ -102,7 +102,7 @@ class AIOKafkaConsumer:
             raise IllegalStateError("this consumer was not started: await start() first")
         return self._started
 
-    # From start to stop.
+    # Start and stop.
 
     async def start(self) -> None:
         """Connect; with a subscription, wait until the group has assigned partitions.
@@ -115,7 +115,7 @@ class AIOKafkaConsumer:
         core = ConsumerCore(
             self._options,
             self._subscription,
-            wake=_nobody_else,
+            wake=_no_other_waiters,
             wall_ms=lambda: time.time() * 1000,
             client_id=self._client_id,
         )
@@ -130,7 +130,7 @@ class AIOKafkaConsumer:
         self._group_poller = self._loop.create_task(self._poll_group())
 
     async def stop(self) -> None:
-        """Commit (with auto-commit), leave the group and end; a second call does nothing.
+        """Commit (with auto-commit), leave the group and close; a second call does nothing.
 
         await consumer.stop()
         """
@@ -160,7 +160,7 @@ class AIOKafkaConsumer:
         await self.stop()
 
     async def _poll_group(self) -> None:
-        """Poll the group while the program does something else."""
+        """Poll the group while the program awaits something else."""
         core = self._core
         while True:
             await core.wait_for_group_poll()
@@ -169,7 +169,7 @@ class AIOKafkaConsumer:
             except Exception as failure:  # noqa: BLE001  # raised from the next call of the user
                 self._failure = failure
                 core.wake()
-                # The same may fail again at once and forever (a member that was fenced).
+                # The same may fail again at once and forever (a fenced member).
                 await asyncio.sleep(self._options.retry_backoff_ms / 1000)
 
     # Reading.
@@ -196,7 +196,7 @@ class AIOKafkaConsumer:
         return record
 
     def _following(self, *, just_taken: bool = False) -> ConsumerRecord | None:
-        """Return the next record of those that were taken last, and move past it."""
+        """Return the next record of those that were taken last, and advance past it."""
         run = self._run
         if run is None:
             return None
@@ -266,7 +266,7 @@ class AIOKafkaConsumer:
     async def _next(
         self, timeout_ms: float, take: Callable[[ConsumerCore], Result]
     ) -> Result | None:
-        """Take until there is something or the time is up; poll the group meanwhile."""
+        """Take records until there are some or the time is up; poll the group meanwhile."""
         core = self._core
         if self._run is not None:
             core.buffer.give_back(self._run, self._given)
@@ -294,7 +294,7 @@ class AIOKafkaConsumer:
     def _selection(self, partitions: tuple[TopicPartition, ...]) -> set[TopicPartition] | None:
         return set(checked_partitions(partitions)) or None
 
-    # What is read.
+    # Subscription.
 
     def subscribe(
         self,
@@ -302,7 +302,7 @@ class AIOKafkaConsumer:
         pattern: str | re.Pattern[str] | None = None,
         listener: ConsumerRebalanceListener | None = None,
     ) -> None:
-        """Read topics, or all topics whose names match a pattern, instead of those before.
+        """Subscribe to topics, or to all topics that match a pattern, replacing earlier ones.
 
         consumer.subscribe(["orders", "returns"])
         consumer.subscribe(pattern="orders-.*", listener=MyListener())
@@ -324,7 +324,7 @@ class AIOKafkaConsumer:
         return frozenset(self._subscription.topics)
 
     def unsubscribe(self) -> None:
-        """Read nothing from now on, and leave the group.
+        """Stop reading, and leave the group.
 
         consumer.unsubscribe()
         """
@@ -334,7 +334,7 @@ class AIOKafkaConsumer:
             self._subscription.unsubscribe()
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
-        """Read these partitions, without the help of a group.
+        """Read these partitions, without a group's assignment.
 
         consumer.assign([TopicPartition("orders", 0), TopicPartition("orders", 1)])
         """
@@ -352,14 +352,14 @@ class AIOKafkaConsumer:
         return self._subscription.assigned_partitions()
 
     def pause(self, *partitions: TopicPartition) -> None:
-        """Read no more of these until `resume`.
+        """Stop reading these partitions until `resume`.
 
         consumer.pause(TopicPartition("orders", 0))
         """
         self._core.pause(checked_partitions(partitions))
 
     def resume(self, *partitions: TopicPartition) -> None:
-        """Read these again.
+        """Read these partitions again.
 
         consumer.resume(*consumer.paused())
         """
@@ -372,24 +372,24 @@ class AIOKafkaConsumer:
         """
         return self._subscription.paused()
 
-    # Where.
+    # Positions.
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
-        """Go on from an offset.
+        """Continue from an offset.
 
         consumer.seek(TopicPartition("orders", 0), 1000)
         """
         self._core.seek(checked_partition(partition), checked_offset(offset))
 
     async def seek_to_beginning(self, *partitions: TopicPartition) -> bool:
-        """Go on from the first records of these partitions, or of all assigned ones.
+        """Continue from the first records of these partitions, or of all assigned ones.
 
         await consumer.seek_to_beginning()
         """
         return await self._seek_to(partitions, ResetPolicy.EARLIEST)
 
     async def seek_to_end(self, *partitions: TopicPartition) -> bool:
-        """Go on after the last records of these partitions, or of all assigned ones.
+        """Continue after the last records of these partitions, or of all assigned ones.
 
         await consumer.seek_to_end(TopicPartition("orders", 0))
         """
@@ -405,7 +405,7 @@ class AIOKafkaConsumer:
     async def seek_to_committed(
         self, *partitions: TopicPartition
     ) -> dict[TopicPartition, int | None]:
-        """Go on from what the group has committed; return it (None: nothing, no move).
+        """Continue from the committed offsets; return them (None: nothing committed, no seek).
 
         await consumer.seek_to_committed()
         """
@@ -435,14 +435,14 @@ class AIOKafkaConsumer:
         return await self._core.position(checked_partition(partition))
 
     def highwater(self, partition: TopicPartition) -> int | None:
-        """Return the end of a partition as of the last fetch; None before the first.
+        """Return the high watermark of a partition as of the last fetch; None before the first.
 
         consumer.highwater(TopicPartition("orders", 0))
         """
         return self._subscription.state(checked_partition(partition)).high_watermark
 
     def last_stable_offset(self, partition: TopicPartition) -> int | None:
-        """Return where open transactions begin, as of the last fetch; None before one.
+        """Return the last stable offset as of the last fetch; None before the first.
 
         consumer.last_stable_offset(TopicPartition("orders", 0))
         """
@@ -457,7 +457,7 @@ class AIOKafkaConsumer:
         return None if fetched_ms is None else int(fetched_ms)
 
     def current_lag(self, partition: TopicPartition) -> int | None:
-        """Return how many records the position is behind the end; None before it is known.
+        """Return the lag of the position behind the end; None before it is known.
 
         {each: consumer.current_lag(each) for each in consumer.assignment()}
         """
@@ -466,7 +466,7 @@ class AIOKafkaConsumer:
     async def offsets_for_times(
         self, timestamps: Mapping[TopicPartition, int]
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
-        """Return the first offsets that are not older than these times; None where none is.
+        """Return the first offsets at or after these timestamps; None if there is none.
 
         partition = TopicPartition("orders", 0)
         found = (await consumer.offsets_for_times({partition: 1_700_000_000_000}))[partition]
@@ -523,7 +523,7 @@ class AIOKafkaConsumer:
         return _offset((await self._core.committed([partition])).get(partition))
 
     def group_metadata(self) -> ConsumerGroupMetadata:
-        """Return who this consumer is in its group, for a producer's transactions.
+        """Return this consumer's group membership, for a producer's transactions.
 
         await producer.send_offsets_to_transaction(offsets, consumer.group_metadata())
         """
@@ -544,7 +544,7 @@ class AIOKafkaConsumer:
         return await self._core.topics()
 
     def partitions_for_topic(self, topic: str) -> set[int] | None:
-        """Return the partitions of a topic; None while nothing is known of it.
+        """Return the partitions of a topic; None while it is unknown.
 
         consumer.partitions_for_topic("orders")     # {0, 1, 2}
         """
@@ -570,5 +570,5 @@ def _offset(committed: OffsetAndMetadata | None) -> int | None:
     return None if committed is None or committed.offset < 0 else committed.offset
 
 
-def _nobody_else() -> None:
-    """Wake nobody beside those who wait on the loop."""
+def _no_other_waiters() -> None:
+    """Do nothing: only tasks on the loop wait."""

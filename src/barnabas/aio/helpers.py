@@ -1,4 +1,4 @@
-"""aiokafka's helper for TLS, for programs that import it; options `ssl_*` say the same."""
+"""aiokafka's helper for TLS, for programs that import it; the options `ssl_*` do the same."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def create_ssl_context(
 ) -> ssl.SSLContext:
     """Return a context that trusts these authorities (the system's if none is given).
 
-    With `certfile` (and `keyfile`, where it does not hold the key) clients name themselves by it.
+    With `certfile` (and `keyfile`, if it does not contain the key) clients authenticate with it.
 
         context = create_ssl_context(cafile="ca.pem", certfile="me.pem", keyfile="me.key")
         AIOKafkaProducer(security_protocol="SSL", ssl_context=context, **options)

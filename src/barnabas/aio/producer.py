@@ -1,8 +1,8 @@
 """`AIOKafkaProducer`: aiokafka's names and behaviour, natively on the caller's event loop.
 
 `send` appends the record at once and awaits only what is missing (the topic's partitions, memory);
-the asyncio future that it returns is set when the record's batch has its outcome. Unlike aiokafka,
-and like every Kafka client since 3.0, the producer is idempotent unless told otherwise.
+the asyncio future that it returns is set when the record's batch is complete. Unlike aiokafka,
+and like every Kafka client since 3.0, the producer is idempotent by default.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ T = TypeVar("T")
 
 
 class AIOKafkaProducer:
-    """A producer for programs on asyncio; options in Kafka's or aiokafka's spelling.
+    """A producer for asyncio programs; options in Kafka's or aiokafka's spelling.
 
         async with AIOKafkaProducer(bootstrap_servers="broker:9092") as producer:
             metadata = await producer.send_and_wait("orders", b"two teapots", key=b"customer-7")
             print(metadata.offset)
 
-    Without `async with`, call `start` first and `stop` in the end, which sends what is queued.
+    Without `async with`, call `start` first and `stop` at the end, which sends queued records.
     """
 
     def __init__(self, *, loop: asyncio.AbstractEventLoop | None = None, **configs: Any) -> None:
-        """Read the options; `start` finds the cluster, on `loop` if that is given."""
+        """Read the options; `start` connects, on `loop` if that is given."""
         self._options = parse_client_options(ProducerOptions, configs)
         self._client_id = producer_client_id(self._options)
         self._core: ProducerCore | None = None
@@ -60,7 +60,7 @@ class AIOKafkaProducer:
         self._closed = False
 
     async def start(self) -> None:
-        """Find the cluster, or raise NoBrokersAvailable after bootstrap_timeout_ms.
+        """Connect, or raise NoBrokersAvailable after bootstrap_timeout_ms.
 
         producer = AIOKafkaProducer(bootstrap_servers="broker:9092")
         await producer.start()
@@ -85,7 +85,7 @@ class AIOKafkaProducer:
         self._appending = Appending(core, self._loop.time)
 
     async def stop(self) -> None:
-        """Send what is queued, and close the connections.
+        """Send queued records, and close the connections.
 
         await producer.stop()
         """
@@ -99,7 +99,7 @@ class AIOKafkaProducer:
             close_serializers(self._options.key_serializer, self._options.value_serializer)
 
     async def flush(self) -> None:
-        """Wait until everything that was sent has its outcome.
+        """Wait until everything that was sent is complete.
 
         async with asyncio.timeout(10):
             await producer.flush()
@@ -135,7 +135,7 @@ class AIOKafkaProducer:
     ) -> asyncio.Future[RecordMetadata]:
         """Queue a record and return a future of its metadata.
 
-        Raise KafkaTimeoutError when partitions or memory are not to be had within max_block_ms.
+        Raise KafkaTimeoutError when partitions or memory are not available within max_block_ms.
 
             outcome = await producer.send("orders", b"two teapots", key=b"customer-7")
             metadata = await outcome
@@ -146,7 +146,7 @@ class AIOKafkaProducer:
         arguments: Arguments = (topic, value, key, headers, partition, timestamp_ms)
         if core.preparation.trivial:
             taken = core.accumulator.append(*arguments)
-            if not isinstance(taken, RecordFuture):  # to ask for an enum would take longer
+            if not isinstance(taken, RecordFuture):  # comparing with an enum would take longer
                 taken = await self._wait_and_append(core, taken, arguments)
         else:
             taken = await self._prepare_and_append(core, arguments)
@@ -189,7 +189,7 @@ class AIOKafkaProducer:
         segments: list[Segment] = []
         try:
             await self._append_rows(topic, append, segments)
-        finally:  # what was queued before a row was refused is on its way
+        finally:  # rows before a rejected one are sent
             preparation.follow_many(segments)
         return ManyFuture(segments, _never_wait)
 
@@ -210,7 +210,7 @@ class AIOKafkaProducer:
         return ManyFuture(segments, _never_wait)
 
     def create_batch(self) -> BatchBuilder:
-        """Return an empty batch to be filled by hand and handed to `send_batch`.
+        """Return an empty batch to be filled manually and passed to `send_batch`.
 
         batch = producer.create_batch()
         batch.append(timestamp=None, key=None, value=b"tea")
@@ -221,14 +221,14 @@ class AIOKafkaProducer:
     async def send_batch(
         self, batch: BatchBuilder, topic: str, *, partition: int
     ) -> asyncio.Future[RecordMetadata]:
-        """Queue a batch that was filled by hand; the future has its first record's metadata.
+        """Queue a manually filled batch; the future has its first record's metadata.
 
         outcome = await producer.send_batch(batch, "orders", partition=0)
         print((await outcome).offset)
         """
         core = self._running()
         if partition is None:
-            raise InvalidValueError("partition: a batch goes to one partition, which must be named")
+            raise InvalidValueError("partition must be set: a batch is for one partition")
         await core.topics.know(topic, self._options.max_block_ms)
         records = batch.build()
         adopt = partial(core.accumulator.adopt, TopicPartition(topic, partition), records)
@@ -261,7 +261,7 @@ class AIOKafkaProducer:
         await self._transactions().commit(self._options.max_block_ms)
 
     async def abort_transaction(self) -> None:
-        """Give up what was not yet delivered, then abort.
+        """Drop what was not yet delivered, then abort.
 
         except KafkaError:
             await producer.abort_transaction()
@@ -322,7 +322,7 @@ class AIOKafkaProducer:
         if getattr(self, "_core", None) is not None and not self._closed:
             warnings.warn(f"{self!r} was not stopped", ResourceWarning, source=self, stacklevel=2)
 
-    # Inside.
+    # Internals.
 
     def _running(self) -> ProducerCore:
         if self._closed:
@@ -338,7 +338,7 @@ class AIOKafkaProducer:
         return manager
 
     async def _prepare_and_append(self, core: ProducerCore, arguments: Arguments) -> RecordFuture:
-        """Queue a record that is intercepted, serialized or partitioned by code of the user's."""
+        """Queue a record that user code intercepts, serializes or partitions."""
         preparation = core.preparation
         arguments = preparation.intercept(arguments)
         try:
@@ -346,7 +346,7 @@ class AIOKafkaProducer:
                 await core.topics.know(arguments[0], self._options.max_block_ms)
             arguments = preparation.serialize(arguments)
             taken = core.accumulator.append(*arguments)
-            if not isinstance(taken, RecordFuture):  # to ask for an enum would take longer
+            if not isinstance(taken, RecordFuture):  # comparing with an enum would take longer
                 taken = await self._wait_and_append(core, taken, arguments)
         except Exception as failure:
             preparation.refused(failure)
@@ -368,7 +368,7 @@ class AIOKafkaProducer:
         await self._drive(self._running(), steps, bell)
 
     async def _drive(self, core: ProducerCore, steps: Steps[T], bell: asyncio.Event) -> T:
-        """Wait for what is lacking, step by step; return what was appended."""
+        """Wait for what is missing, step by step; return what was appended."""
         try:
             lacking = next(steps)
             while True:
@@ -388,7 +388,7 @@ class AIOKafkaProducer:
 
 
 class TransactionContext:
-    """A transaction as a block."""
+    """A transaction as a context manager."""
 
     def __init__(self, producer: AIOKafkaProducer) -> None:
         self._producer = producer
@@ -405,7 +405,7 @@ class TransactionContext:
     ) -> None:
         if kind is None:
             await self._producer.commit_transaction()
-        elif not self._producer._fatal:  # nothing can be aborted any more: let it out
+        elif not self._producer._fatal:  # after a fatal error nothing can be aborted: raise it
             await self._producer.abort_transaction()
 
 
@@ -430,7 +430,7 @@ def _never_wait(*_: object) -> Any:
 
 
 def _offset(given: Any) -> OffsetAndMetadata:
-    """Read an offset as aiokafka takes it: a number, a pair with a text, or the whole."""
+    """Parse an offset as aiokafka takes it: a number, a pair with a string, or the whole."""
     if isinstance(given, int):
         return OffsetAndMetadata(given)
     return OffsetAndMetadata(*given)

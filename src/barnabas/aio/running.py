@@ -8,7 +8,7 @@ from barnabas.client.errors import IllegalStateError
 
 
 def running_loop(given: asyncio.AbstractEventLoop | None) -> asyncio.AbstractEventLoop:
-    """Return the loop that runs; raise if a client was meant for another one."""
+    """Return the running loop; raise if a client was given another one."""
     running = asyncio.get_running_loop()
     if given is not None and given is not running:
         raise IllegalStateError(

@@ -1,1 +1,1 @@
-"""The plain clients: the machines of `aio` on a loop of their own, in a thread of their own."""
+"""The blocking clients: the cores of `aio`'s clients on an event loop in a thread of their own."""

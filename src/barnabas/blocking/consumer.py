@@ -1,10 +1,10 @@
-"""`KafkaConsumer`: the plain consumer, with kafka-python's names and behaviour.
+"""`KafkaConsumer`: the blocking consumer, with kafka-python's names and behaviour.
 
-The network lives on a thread of its own; records that it has fetched are decoded in the caller's
-thread, so that a poll that finds something costs no change of threads. Callbacks of the user
-(rebalance listeners, commit callbacks) run in the thread that polls. A consumer is for one thread
-at a time: a call from a second one raises instead of mixing the two up. `wakeup`, `metrics` and
-`health` alone may be called from anywhere.
+The network runs on a thread of its own; fetched records are decoded in the caller's thread, so that
+a poll that finds records needs no thread switch. User callbacks (rebalance listeners, commit
+callbacks) run in the thread that polls. A consumer is for one thread at a time: a call from a
+second one raises instead of interleaving with the first. Only `wakeup`, `metrics` and `health` may
+be called from any thread.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 _GIVE_S = 0.1
-"""How long iteration yields what it has taken before it polls its group again."""
+"""How long iteration yields taken records before it polls its group again."""
 
 _LOOK_S = 1.0
 """How long a poll waits at most before it polls its group again."""
@@ -74,7 +74,7 @@ class KafkaConsumer:
             for record in consumer:
                 print(record.key, record.value)
 
-    `poll` gives lists by partition instead, `consume` one list, `poll_arrow` a table.
+    `poll` returns lists by partition instead, `consume` one list, `poll_arrow` a table.
     """
 
     def __init__(self, *topics: str, **options: Any) -> None:
@@ -92,7 +92,7 @@ class KafkaConsumer:
         self._depth = 0
         self._claim_lock = threading.Lock()
         self._records = self._iterate()
-        self._run: Run | None = None  # what iteration gives out, and how much of it was given
+        self._run: Run | None = None  # the records of iteration, and how many were yielded
         self._given = 0
         self._store: ColumnStore | None = None
         self._schema: pyarrow.Schema | None = None
@@ -120,18 +120,18 @@ class KafkaConsumer:
         await core.start(self._options.bootstrap_timeout_ms)
         return core
 
-    # Whose turn it is.
+    # Thread ownership.
 
     def _enter(self) -> None:
-        """Claim the consumer for this thread; raise if another one is inside."""
+        """Claim the consumer for this thread; raise if another one is using it."""
         me = threading.get_ident()
         if not self._thread.running and not self._closed:
-            self._thread.post(self._wake_event.set)  # raises what is wrong: this process was forked
+            self._thread.post(self._wake_event.set)  # raises if this process was forked
         with self._claim_lock:
             if self._user not in (None, me):
                 raise ConcurrentUseError(
                     f"thread {me} calls a consumer that thread {self._user} is using: "
-                    "a consumer is for one thread at a time (wakeup() alone is for others)"
+                    "a consumer is for one thread at a time (only wakeup() is for others)"
                 )
             if self._closed:
                 raise IllegalStateError("this consumer is closed")
@@ -152,7 +152,7 @@ class KafkaConsumer:
         return self._do(work())
 
     def _look_at(self, function: Callable[[], Result]) -> Result:
-        """Run a function of the core that changes nothing, whichever thread uses the consumer."""
+        """Run a read-only function of the core, whichever thread uses the consumer."""
 
         async def work() -> Result:
             return function()
@@ -162,7 +162,7 @@ class KafkaConsumer:
         return self._thread.call(work())
 
     def _await(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Run a coroutine of the core as `_do` does; `wakeup` ends it."""
+        """Run a coroutine of the core as `_do` does; `wakeup` interrupts it."""
         return self._do(work, interruptible=True)
 
     def _do(self, work: Coroutine[Any, Any, Result], *, interruptible: bool = False) -> Result:
@@ -185,7 +185,7 @@ class KafkaConsumer:
         """Return records by partition, waiting up to `timeout_ms` for the first.
 
         At most `max_records` (or max.poll.records) are returned. With `update_offsets=False` the
-        positions stay, and the same records come again.
+        positions stay, and the same records are returned again.
 
             for partition, records in consumer.poll(timeout_ms=1000, max_records=500).items():
                 print(partition, len(records))
@@ -228,7 +228,7 @@ class KafkaConsumer:
     def consume(self, num_messages: int = 1, timeout: float = -1) -> list[ConsumerRecord]:
         """Return up to so many records as one list; wait `timeout` seconds for the first.
 
-        As confluent-kafka has it: -1 waits forever.
+        As in confluent-kafka, -1 waits forever.
 
             for record in consumer.consume(num_messages=100, timeout=1.0):
                 print(record.value)
@@ -239,7 +239,7 @@ class KafkaConsumer:
         return [record for records in found.values() for record in records]
 
     def __iter__(self) -> Iterator[ConsumerRecord]:
-        # It ends when nothing comes for consumer.timeout.ms, and may be wanted again.
+        # It ends when no record arrives for consumer.timeout.ms, and may be resumed.
         if inspect.getgeneratorstate(self._records) == inspect.GEN_CLOSED:
             self._records = self._iterate()
         return self._records
@@ -248,7 +248,7 @@ class KafkaConsumer:
         return next(iter(self))
 
     def _iterate(self) -> Generator[ConsumerRecord, None, None]:
-        """Yield records; end when none comes for consumer.timeout.ms, or when closed."""
+        """Yield records; end when none arrives for consumer.timeout.ms, or when closed."""
         timeout_ms = self._options.consumer_timeout_ms
         timeout_ms = float("inf") if timeout_ms is None or timeout_ms < 0 else timeout_ms
         count, monotonic = self._count(None), time.monotonic
@@ -260,7 +260,7 @@ class KafkaConsumer:
             self._run, self._given = run, 0
             look_s = monotonic() + _GIVE_S
             for given, record in enumerate(run.records, 1):
-                # The user may have moved, paused or polled, or taken so long that the group waits.
+                # The user may have seeked, paused or polled, or taken so long that the group waits.
                 if (
                     self._run is not run
                     or state.version != version
@@ -276,7 +276,7 @@ class KafkaConsumer:
                 self._end_run()
 
     def _end_run(self) -> None:
-        """Put back what iteration took and did not give; or be past all of it."""
+        """Put back records that iteration took and did not yield; or advance past all of them."""
         run, self._run = self._run, None
         assert run is not None
         if self._given < len(run.records):
@@ -285,7 +285,7 @@ class KafkaConsumer:
             run.finish()
 
     def _poll(self, timeout_ms: float, take: Callable[[], Result]) -> Result | None:
-        """Take until there is something or the time is up; poll the group meanwhile."""
+        """Take records until there are some or the time is up; poll the group meanwhile."""
         self._enter()
         try:
             if self._run is not None:
@@ -303,7 +303,7 @@ class KafkaConsumer:
                     poll = core.poll_group(min(left_ms, 1000.0 * _LOOK_S))
                     self._callbacks.run(poll, interruptible=True)
                 wake_event.clear()
-                # What woke it before is seen below; an interrupt since then sets the event again.
+                # What woke it before is handled below; a later interrupt sets the event again.
                 self._callbacks.raise_interrupt()
                 found = take()
                 if found:
@@ -320,14 +320,14 @@ class KafkaConsumer:
             self._leave()
 
     def wakeup(self) -> None:
-        """End a wait with WakeupError: the one that is under way, else the next; once.
+        """Interrupt a wait with WakeupError: the current one, else the next; once.
 
             signal.signal(signal.SIGTERM, lambda *_: consumer.wakeup())
 
         May be called from any thread, and from a signal handler. `poll` and iteration, `commit`,
         `committed`, `position`, `offsets_for_times`, `beginning_offsets`, `end_offsets`, `topics`
-        and `partitions_for_topic` can be ended so; `close` cannot. A commit may then have been done
-        or not; a rebalance goes on in the next poll.
+        and `partitions_for_topic` can be interrupted; `close` cannot. The commit may have succeeded
+        or not; a rebalance continues in the next poll.
         """
         self._callbacks.interrupt()
         self._wake_event.set()
@@ -343,7 +343,7 @@ class KafkaConsumer:
             return checked_count(max_records, "max_records")
         return self._options.max_poll_records or (1 << 31) - 2
 
-    # What is read.
+    # Subscription.
 
     def subscribe(
         self,
@@ -351,7 +351,7 @@ class KafkaConsumer:
         pattern: str | re.Pattern[str] | None = None,
         listener: ConsumerRebalanceListener | None = None,
     ) -> None:
-        """Read topics, or all topics whose names match a pattern, instead of those before.
+        """Subscribe to topics, or to all topics that match a pattern, replacing earlier ones.
 
         consumer.subscribe(["orders", "returns"])
         consumer.subscribe(pattern="orders-.*", listener=MyListener())
@@ -368,14 +368,14 @@ class KafkaConsumer:
         return set(self._subscription.topics)
 
     def unsubscribe(self) -> None:
-        """Read nothing from now on, and leave the group.
+        """Stop reading, and leave the group.
 
         consumer.unsubscribe()
         """
         self._call(self._core.unsubscribe)
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
-        """Read these partitions, without the help of a group.
+        """Read these partitions, without a group's assignment.
 
         consumer.assign([TopicPartition("orders", 0), TopicPartition("orders", 1)])
         """
@@ -389,14 +389,14 @@ class KafkaConsumer:
         return self._subscription.assigned_partitions()
 
     def pause(self, *partitions: TopicPartition) -> None:
-        """Read no more of these until `resume`.
+        """Stop reading these partitions until `resume`.
 
         consumer.pause(TopicPartition("orders", 0))
         """
         self._call(self._core.pause, checked_partitions(partitions))
 
     def resume(self, *partitions: TopicPartition) -> None:
-        """Read these again.
+        """Read these partitions again.
 
         consumer.resume(*consumer.paused())
         """
@@ -409,10 +409,10 @@ class KafkaConsumer:
         """
         return self._subscription.paused()
 
-    # Where.
+    # Positions.
 
     def seek(self, partition: TopicPartition, offset: int | OffsetAndMetadata) -> None:
-        """Go on from an offset.
+        """Continue from an offset.
 
         consumer.seek(TopicPartition("orders", 0), 1000)
         """
@@ -422,14 +422,14 @@ class KafkaConsumer:
         self._call(self._core.seek, partition, checked_offset(offset), leader_epoch)
 
     def seek_to_beginning(self, *partitions: TopicPartition) -> None:
-        """Go on from the first records of these partitions, or of all assigned ones.
+        """Continue from the first records of these partitions, or of all assigned ones.
 
         consumer.seek_to_beginning()
         """
         self._call(self._core.reset, self._assigned(partitions), ResetPolicy.EARLIEST)
 
     def seek_to_end(self, *partitions: TopicPartition) -> None:
-        """Go on after the last records of these partitions, or of all assigned ones.
+        """Continue after the last records of these partitions, or of all assigned ones.
 
         consumer.seek_to_end(TopicPartition("orders", 0))
         """
@@ -458,14 +458,14 @@ class KafkaConsumer:
         return self._await(self._core.position(partition, timeout_ms))
 
     def highwater(self, partition: TopicPartition) -> int | None:
-        """Return the end of a partition as of the last fetch; None before the first.
+        """Return the high watermark of a partition as of the last fetch; None before the first.
 
         consumer.highwater(partition) - consumer.position(partition)
         """
         return self._subscription.state(checked_partition(partition)).high_watermark
 
     def current_lag(self, partition: TopicPartition) -> int | None:
-        """Return how many records the position is behind the end; None before it is known.
+        """Return the lag of the position behind the end; None before it is known.
 
         {each: consumer.current_lag(each) for each in consumer.assignment()}
         """
@@ -474,7 +474,7 @@ class KafkaConsumer:
     def offsets_for_times(
         self, timestamps: Mapping[TopicPartition, int], timeout_ms: float | None = None
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
-        """Return the first offsets that are not older than these times; None where none is.
+        """Return the first offsets at or after these timestamps; None if there is none.
 
         partition = TopicPartition("orders", 0)
         found = consumer.offsets_for_times({partition: 1_700_000_000_000})[partition]
@@ -524,7 +524,7 @@ class KafkaConsumer:
         """
         self._need_group()
         if offsets is not None and not offsets:
-            return  # kafka-python's programs pass what they gathered, which may be nothing
+            return  # programs for kafka-python may pass an empty dict
         checked = None if offsets is None else checked_offsets(offsets)
         self._await(self._core.commit(checked, timeout_ms))
 
@@ -565,7 +565,7 @@ class KafkaConsumer:
     def committed(
         self, partition: TopicPartition, metadata: bool = False, timeout_ms: float | None = None
     ) -> int | OffsetAndMetadata | None:
-        """Return the committed offset of a partition, with `metadata` the whole of it, or None.
+        """Return the committed offset of a partition or None; with `metadata`, OffsetAndMetadata.
 
         consumer.committed(TopicPartition("orders", 0))
         """
@@ -577,7 +577,7 @@ class KafkaConsumer:
         return found if metadata else found.offset
 
     def group_metadata(self) -> ConsumerGroupMetadata:
-        """Return who this consumer is in its group, for a producer's transactions.
+        """Return this consumer's group membership, for a producer's transactions.
 
         producer.send_offsets_to_transaction(offsets, consumer.group_metadata())
         """
@@ -606,7 +606,7 @@ class KafkaConsumer:
         return self._await(self._core.partitions_for_topic(topic))
 
     def bootstrap_connected(self) -> bool:
-        """Return whether the cluster is known.
+        """Return whether the cluster's metadata is known.
 
         assert consumer.bootstrap_connected()
         """
@@ -617,7 +617,7 @@ class KafkaConsumer:
 
             consumer.metrics()["consumer-fetch-manager-metrics"]["records-lag-max"]
 
-        They are plain numbers: there are no objects behind them that `raw` could ask for.
+        They are plain numbers: there are no objects behind them for `raw`.
         """
         refuse_raw(raw)
         return self._look_at(self._core.metrics)
@@ -641,7 +641,7 @@ class KafkaConsumer:
         return config | {"client_id": self._client_id}
 
     def close(self, autocommit: bool = True, timeout_ms: float | None = None) -> None:
-        """Commit (with auto-commit), leave the group and end; a second call does nothing.
+        """Commit (with auto-commit), leave the group and close; a second call does nothing.
 
         consumer.close(autocommit=False, timeout_ms=5000)
         """
@@ -649,7 +649,7 @@ class KafkaConsumer:
             return
         self._enter()
         try:
-            self._run = None  # ends iteration; what it has not given counts as not read
+            self._run = None  # ends iteration; records not yielded count as unread
             if timeout_ms is None:
                 timeout_ms = self._options.request_timeout_ms
             self._callbacks.run(self._core.close(commit=autocommit, timeout_ms=timeout_ms))
@@ -668,5 +668,5 @@ class KafkaConsumer:
         value: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        # After an exception nobody knows whether the last records were dealt with.
+        # After an exception it is unknown whether the last records were processed.
         self.close(autocommit=kind is None)

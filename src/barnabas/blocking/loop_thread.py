@@ -1,13 +1,13 @@
-"""One daemon thread with an event loop of its own, on which a plain client's parts run.
+"""One daemon thread with an event loop of its own, on which a blocking client's parts run.
 
-`call` runs a coroutine there and waits for it, `post` leaves a function there without waiting; both
-work from any thread, also one with a loop of its own. A wait can be interrupted by Ctrl-C, which
-cancels the coroutine.
+`call` runs a coroutine there and waits for it, `post` schedules a function there without waiting;
+both work from any thread, also one with a loop of its own. A wait can be interrupted by Ctrl-C,
+which cancels the coroutine.
 
-A process that was forked does not have the thread, and its descriptors (also the loop's own) are
-those of its parent. Using the object there raises `ClientForkedError`; and what runs on the loop is
-kept from being finalized there, since a transport that is closed in the child would no longer see
-anything in the parent. `hold` adds what no task of the loop leads to.
+A forked process does not have the thread, and its descriptors (also the loop's own) are those of
+its parent. Using the object there raises `ClientForkedError`; and what runs on the loop is kept
+from being finalized there, since closing a transport in the child would make the parent's
+transport miss all further events. `hold` adds objects that no task of the loop refers to.
 
 The thread ends with `stop`, when the object is no longer referenced, or when the interpreter exits.
 """
@@ -28,11 +28,11 @@ from barnabas.client.errors import ClientForkedError, IllegalStateError, KafkaTi
 Result = TypeVar("Result")
 
 _END_S = 5.0
-"""How long to wait for the thread to end; then it is left alone, being a daemon."""
+"""How long to wait for the thread to end; as a daemon, it is abandoned then."""
 
 
 class LoopThread:
-    """A thread that runs a loop from its making until `stop`."""
+    """A thread that runs a loop from its creation until `stop`."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -46,7 +46,7 @@ class LoopThread:
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
-        """The loop, for what must be made on it; use `call` and `post` to reach it."""
+        """The loop, for objects that must be created on it; use `call` and `post` to reach it."""
         return self._loop
 
     @property
@@ -62,16 +62,16 @@ class LoopThread:
     def call(
         self, coroutine: Coroutine[Any, Any, Result], timeout_ms: float | None = None
     ) -> Result:
-        """Run a coroutine on the loop and return what it does.
+        """Run a coroutine on the loop and return its result.
 
-        Raise KafkaTimeoutError after `timeout_ms`; whatever ends the wait early (the time, Ctrl-C)
+        Raise KafkaTimeoutError after `timeout_ms`; whatever ends the wait early (timeout, Ctrl-C)
         cancels the coroutine.
         """
         try:
             self._check()
             if self.current:
                 raise IllegalStateError(
-                    f"{self.name}: a plain client cannot wait inside its own callbacks"
+                    f"{self.name}: a blocking client cannot wait inside its own callbacks"
                 )
         except IllegalStateError:
             coroutine.close()
@@ -83,39 +83,41 @@ class LoopThread:
             if outcome.done():  # the coroutine itself raised it
                 raise
             outcome.cancel()
-            raise KafkaTimeoutError(f"{self.name}: not done within {timeout_ms:g} ms") from failure
+            raise KafkaTimeoutError(
+                f"{self.name}: not completed within {timeout_ms:g} ms"
+            ) from failure
         except BaseException:
             outcome.cancel()
             raise
 
     def post(self, callback: Callable[..., object], *arguments: Any) -> None:
-        """Call a function on the loop soon, and do not wait for it."""
+        """Call a function on the loop soon, without waiting for it."""
         if self._process != os.getpid():
             self._check()
         try:
             self._loop.call_soon_threadsafe(callback, *arguments)
         except RuntimeError as closed:  # by its thread, as the last thing it does
-            raise IllegalStateError(f"{self.name} has ended") from closed
+            raise IllegalStateError(f"{self.name} is closed") from closed
 
     def hold(self, part: object) -> None:
-        """Keep an object with connections from being finalized in a process that is forked."""
+        """Keep an object with connections from being finalized in a forked process."""
         self._held.append(part)
 
     def stop(self) -> None:
         """End the thread: its tasks are cancelled and awaited, then the loop is closed.
 
-        Does nothing when it has ended, or in a process that was forked.
+        Does nothing when it has ended, or in a forked process.
         """
         self._end()
 
     def _check(self) -> None:
         if self._process != os.getpid():
             raise ClientForkedError(
-                f"{self.name} was made in process {self._process} and cannot be used in "
-                f"{os.getpid()}, a fork of it: make a new client after the fork"
+                f"{self.name} was created in process {self._process} and cannot be used in "
+                f"{os.getpid()}, a fork of it: create a new client after the fork"
             )
         if not self._thread.is_alive():
-            raise IllegalStateError(f"{self.name} has ended")
+            raise IllegalStateError(f"{self.name} is closed")
 
 
 def _end(loop: asyncio.AbstractEventLoop, thread: threading.Thread, process: int) -> None:
@@ -127,7 +129,7 @@ def _end(loop: asyncio.AbstractEventLoop, thread: threading.Thread, process: int
 
 
 def _keep_in_child(reference: weakref.ref[LoopThread]) -> None:
-    """Make what belongs to the parent's loop immortal in this process, which was just forked."""
+    """Keep what belongs to the parent's loop from being finalized in this forked process."""
     thread = reference()
     if thread is not None:
         import ctypes
@@ -157,9 +159,9 @@ def _new_loop() -> asyncio.AbstractEventLoop:
         return asyncio.new_event_loop()
 
     class Loop(uvloop.Loop):
-        """A uvloop that looks names up in Python's threads.
+        """A uvloop that resolves names in Python's threads.
 
-        Those of libuv would be waited for, and crash, when a process that was forked exits.
+        Those of libuv would be waited for, and crash, when a forked process exits.
         """
 
         async def getaddrinfo(  # type: ignore[override]

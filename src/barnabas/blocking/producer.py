@@ -1,10 +1,10 @@
 """`KafkaProducer`: kafka-python's names and behaviour, on a loop in a thread of its own.
 
 `send` encodes the record in the caller's thread and returns; the loop's thread sends, and runs
-callbacks. `send` is inherited from a class that is compiled together with the accumulator: where a
+callbacks. `send` is inherited from a class that is compiled together with the accumulator: if a
 producer has no serializer, interceptor or partitioner of its own, no Python code is in between.
 
-Thread-safe. In a forked child every call raises `ClientForkedError`. Waits end with Ctrl-C at once.
+Thread-safe. In a forked child every call raises `ClientForkedError`. Ctrl-C interrupts any wait.
 """
 
 from __future__ import annotations
@@ -46,22 +46,22 @@ FutureRecordMetadata = RecordFuture
 T = TypeVar("T")
 
 _EXIT_S = 1.0
-"""How long the end of the program waits for records of a producer that was not closed."""
+"""How long the interpreter's exit waits for records of a producer that was not closed."""
 
 
 class KafkaProducer(RecordSender):
-    """A producer for plain programs; options are keywords in Kafka's or kafka-python's spelling.
+    """A blocking producer; options are keywords in Kafka's or kafka-python's spelling.
 
         with KafkaProducer(bootstrap_servers="broker:9092", linger_ms=5) as producer:
             future = producer.send("orders", b"two teapots", key=b"customer-7")
             print(future.get(timeout=10).offset)
             producer.send_many("orders", [(b"customer-8", b"a cup"), (b"customer-9", b"tea")])
 
-    Closing sends what is queued. Callbacks of futures run on the producer's own thread.
+    Closing sends queued records. Callbacks of futures run on the producer's own thread.
     """
 
     def __init__(self, **configs: Any) -> None:
-        """Find the cluster, or raise NoBrokersAvailable after bootstrap_timeout_ms."""
+        """Connect, or raise NoBrokersAvailable after bootstrap_timeout_ms."""
         self._closed = True
         self._options = parse_client_options(ProducerOptions, configs)
         self.config: dict[str, Any] = {
@@ -109,7 +109,7 @@ class KafkaProducer(RecordSender):
         """Queue many records in one call, and return one future for all.
 
         A row is a value, or (key, value[, headers[, timestamp_ms[, partition]]]). The future's
-        `get` returns where the rows are: ranges of offsets by partition.
+        `get` returns the offsets of the rows: ranges by partition.
 
             producer.send_many("orders", [b"tea", (b"customer-7", b"a cup")]).get(timeout=10)
         """
@@ -122,7 +122,7 @@ class KafkaProducer(RecordSender):
         segments: list[Segment] = []
         try:
             self._append_rows(topic, append, segments)
-        finally:  # what was queued before a row was refused is on its way
+        finally:  # rows before a rejected one are sent
             preparation.follow_many(segments)
         return ManyFuture(segments, self._core.accumulator.wait)
 
@@ -134,7 +134,7 @@ class KafkaProducer(RecordSender):
         partition: int | None = None,
     ) -> ManyFuture:
         """Queue the rows of a table: columns value and, as wanted, key, headers, partition and
-        timestamp. Serializers, interceptors and partitioners are not asked.
+        timestamp. Serializers, interceptors and partitioners are not called.
 
             producer.send_arrow("orders", pyarrow.table({"value": [b"tea", b"a cup"]}))
         """
@@ -145,7 +145,7 @@ class KafkaProducer(RecordSender):
         return ManyFuture(segments, accumulator.wait)
 
     def flush(self, timeout: float | None = None) -> None:
-        """Send everything queued so far and wait for the outcome, at most `timeout` seconds.
+        """Send everything queued so far and wait for the results, at most `timeout` seconds.
 
         producer.flush(timeout=10)
         """
@@ -163,7 +163,7 @@ class KafkaProducer(RecordSender):
         return set(self._core.cluster_client.cluster.partitions_for(topic) or ())
 
     def bootstrap_connected(self) -> bool:
-        """Return whether a broker was found.
+        """Return whether the cluster's metadata is known.
 
         assert producer.bootstrap_connected()
         """
@@ -174,7 +174,7 @@ class KafkaProducer(RecordSender):
 
             producer.metrics()["producer-metrics"]["record-send-total"]
 
-        They are plain numbers: there are no objects behind them that `raw` could ask for.
+        They are plain numbers: there are no objects behind them for `raw`.
         """
         refuse_raw(raw)
         if self._closed:
@@ -188,7 +188,7 @@ class KafkaProducer(RecordSender):
     # Transactions.
 
     def init_transactions(self) -> None:
-        """Get ready for transactions; ends what an earlier producer of this name left open.
+        """Prepare for transactions; aborts what an earlier producer of this id left open.
 
         producer = KafkaProducer(transactional_id="orders-1", **options)
         producer.init_transactions()
@@ -235,7 +235,7 @@ class KafkaProducer(RecordSender):
         self._thread.call(manager.commit(self._options.max_block_ms))
 
     def abort_transaction(self) -> None:
-        """Give up what was not yet delivered, then abort.
+        """Drop what was not yet delivered, then abort.
 
         except KafkaError:
             producer.abort_transaction()
@@ -267,10 +267,10 @@ class KafkaProducer(RecordSender):
         self._check_open()
         self._thread.call(self._core.complete(handle, commit))
 
-    # The end.
+    # Closing.
 
     def close(self, timeout: float | None = None) -> None:
-        """Send what is queued, at most for `timeout` seconds, give up the rest, and end.
+        """Send queued records for at most `timeout` seconds, fail the rest, and close.
 
         producer.close(timeout=5)
         """
@@ -309,7 +309,7 @@ class KafkaProducer(RecordSender):
         name = self.config.get("client_id")
         return f"<KafkaProducer client_id={name} transactional_id={self._options.transactional_id}>"
 
-    # Inside.
+    # Internals.
 
     def _check_open(self) -> None:
         if self._closed:
@@ -327,7 +327,7 @@ class KafkaProducer(RecordSender):
                 self._await_topic(arguments[0])
             arguments = preparation.serialize(arguments)
             taken = self._core.accumulator.append(*arguments)
-            if not isinstance(taken, RecordFuture):  # to ask for an enum would take longer
+            if not isinstance(taken, RecordFuture):  # comparing with an enum would take longer
                 taken = self._wait_and_send(taken, arguments)
         except Exception as failure:
             preparation.refused(failure)
@@ -337,7 +337,7 @@ class KafkaProducer(RecordSender):
 
     def _wait_and_send(self, refusal: Refusal, arguments: Arguments) -> RecordFuture:
         if self._closed:
-            raise ProducerClosed("the producer is closed: it takes no more records")
+            raise ProducerClosed("the producer is closed and accepts no records")
         bell = threading.Event()
         append = partial(self._core.accumulator.append, *arguments)
         failed = partial(self._failed_future, arguments)
@@ -346,7 +346,7 @@ class KafkaProducer(RecordSender):
         return self._drive(steps, bell)
 
     def _failed_future(self, arguments: Arguments, failure: BaseException) -> RecordFuture:
-        """Return a future that has failed: that is how callers learn of a topic's errors."""
+        """Return a failed future: that is how callers get a topic's errors."""
         partition = TopicPartition(arguments[0], -1 if arguments[4] is None else arguments[4])
         accumulator = self._core.accumulator
         batch = PendingBatch(accumulator.pool, accumulator.wait, partition)
@@ -358,7 +358,7 @@ class KafkaProducer(RecordSender):
         self._drive(self._appending.rows(topic, append, segments, bell.set), bell)
 
     def _drive(self, steps: Steps[T], bell: threading.Event) -> T:
-        """Wait for what is lacking, step by step; return what was appended."""
+        """Wait for what is missing, step by step; return what was appended."""
         try:
             lacking = next(steps)
             while True:
@@ -378,7 +378,7 @@ class KafkaProducer(RecordSender):
             return True
         if self._thread.current:
             raise IllegalStateError(
-                "all memory is taken, and a callback of the producer cannot wait for some"
+                "buffer.memory is exhausted, and a callback of the producer cannot wait"
             )
         lacking.turn.ask()
         rung = lacking.timeout_s > 0 and bell.wait(lacking.timeout_s)
@@ -396,7 +396,7 @@ class KafkaProducer(RecordSender):
 def _wait(
     thread: LoopThread, core: ProducerCore, batch: PendingBatch, timeout: float | None
 ) -> None:
-    """Block until a batch is done."""
+    """Block until a batch is complete."""
     if not batch.done:
         if thread.current:
             raise IllegalStateError("a callback of the producer cannot wait for a record")
@@ -405,15 +405,15 @@ def _wait(
     batch.watch(done.release)
     if not done.acquire(timeout=-1 if timeout is None else max(timeout, 0)):
         raise KafkaTimeoutError(
-            f"no outcome of a record for {batch.partition} in {timeout:g} s"
+            f"record for {batch.partition} not completed within {timeout:g} s"
             f"{core.describe_progress(batch)}"
         )
 
 
 def _check_running(thread: LoopThread) -> None:
-    """Raise if nobody would ever end a wait."""
+    """Raise if nothing would ever end a wait."""
     if not thread.running:
-        thread.post(_nothing)  # raises, and says why
+        thread.post(_nothing)  # raises the reason
 
 
 def _latch() -> threading.Lock:
@@ -438,7 +438,7 @@ def _milliseconds(timeout: float | None) -> float | None:
 
 
 def _forked(reference: weakref.ref[KafkaProducer]) -> None:
-    """Refuse records in a forked child, which has no thread that would send them."""
+    """Reject records in a forked child, which has no thread that would send them."""
     producer = reference()
     if producer is not None and not producer._closed:
         producer._core.accumulator.closed = True

@@ -1,4 +1,4 @@
-"""The stream consumer for plain programs: iterators that block, over parts on a loop of their own.
+"""The blocking stream consumer: iterators that block, over parts on a loop of their own.
 
     connector = create_consumer_connector(
         {"zookeeper.connect": "zk:2181", "group.id": "g", "auto.offset.reset": "smallest"}
@@ -85,7 +85,7 @@ class MessageAndMetadata(NamedTuple):
 
 
 class KafkaStream:
-    """Messages of the partitions that one stream of a consumer has now; blocks for the next."""
+    """Messages of the partitions that one stream of a consumer owns; blocks for the next."""
 
     def __init__(
         self,
@@ -116,9 +116,9 @@ class KafkaStream:
     """The name that Java programs know."""
 
     def has_next(self) -> bool:
-        """Return whether a message comes, waiting for it; it is consumed when it is taken.
+        """Return whether there is a message, waiting for it; taking it consumes it.
 
-        After a failure this and `next` raise IllegalStateError: make new streams.
+        After a failure this and `next` raise IllegalStateError: create new streams.
 
             while stream.has_next():
                 print(next(stream).message)
@@ -128,7 +128,7 @@ class KafkaStream:
     def __next__(self) -> MessageAndMetadata:
         while self.has_next():
             feed, record = self._iteration.take()
-            # Since it was found, the partition may have gone to another consumer.
+            # Since it was found, the partition may have been assigned to another consumer.
             if feed.consume(record):
                 return MessageAndMetadata(
                     *feed.partition,
@@ -148,7 +148,7 @@ class KafkaStream:
         return self.__next__()
 
     def _find_next(self) -> tuple[PartitionFeed, Record] | None:
-        """Wait for a message; None says that there will be none."""
+        """Wait for a message; None means that the stream has ended."""
         while True:
             for record in self._records:
                 assert self._chunk is not None
@@ -164,13 +164,13 @@ class KafkaStream:
         try:
             return self._thread.call(self._queue.take(self._timeout_ms))
         except (CancelledError, IllegalStateError):
-            # The connector's loop may end before it could say that the stream has.
+            # The connector's loop may end before it could end the stream.
             if self._queue.closed:
                 return None
             raise
 
     def clear(self) -> None:
-        """Drop what was taken from the queue and not given out yet."""
+        """Drop what was taken from the queue and not yielded yet."""
         self._records = iter(())
         self._iteration.reset()
 
@@ -183,7 +183,7 @@ class ConsumerConnector:
         config: Mapping[str, object],
         make_tree: Callable[[machines.StreamOptions], Coordination] | None = None,
     ) -> None:
-        """Join ZooKeeper; `make_tree` may give another coordination service, made on the loop."""
+        """Connect to ZooKeeper; `make_tree` creates another coordination service, on the loop."""
         self.options = parse_client_options(machines.StreamOptions, config)
         self._thread = LoopThread("barnabas-streams")
         try:
@@ -243,14 +243,14 @@ class ConsumerConnector:
         return [self._stream(queue, key_decoder, value_decoder) for queue in queues]
 
     def commit_offsets(self) -> None:
-        """Commit what the streams have given out.
+        """Commit what the streams have yielded.
 
         connector.commit_offsets()
         """
         self._thread.call(self._machine.commit_offsets())
 
     def shutdown(self) -> None:
-        """Commit if that is automatic, leave the group and end the streams.
+        """Commit (with auto-commit), leave the group and end the streams.
 
         connector.shutdown()
         """
@@ -288,7 +288,7 @@ class ConsumerConnector:
 
 
 def create_consumer_connector(config: Mapping[str, object]) -> ConsumerConnector:
-    """Return a consumer that is connected to ZooKeeper, and subscribes to nothing yet."""
+    """Return a consumer that is connected to ZooKeeper, with no subscription yet."""
     return ConsumerConnector(config)
 
 
@@ -297,15 +297,15 @@ create_java_consumer_connector = create_consumer_connector
 
 
 class SimpleConsumer:
-    """Fetches, looks up and commits offsets of partitions; remembers nothing.
+    """Fetches, looks up and commits offsets of partitions; keeps no state.
 
         consumer = SimpleConsumer("broker1", 9092, 100_000, 64 * 1024, "audit")
         request = FetchRequestBuilder().add_fetch("orders", 0, 17, 100_000).build()
         for each in consumer.fetch(request).message_set("orders", 0):
             print(each.offset, each.message.payload)
 
-    Requests made by a builder, and `get_offsets_before`, go to this broker alone (the first of
-    several), whoever leads; the other methods find the broker that they need.
+    Requests made by a builder, and `get_offsets_before`, are sent to this broker alone (the first
+    of several), regardless of the leader; the other methods find the broker that they need.
     """
 
     def __init__(
@@ -350,7 +350,7 @@ class SimpleConsumer:
     def fetch(
         self, request: FetchRequest | Mapping[TopicPartition, int]
     ) -> FetchResponse | dict[TopicPartition, Fetched]:
-        """Fetch what a request says from this broker; or partitions of one leader, by offsets.
+        """Execute a fetch request at this broker; or fetch partitions of one leader, by offsets.
 
         response = consumer.fetch(FetchRequestBuilder().add_fetch("orders", 0, 17, 100_000).build())
         fetched = consumer.fetch({TopicPartition("orders", 0): 17})
@@ -362,7 +362,7 @@ class SimpleConsumer:
     def get_offsets_before(
         self, wanted: Mapping[TopicPartition, PartitionOffsetRequestInfo]
     ) -> OffsetResponse:
-        """Return offsets at which segments begin that were written before a time, newest first.
+        """Return the base offsets of segments that were written before a time, newest first.
 
         wanted = {TopicPartition("orders", 0): PartitionOffsetRequestInfo(LATEST, 10)}
         consumer.get_offsets_before(wanted).offsets("orders", 0)     # (4711, 3000, 0)
@@ -414,7 +414,7 @@ def _zookeeper(options: machines.StreamOptions) -> Coordination:
     from barnabas.coordination.zookeeper.settings import ZooKeeperSettings, parse_connect
 
     if options.zookeeper_connect is None:
-        raise ConfigError("zookeeper.connect: the address of ZooKeeper is needed")
+        raise ConfigError("zookeeper.connect must be set to the address of ZooKeeper")
     servers, chroot = parse_connect(options.zookeeper_connect)
     return ZooKeeperCoordination(
         ZooKeeperSettings(

@@ -1,12 +1,12 @@
-"""User code that the loop asks for, run in the thread that waits for the loop.
+"""User code that the loop calls, run in the thread that waits for the loop.
 
-A plain client's callbacks run in the thread that called the client. While that thread waits for a
-coroutine (`run`), the coroutine can have functions run there (`invoke`); they may call the client
+A blocking client's callbacks run in the thread that called the client. While that thread waits for
+a coroutine (`run`), the coroutine can have functions run there (`invoke`); they may call the client
 again, which nests another `run`.
 
 `interrupt` ends a wait from outside, from any thread or signal handler: the coroutine is cancelled,
-and when it has ended, which it may put off to finish a step, `run` raises WakeupError. One
-interrupt ends one wait, be it the present one or the next.
+and when it has ended, which may be after it finished a step, `run` raises WakeupError. One
+interrupt ends one wait, the current one or the next.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _Callback = Callable[[], None]
 
 
 def _look_up() -> None:
-    """Do nothing: makes a waiting thread see that it was interrupted."""
+    """Do nothing: makes a waiting thread notice that it was interrupted."""
 
 
 class UserCallbacks:
@@ -40,19 +40,19 @@ class UserCallbacks:
         self._waiting: list[SimpleQueue[_Callback | None]] = []
 
     def interrupt(self) -> None:
-        """Make the interruptible wait that is under way, or the next one, raise WakeupError."""
+        """Make the current interruptible wait, or the next one, raise WakeupError."""
         self._interrupted = True
         for queue in list(self._waiting):
             queue.put(_look_up)
 
     def raise_interrupt(self) -> None:
-        """Raise WakeupError if somebody has interrupted, once."""
+        """Raise WakeupError if there was an interrupt, once."""
         if self._interrupted:
             self._interrupted = False
             raise WakeupError("wakeup() was called")
 
     def run(self, work: Coroutine[Any, Any, Result], *, interruptible: bool = False) -> Result:
-        """Run a coroutine on the loop, and its callbacks here; return what the coroutine does."""
+        """Run a coroutine on the loop, and its callbacks here; return the coroutine's result."""
         queue: SimpleQueue[_Callback | None] = SimpleQueue()
         outcome: list[asyncio.Task[Result]] = []
 
@@ -75,9 +75,9 @@ class UserCallbacks:
                 callback()
                 if interruptible and self._interrupted and not claimed:
                     claimed = True
-                    self._interrupted = False  # no wait inside a callback is to be ended as well
+                    self._interrupted = False  # waits inside callbacks must not end as well
                     self._thread.post(lambda: outcome[0].cancel())
-        except BaseException:  # Ctrl-C: the coroutine must not go on without its caller
+        except BaseException:  # Ctrl-C: the coroutine must not continue without its caller
             self._thread.post(lambda: break_off(outcome[0]))
             raise
         finally:
@@ -89,7 +89,7 @@ class UserCallbacks:
         return outcome[0].result()
 
     async def invoke(self, function: Callable[..., Any], *arguments: Any) -> object:
-        """Run a function in the waiting thread, or here if none waits; return what it does."""
+        """Run a function in the waiting thread, or here if none waits; return its result."""
         if not self._waiting:
             result = function(*arguments)
         else:

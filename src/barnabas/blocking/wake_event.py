@@ -23,9 +23,9 @@ class WakeEvent:
             self._unset.release()
 
     def clear(self) -> None:
-        """Forget that it was set."""
+        """Clear the event."""
         self._unset.acquire(blocking=False)
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait until it is set and clear it; return whether that came in time."""
+        """Wait until it is set and clear it; return whether it was set in time."""
         return self._unset.acquire(timeout=timeout_s)

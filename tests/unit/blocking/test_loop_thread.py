@@ -52,7 +52,7 @@ def test_a_failure_is_raised_where_it_was_called(thread: LoopThread) -> None:
 
 def test_a_call_that_takes_too_long_is_cancelled(thread: LoopThread) -> None:
     events: list[str] = []
-    with pytest.raises(KafkaTimeoutError, match="not done within 10 ms"):
+    with pytest.raises(KafkaTimeoutError, match="not completed within 10 ms"):
         thread.call(never(events), timeout_ms=10)
     thread.call(asyncio.sleep(0))
     assert events == ["cancelled"]
@@ -87,7 +87,7 @@ def test_after_stop_the_thread_is_gone_and_calls_say_so(thread: LoopThread) -> N
     thread.stop()
     assert not thread.running
     assert events == ["cancelled"]
-    with pytest.raises(IllegalStateError, match="has ended"):
+    with pytest.raises(IllegalStateError, match="is closed"):
         thread.call(which_thread())
     thread.stop()
 
@@ -141,7 +141,7 @@ def test_a_forked_child_is_told_and_leaves_the_parent_alone(thread: LoopThread) 
     said = os.read(reading, 1000).decode()
     os.close(reading)
     assert os.waitpid(child, 0)[1] == 0
-    assert "make a new client after the fork" in said
+    assert "create a new client after the fork" in said
     assert str(os.getpid()) in said
     assert thread.call(which_thread()) == "test-client"
 

@@ -85,7 +85,7 @@ def test_an_ended_loop_is_told(callbacks: UserCallbacks) -> None:
 
     async def work() -> None: ...
 
-    with pytest.raises(Exception, match="has ended"):
+    with pytest.raises(Exception, match="is closed"):
         callbacks.run(work())
 
 

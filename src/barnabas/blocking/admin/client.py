@@ -1,4 +1,4 @@
-"""The plain admin client: each call runs on a loop in a thread of its own, and waits for it."""
+"""The blocking admin client: each call runs on a loop in its own thread, and is waited for."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ R = TypeVar("R")
 def call(
     function: Callable[Concatenate[ClusterClient, P], Coroutine[Any, Any, R]],
 ) -> Callable[Concatenate[KafkaAdminClient, P], R]:
-    """Make a method of a function of a cluster client."""
+    """Turn a function of a cluster client into a method."""
 
     @functools.wraps(function)
     def method(self: KafkaAdminClient, /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -53,9 +53,9 @@ class KafkaAdminClient:
             admin.create_topics([NewTopic("orders", num_partitions=6)])
             print(admin.list_topics())
 
-    A broker is reached while the object is made: `NoBrokersAvailable` tells that there is none
-    within `bootstrap_timeout_ms`. Calls may come from any thread. A call is repeated where the
-    failure is a passing one, for `request_timeout_ms`, and takes `default_api_timeout_ms` at most.
+    The constructor connects: `NoBrokersAvailable` means that no broker could be reached within
+    `bootstrap_timeout_ms`. Calls may be made from any thread. A call is retried after transient
+    failures for `request_timeout_ms`, and takes `default_api_timeout_ms` at most.
     """
 
     def __init__(self, **configs: Any) -> None:
@@ -72,13 +72,13 @@ class KafkaAdminClient:
 
     @property
     def client(self) -> ClusterClient:
-        """The way to the brokers, for the functions of `barnabas.admin`; see `run`."""
+        """The cluster client, for the functions of `barnabas.admin`; see `run`."""
         if self._client is None:
             raise IllegalStateError("the admin client is closed")
         return self._client
 
     def run(self, work: Callable[[], Coroutine[Any, Any, R]]) -> R:
-        """Run something on the client's loop and return what it does.
+        """Run a coroutine function on the client's loop and return its result.
 
         admin.run(lambda: describe_features(admin.client))
         """
@@ -89,7 +89,7 @@ class KafkaAdminClient:
 
             admin.metrics()["admin-client-metrics"]["request-total"]
 
-        They are plain numbers: there are no objects behind them that `raw` could ask for.
+        They are plain numbers: there are no objects behind them for `raw`.
         """
         refuse_raw(raw)
         client = self.client

@@ -26,7 +26,7 @@ Update = int | tuple[UpdateFeatureType | str | int, int]
 
 
 async def describe_cluster(client: ClusterClient) -> dict[str, Any]:
-    """Return cluster id, controller, brokers and what the caller may do.
+    """Return cluster id, controller, brokers and the operations allowed to the caller.
 
     admin.describe_cluster()["brokers"][0]["host"]
     """
@@ -89,7 +89,7 @@ async def alter_replica_log_dirs(
     client: ClusterClient,
     replica_assignments: Mapping[TopicPartitionReplica | tuple[str, int, int], str],
 ) -> dict[TopicPartitionReplica, type[RequestError]]:
-    """Move replicas to other directories of their brokers; give the class of each error.
+    """Move replicas to other directories of their brokers; return the class of each error.
 
     admin.alter_replica_log_dirs({TopicPartitionReplica("orders", 0, 1): "/disk2/kafka"})
     """
@@ -99,7 +99,7 @@ async def alter_replica_log_dirs(
 
 
 async def describe_metadata_quorum(client: ClusterClient) -> dict[str, Any]:
-    """Return the controllers of a KRaft cluster, with how far each has come.
+    """Return the controllers of a KRaft cluster, with the progress of each.
 
     admin.describe_metadata_quorum()["topics"][0]["partitions"][0]["leader_id"]
     """
@@ -143,7 +143,7 @@ def _replica(replica: QuorumReplica) -> dict[str, Any]:
 async def describe_features(
     client: ClusterClient, send_request_to_controller: bool = False
 ) -> dict[str, dict[str, Any]]:
-    """Return per feature the levels that are supported and those that are in force.
+    """Return the supported and finalized levels of each feature.
 
     admin.describe_features()["metadata.version"]["finalized"]
     """
@@ -164,7 +164,7 @@ async def update_features(
     validate_only: bool = False,
     timeout_ms: int = 60_000,
 ) -> dict[str, str]:
-    """Put levels of features in force: `{feature: level}` or `{feature: (type, level)}`.
+    """Finalize levels of features: `{feature: level}` or `{feature: (type, level)}`.
 
     admin.update_features({"metadata.version": ("safe_downgrade", 19)}, validate_only=True)
     """
@@ -185,11 +185,11 @@ async def update_features(
 
 
 async def get_broker_version_data(client: ClusterClient, broker_id: int) -> PeerVersions:
-    """Return the APIs that one broker serves; see `PeerVersions.ranges`."""
+    """Return the APIs that one broker supports; see `PeerVersions.ranges`."""
     return await calls.api_versions(client, broker_id)
 
 
 async def api_versions(client: ClusterClient) -> dict[int, tuple[int, int]]:
-    """Return the APIs that a broker serves, by key, with their first and last versions."""
+    """Return the APIs that a broker supports, by key, with their first and last versions."""
     connection = await client.retrying(client.connection)
     return {key: (first, last) for key, (first, last) in connection.versions.ranges.items()}

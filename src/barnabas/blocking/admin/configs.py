@@ -84,17 +84,17 @@ async def alter_configs(
     raise_on_unknown: bool = True,
     incremental: bool | None = None,
 ) -> ByResource:
-    """Change options; give `{type: {name: 'OK' or what is wrong}}`.
+    """Change options; return `{type: {name: 'OK' or the error}}`.
 
     An option's new value is a value, or an (operation, value) pair. Options that are not named stay
-    as they are, also at brokers before 2.3, where this takes two steps. `raise_on_unknown` looks
-    first whether all named options can be changed.
+    as they are, also at brokers before 2.3, where this takes two steps. `raise_on_unknown` checks
+    first that all named options can be changed.
 
         admin.alter_configs([ConfigResource("topic", "orders", {"retention.ms": 60000})])
     """
     changes = {each.resource: _changes(each) for each in config_resources}
     if raise_on_unknown:
-        await _refuse_unknown(client, changes)
+        await _reject_unknown(client, changes)
     if await _is_incremental(client, incremental):
         outcomes = await calls.alter_resources(client, changes, validate_only=validate_only)
     else:
@@ -104,7 +104,7 @@ async def alter_configs(
             if odd:
                 raise InvalidValueError(
                     f"{odd[0].name}: {odd[0].operation.name} needs incremental changes; "
-                    "only SET can be done without"
+                    "without them only SET is possible"
                 )
             options[resource] = calls.changed(await _own(client, resource), wanted)
         outcomes = await calls.replace_resources(client, options, validate_only=validate_only)
@@ -131,7 +131,7 @@ async def reset_configs(
     raise_on_unknown: bool = True,
     incremental: bool | None = None,
 ) -> ByResource:
-    """Return options to their defaults: those named, or all that were set.
+    """Reset options to their defaults: those named, or all that were set.
 
     admin.reset_configs([ConfigResource("topic", "orders", ["retention.ms"])])
     """
@@ -143,7 +143,7 @@ async def reset_configs(
         for resource, names in named.items()
     }
     if raise_on_unknown:
-        await _refuse_unknown(client, changes)
+        await _reject_unknown(client, changes)
     if await _is_incremental(client, incremental):
         outcomes = await calls.alter_resources(client, changes, validate_only=validate_only)
     else:
@@ -202,7 +202,7 @@ async def _own(client: ClusterClient, resource: Resource) -> dict[str, str]:
     return {entry.name: entry.value or "" for entry in entries if entry.source is own}
 
 
-async def _refuse_unknown(client: ClusterClient, changes: Mapping[Resource, list[Change]]) -> None:
+async def _reject_unknown(client: ClusterClient, changes: Mapping[Resource, list[Change]]) -> None:
     described = await calls.describe_resources(client, dict.fromkeys(changes))
     for resource, entries in settled_or_raise(described).items():
         known = {entry.name for entry in entries if not entry.read_only}

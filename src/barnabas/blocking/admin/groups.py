@@ -1,7 +1,7 @@
 """Consumer groups, as `KafkaAdminClient` lists, describes, moves and deletes them.
 
-The names with `consumer` in them are those of earlier releases of kafka-python, with the results
-that these gave.
+The names with `consumer` in them are those of earlier releases of kafka-python, with their
+results.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ErrorClasses = dict[TopicPartition, type[RequestError]]
 
 
 class MemberInformation(NamedTuple):
-    """A member as `describe_consumer_groups` gives it; metadata and assignment as bytes."""
+    """A member as `describe_consumer_groups` returns it; metadata and assignment as bytes."""
 
     member_id: str
     client_id: str
@@ -40,7 +40,7 @@ class MemberInformation(NamedTuple):
 
 
 class GroupInformation(NamedTuple):
-    """A group as `describe_consumer_groups` gives it."""
+    """A group as `describe_consumer_groups` returns it."""
 
     error_code: int
     group: str
@@ -143,7 +143,7 @@ def _member(member: GroupMember) -> dict[str, Any]:
 
 
 def _subscription(member: GroupMember) -> Any:
-    """Return what a member wants, read where it can be; of the newer protocol it comes read."""
+    """Return a member's subscription, decoded if possible; KIP-848 ones are decoded already."""
     if member.subscribed_topics is not None:
         return {"topics": list(member.subscribed_topics)}
     try:
@@ -213,7 +213,7 @@ async def list_group_offsets(
     client: ClusterClient,
     group_specs: Mapping[str, Iterable[TopicPartition] | None] | Iterable[str] | str,
 ) -> dict[str, dict[TopicPartition, OffsetAndMetadata]]:
-    """Return what groups have committed: all, or for the partitions in `{group: [partition, …]}`.
+    """Return committed offsets of groups: all, or for the partitions in `{group: [partition, …]}`.
 
     admin.list_group_offsets("readers")
     admin.list_group_offsets({"readers": [TopicPartition("orders", 0)]})
@@ -242,7 +242,7 @@ async def list_consumer_group_offsets(
     group_coordinator_id: int | None = None,
     partitions: Iterable[TopicPartition] | None = None,
 ) -> dict[TopicPartition, OffsetAndMetadata]:
-    """Return what one group has committed, for all partitions or some (-1: nothing).
+    """Return the committed offsets of one group, for all partitions or some (-1: none).
 
     admin.list_consumer_group_offsets("readers")
     """
@@ -255,7 +255,7 @@ async def alter_group_offsets(
     offsets: Mapping[TopicPartition, OffsetAndMetadata],
     group_coordinator_id: int | None = None,
 ) -> ErrorClasses:
-    """Set offsets of a group that nobody is in; give the class of each error, or NoError.
+    """Set offsets of a group without members; return the class of each error, or NoError.
 
     admin.alter_group_offsets("readers", {TopicPartition("orders", 0): OffsetAndMetadata(5)})
     """
@@ -273,7 +273,7 @@ async def reset_group_offsets(
 ) -> dict[TopicPartition, dict[str, Any]]:
     """Set offsets of a group by position (OffsetSpec), time (OffsetTimestamp) or number.
 
-    What is outside of a log is moved to its nearer end; a time after the last record is the end.
+    An offset out of range is moved to the nearer end; a time after the last record is the end.
 
         admin.reset_group_offsets("readers", {TopicPartition("orders", 0): OffsetSpec.EARLIEST})
     """
@@ -282,7 +282,7 @@ async def reset_group_offsets(
     for partition, given in offset_specs.items():
         if not isinstance(given, int):
             raise InvalidValueError(
-                f"{partition}: {given!r} is no OffsetSpec, OffsetTimestamp or offset"
+                f"{partition}: {given!r} must be an OffsetSpec, OffsetTimestamp or offset"
             )
     looked_up = {
         partition: int(given)
@@ -310,7 +310,7 @@ async def delete_group_offsets(
     partitions: Iterable[TopicPartition],
     group_coordinator_id: int | None = None,
 ) -> ErrorClasses:
-    """Forget offsets of a group; give the class of each error, or NoError.
+    """Delete offsets of a group; return the class of each error, or NoError.
 
     admin.delete_group_offsets("readers", [TopicPartition("orders", 0)])
     """
@@ -324,7 +324,7 @@ async def delete_group_offsets(
 async def delete_groups(
     client: ClusterClient, group_ids: Iterable[str], group_coordinator_id: int | None = None
 ) -> dict[str, str]:
-    """Delete groups that nobody is in; give 'OK' or the name of the error of each.
+    """Delete groups without members; return 'OK' or the name of the error of each.
 
     admin.delete_groups(["readers"])    # {'readers': 'OK'}
     """
@@ -335,7 +335,7 @@ async def delete_groups(
 async def delete_consumer_groups(
     client: ClusterClient, group_ids: Iterable[str], group_coordinator_id: int | None = None
 ) -> list[tuple[str, type[RequestError]]]:
-    """Delete groups that nobody is in; give the class of each error, or NoError.
+    """Delete groups without members; return the class of each error, or NoError.
 
     admin.delete_consumer_groups(["readers"])
     """
@@ -349,7 +349,7 @@ async def remove_group_members(
     members: Sequence[MemberToRemove],
     group_coordinator_id: int | None = None,
 ) -> dict[str, type[RequestError]]:
-    """Remove members of a group; give the class of each error, by member or instance id.
+    """Remove members of a group; return the class of each error, by member or instance id.
 
     admin.remove_group_members("readers", [MemberToRemove(group_instance_id="reader-1")])
     """

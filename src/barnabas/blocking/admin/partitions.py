@@ -1,4 +1,4 @@
-"""Partitions, as `KafkaAdminClient` moves them, trims them and looks up their offsets."""
+"""Partitions, as `KafkaAdminClient` reassigns and truncates them and looks up their offsets."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ISOLATION_LEVELS = ("read_uncommitted", "read_committed")
 
 
 async def chosen_partitions(client: ClusterClient, given: Partitions) -> list[TopicPartition]:
-    """Read `{topic: [partition, …]}`, or a list of topics (None: all) with all partitions."""
+    """Parse `{topic: [partition, …]}`, or a list of topics (None: all) with all partitions."""
     if isinstance(given, Mapping):
         return partitions_of(given)
     topics = await describe_topics(client, given)
@@ -49,7 +49,7 @@ async def delete_records(
     timeout_ms: int | None = None,
     partition_leader_id: int | None = None,
 ) -> dict[TopicPartition, dict[str, int]]:
-    """Delete the records before offsets (-1: all that consumers could read by now).
+    """Delete the records before offsets (-1: all up to the high watermark).
 
     Raises the first failure; those of the other partitions are in its notes.
 
@@ -82,7 +82,7 @@ async def elect_leaders(
     timeout_ms: int | None = None,
     raise_errors: bool = True,
 ) -> Answer:
-    """Elect leaders now: PREFERRED (0) or UNCLEAN (1) ones; that it was not needed is no failure.
+    """Elect leaders now: PREFERRED (0) or UNCLEAN (1); ELECTION_NOT_NEEDED is no failure.
 
     admin.elect_leaders("preferred", {"orders": [0, 1]})
     """
@@ -121,7 +121,7 @@ async def alter_partition_reassignments(
     reassignments: Mapping[TopicPartition, Sequence[int] | None],
     timeout_ms: int | None = None,
 ) -> dict[TopicPartition, type[RequestError] | None]:
-    """Give partitions other replicas, or (None) cancel a move; failures are classes of errors.
+    """Reassign partitions to other replicas, or (None) cancel that; failures are error classes.
 
     admin.alter_partition_reassignments({TopicPartition("orders", 0): [2, 3]})
     """
@@ -140,7 +140,7 @@ async def list_partition_reassignments(
     topic_partitions: Mapping[str, Iterable[int]] | Iterable[TopicPartition] | None = None,
     timeout_ms: int | None = None,
 ) -> dict[TopicPartition, dict[str, list[int]]]:
-    """Return the partitions that are on the move, of some or of all.
+    """Return the reassignments in progress, of some partitions or of all.
 
     admin.list_partition_reassignments()
     """
@@ -165,7 +165,7 @@ async def list_partition_offsets(
     isolation_level: int | str = 0,
     timeout_ms: int | None = None,
 ) -> dict[TopicPartition, OffsetAndTimestamp]:
-    """Look up offsets by position (OffsetSpec) or time in ms; raises if a partition has no answer.
+    """Look up offsets by position (OffsetSpec) or time in ms; raises if a partition fails.
 
     admin.list_partition_offsets({TopicPartition("orders", 0): OffsetSpec.LATEST})
     """
@@ -184,7 +184,7 @@ async def list_partition_offsets(
 def _timestamp(partition: TopicPartition, given: object) -> int:
     if isinstance(given, int):
         return given
-    raise InvalidValueError(f"{partition}: {given!r} is neither an OffsetSpec nor a time in ms")
+    raise InvalidValueError(f"{partition}: {given!r} must be an OffsetSpec or a time in ms")
 
 
 def _found(found: FoundOffset) -> OffsetAndTimestamp:

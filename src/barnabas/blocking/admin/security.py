@@ -1,4 +1,4 @@
-"""Access rules and credentials, as `KafkaAdminClient` lists and changes them."""
+"""ACLs and credentials, as `KafkaAdminClient` lists and changes them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from barnabas.model.errors import RequestError
 async def describe_acls(
     client: ClusterClient, acl_filter: ACLFilter
 ) -> tuple[list[ACL], type[RequestError]]:
-    """Return the rules that a filter matches, and NoError; raises if the broker refuses.
+    """Return the rules that a filter matches, and NoError; raises if the request is rejected.
 
     acls, error = admin.describe_acls(ACLFilter(
         "User:ada", None, ACLOperation.ANY, ACLPermissionType.ANY,
@@ -28,7 +28,7 @@ async def describe_acls(
 
 
 async def create_acls(client: ClusterClient, acls: Iterable[ACL]) -> dict[str, list[Any]]:
-    """Add rules; give those that `succeeded`, and the classes of errors of those that `failed`.
+    """Add rules; return those that `succeeded`, and the error classes of those that `failed`.
 
     admin.create_acls([ACL("User:ada", "*", ACLOperation.READ, ACLPermissionType.ALLOW,
                            ResourcePattern(ResourceType.TOPIC, "orders"))])
@@ -43,9 +43,9 @@ async def create_acls(client: ClusterClient, acls: Iterable[ACL]) -> dict[str, l
 async def delete_acls(
     client: ClusterClient, acl_filters: Iterable[ACLFilter]
 ) -> list[tuple[ACLFilter, list[ACL], type[RequestError]]]:
-    """Remove the rules that filters match; give (filter, matched rules, class of error) of each.
+    """Delete the rules that filters match; return (filter, matched rules, error class) of each.
 
-    A rule that was matched and could not be removed shows as the error of its filter.
+    A rule that was matched and could not be deleted shows as the error of its filter.
 
         [(_, removed, error)] = admin.delete_acls([acl])
     """
@@ -87,7 +87,7 @@ async def describe_user_scram_credentials(
 async def alter_user_scram_credentials(
     client: ClusterClient, alterations: Iterable[Alteration]
 ) -> dict[str, str | None]:
-    """Set and remove credentials of users; give what is wrong with each, or None.
+    """Set and remove credentials of users; return the error of each, or None.
 
     admin.alter_user_scram_credentials([
         UserScramCredentialUpsertion("ada", "SCRAM-SHA-512", "secret")])

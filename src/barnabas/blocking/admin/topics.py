@@ -142,7 +142,7 @@ async def create_topics(
         admin.create_topics({"audit": {"configs": {"cleanup.policy": "compact"}}})
     """
     if validate_only and wait_for_metadata:
-        raise InvalidValueError("validate_only and wait_for_metadata exclude each other")
+        raise InvalidValueError("validate_only and wait_for_metadata must not be set together")
     wanted = _new_topics(new_topics)
     created = await calls.create_topics(
         client,
@@ -159,7 +159,7 @@ async def create_topics(
 
 def _new_topics(given: NewTopics) -> list[NewTopic]:
     if isinstance(given, str):
-        raise InvalidValueError(f"new_topics {given!r}: give a list of topics")
+        raise InvalidValueError(f"new_topics {given!r}: must be a list of topics")
     if isinstance(given, Mapping):
         return [_new_topic(name, fields) for name, fields in given.items()]
     topics = [NewTopic(each) if isinstance(each, str) else each for each in given]
@@ -167,7 +167,7 @@ def _new_topics(given: NewTopics) -> list[NewTopic]:
         raise InvalidValueError("new_topics is empty: there is no topic to create")
     for topic in topics:
         if not isinstance(topic, NewTopic):
-            raise InvalidValueError(f"new_topics holds {topic!r}: must be a name or a NewTopic")
+            raise InvalidValueError(f"new_topics has {topic!r}: must be a name or a NewTopic")
     return topics
 
 
@@ -175,7 +175,7 @@ def _new_topic(name: str, fields: Mapping[str, Any]) -> NewTopic:
     unknown = [field for field in fields if field not in TOPIC_FIELDS]
     if unknown:
         raise InvalidValueError(
-            f"topic {name!r}: {unknown[0]!r} is no field; known are {', '.join(TOPIC_FIELDS)}"
+            f"topic {name!r}: field {unknown[0]!r}: must be one of {', '.join(TOPIC_FIELDS)}"
         )
     return NewTopic(
         name,
@@ -212,7 +212,7 @@ def _created(topic: CreatedTopic) -> dict[str, Any]:
 async def wait_for_topics(
     client: ClusterClient, topic_names: Iterable[str], timeout_ms: float = 10_000
 ) -> None:
-    """Return when topics are known and all their partitions have leaders.
+    """Wait until topics exist and all their partitions have leaders.
 
     Raises KafkaTimeoutError, naming what is missing, when time is up.
 
@@ -226,23 +226,23 @@ async def wait_for_topics(
             topic.name: _missing(topic)
             for topic in await topic_descriptions.describe_topics(client, names)
         }
-        pending = {name: found.get(name, "not known") for name in names}
+        pending = {name: found.get(name, "unknown") for name in names}
         pending = {name: why for name, why in pending.items() if why}
         if not pending:
             return
         if loop.time() + POLL_S > deadline:
-            raise KafkaTimeoutError(f"topics are not ready after {timeout_ms:g} ms: {pending}")
+            raise KafkaTimeoutError(f"topics not ready after {timeout_ms:g} ms: {pending}")
         await asyncio.sleep(POLL_S)
 
 
 def _missing(topic: TopicDescription) -> str:
-    """Return what a topic still lacks, nothing if it is ready."""
+    """Return what a topic still lacks; empty if it is ready."""
     if topic.error is not None:
         return topic.error.code.name
     if not topic.partitions:
         return "no partitions"
     without = [str(each.index) for each in topic.partitions if each.leader_id < 0]
-    return f"no leader of partition {', '.join(without)}" if without else ""
+    return f"no leader for partition {', '.join(without)}" if without else ""
 
 
 async def create_partitions(
@@ -252,7 +252,7 @@ async def create_partitions(
     validate_only: bool = False,
     raise_errors: bool = True,
 ) -> Answer:
-    """Raise the numbers of partitions of topics to totals.
+    """Increase the partition counts of topics to totals.
 
     admin.create_partitions({"orders": 12})
     admin.create_partitions({"orders": {"count": 3, "assignments": [[1, 2]]}})
@@ -294,7 +294,7 @@ async def delete_topics(
     admin.delete_topics(["orders"])
     """
     if isinstance(topics, str):
-        raise InvalidValueError(f"topics {topics!r}: give a list of topics")
+        raise InvalidValueError(f"topics {topics!r}: must be a list of topics")
     outcomes = await calls.delete_topics(
         client, topics, timeout_ms=timeout_ms or int(client.request_timeout_ms)
     )

@@ -24,7 +24,7 @@ from barnabas.client.cluster_client import ClusterClient
 from barnabas.model.ids import TopicPartition
 
 GRACE_MS = 5 * 60 * 1000
-"""Beyond the longest timeout that brokers allow, before a transaction counts as hanging."""
+"""Added to the maximum transaction timeout, before a transaction counts as hanging."""
 
 ENDED = (
     TransactionState.EMPTY,
@@ -68,7 +68,7 @@ async def list_transactions(
 async def describe_transactions(
     client: ClusterClient, transactional_ids: Iterable[str]
 ) -> dict[str, TransactionDescription]:
-    """Describe transactional ids; raises if one of them is not known.
+    """Describe transactional ids; raises if one of them is unknown.
 
     admin.describe_transactions(["payments-1"])["payments-1"].state
     """
@@ -90,7 +90,7 @@ async def describe_transactions(
 async def describe_producers(
     client: ClusterClient, partitions: Iterable[TopicPartition], broker_id: int | None = None
 ) -> dict[TopicPartition, PartitionProducerState]:
-    """Return the producers that partitions remember, at their leaders or at one broker.
+    """Return the producers known to partitions, at their leaders or at one broker.
 
     admin.describe_producers([TopicPartition("orders", 0)])
     """
@@ -114,7 +114,7 @@ async def describe_producers(
 
 
 async def abort_transaction(client: ClusterClient, spec: AbortTransactionSpec) -> None:
-    """Write an abort marker to a partition whose transaction nobody ends.
+    """Write an abort marker to a partition with a hanging transaction.
 
     admin.abort_transaction(AbortTransactionSpec(TopicPartition("orders", 0), 4711, 3))
     """
@@ -136,7 +136,7 @@ async def find_hanging_transactions(
     broker_ids: Iterable[int] | None = None,
     max_transaction_timeout_ms: int = 900_000,
 ) -> list[dict[str, Any]]:
-    """Return the open transactions that are older than brokers allow, and five minutes more.
+    """Return the open transactions that exceed the brokers' maximum timeout by five minutes.
 
     for hanging in admin.find_hanging_transactions(): ...
     """
