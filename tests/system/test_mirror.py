@@ -363,4 +363,4 @@ def test_a_source_that_ends_before_what_was_copied_is_refused(
             check=False,
         )
     assert done.returncode == 1
-    assert "was copied up to offset 50, and ends at 10" in done.stderr.decode()
+    assert "was copied up to offset 50, but now ends at 10" in done.stderr.decode()

@@ -53,7 +53,7 @@ def transactional_id(positions_topic: str, shard: int) -> str:
 
 
 def divide_shards(backlog: Mapping[TopicPartition, int], tasks: int) -> list[list[int]]:
-    """Return the shards of each of at most `tasks` tasks, so that all have about as much to do."""
+    """Return the shards of each of at most `tasks` tasks, with about equal work."""
     loads: dict[int, int] = {}
     for partition, count in backlog.items():
         shard = shard_of(partition)

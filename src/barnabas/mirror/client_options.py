@@ -114,6 +114,6 @@ def _read(
         options["bootstrap.servers"] = bootstrap
     if not options.get("bootstrap.servers"):
         raise InvalidValueError(
-            f"{bootstrap_option} HOST:PORT is needed, or bootstrap.servers in the {option} file"
+            f"set {bootstrap_option} HOST:PORT, or bootstrap.servers in the {option} file"
         )
     return ClientOptions(options)

@@ -48,7 +48,7 @@ async def _connect(stack: AsyncExitStack, options: ClientOptions, flag: str) -> 
         client = await stack.enter_async_context(AIOKafkaAdminClient(**options.admin))
     except NoBrokersAvailable as failure:
         address = options.given["bootstrap.servers"]
-        raise NoBrokersAvailable(f"{flag} {address}: no broker answers ({failure})") from failure
+        raise NoBrokersAvailable(f"{flag} {address}: no broker responds ({failure})") from failure
     return client.client
 
 
@@ -109,8 +109,8 @@ class SourceLogs:
         for partition, position in positions.items():
             if position > ends[partition]:
                 raise SourceLostRecordsError(
-                    f"{partition} was copied up to offset {position}, and ends at "
-                    f"{ends[partition]} on the source now: it has lost records. "
+                    f"{partition} was copied up to offset {position}, but now ends at "
+                    f"{ends[partition]} on the source: it has lost records. "
                     "To start over, choose another --name and another --prefix"
                 )
 

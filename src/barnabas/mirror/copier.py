@@ -28,7 +28,7 @@ GATHER_MS = 20.0
 """How long a poll waits for more of them."""
 
 RECORDS_MAX = 20_000
-"""The most records of one poll."""
+"""The maximum number of records of one poll."""
 
 Polled = Mapping[TopicPartition, list[ConsumerRecord]]
 

@@ -35,7 +35,7 @@ class MirrorOptions:
 
 @dataclass(frozen=True, slots=True)
 class SessionContext:
-    """What a session gives to its copier; `number` is the session's own.
+    """What a session passes to its copier; `number` is the session's own.
 
     `producer` has the mirror's own transactional id: starting it again fences this session.
     """

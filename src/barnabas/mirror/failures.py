@@ -19,7 +19,7 @@ LOST_TRANSACTION = frozenset(
         ErrorCode.TRANSACTION_ABORTABLE,
     }
 )
-"""These end a transaction, not the mirror: the next session starts a new producer."""
+"""Errors that end a transaction, not the mirror: the next session starts a new producer."""
 
 
 def is_fenced(failure: BarnabasError) -> bool:

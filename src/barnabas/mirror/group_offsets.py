@@ -1,6 +1,6 @@
 """Translates the committed offsets of consumer groups, so that consumers can move to the target.
 
-A group that has members on the target is left alone, as is one that is ahead there.
+A group that has members on the target is skipped, as is one that is ahead there.
 
 Offsets of the source, in the origin headers, only grow within a target partition, so a binary
 search finds the first record at or after a source offset. Records without the header may be
@@ -75,7 +75,7 @@ class OffsetSearch:
         return Probe(self._asked, self._high)
 
     def found(self, offset: int, source_offset: int) -> None:
-        """Take the first record with an origin from the probe's offset on."""
+        """Record the first record with an origin from the probe's offset on."""
         assert self._asked <= offset < self._high
         if source_offset < self._wanted:
             self._low = offset + 1
@@ -83,7 +83,7 @@ class OffsetSearch:
             self.answer, self._high = offset, self._asked
 
     def found_nothing(self) -> None:
-        """Take that there is no record with an origin between the probe and its end."""
+        """Record that there is no record with an origin between the probe and its end."""
         self._high = self._asked
 
 
@@ -98,7 +98,7 @@ class GroupOffset:
 
 @dataclass(frozen=True, slots=True)
 class TranslatedOffset:
-    """A group offset on the target; `target_offset` is None where the partition does not exist."""
+    """A group offset on the target; `target_offset` is None if the partition does not exist."""
 
     committed: GroupOffset
     target: TopicPartition

@@ -37,13 +37,13 @@ from barnabas.model.ids import TopicPartition
 
 
 class TargetLagsError(RetriableError):
-    """The producer does not know a new partition yet; the next session's asks again."""
+    """The producer does not know a new partition yet; the next session checks again."""
 
 
 class Session:
     """One run; `progress` outlives it, `notify` is called with messages for the user.
 
-    `began` is set once both clusters have answered and the mirror's producer has started.
+    `began` is set once both clusters have responded and the mirror's producer has started.
     """
 
     def __init__(
@@ -177,7 +177,7 @@ class Session:
         for name, shape in plan.create.items():
             self._notify(f"created topic {name} with {shape.partitions} partitions")
         for name, count in plan.grow.items():
-            self._notify(f"topic {name} has {count} partitions now")
+            self._notify(f"topic {name}: increased to {count} partitions")
         for name, options in plan.configure.items():
             changes = ", ".join(f"{option}={value}" for option, value in options.items())
             self._notify(f"topic {name}: {changes}")
@@ -225,7 +225,7 @@ class Mirror:
         self._notify = notify
 
     async def run(self) -> None:
-        """Copy until done; raise what is final, and what is retriable after `timeout_ms`."""
+        """Copy until done; raise final failures, and retriable ones after `timeout_ms`."""
         loop = asyncio.get_running_loop()
         failures, since_s, before = 0, 0.0, 0
         began = False
@@ -240,7 +240,7 @@ class Mirror:
                         "another mirror of this name has started, or this one was suspended for "
                         "longer than transaction.timeout.ms; each mirror needs a --name of its own"
                     )
-                # An address that never answered is more likely wrong than its cluster down.
+                # An address that never responded is more likely wrong than its cluster down.
                 began = began or session.began
                 if not began or not is_retriable(failure):
                     raise

@@ -5,7 +5,7 @@
 
 They are written in the transaction that copies the records up to there. Each mirror has a topic
 of its own, as an open transaction of another mirror would hide what comes after it. The topic id
-identifies a topic that was deleted and created again, whose offsets start over.
+identifies a topic that was deleted and recreated, whose offsets start over.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which topics are replicated, and what they are called on the target."""
+"""Which topics are replicated, and their names on the target."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class TopicFilter:
         self._included = [_compile("--topics", text) for text in include]
         self._excluded = [_compile("--exclude", text) for text in exclude]
         if not self._included:
-            raise InvalidValueError("--topics: at least one pattern of names is needed")
+            raise InvalidValueError("--topics must have at least one pattern")
         self.prefix = prefix
 
     def replicates(self, topic: str, *, internal: bool = False) -> bool:
@@ -64,7 +64,7 @@ class ReplicationFlow:
         return TopicPartition(self.prefix + partition.topic, partition.partition)
 
     def source_of(self, partition: TopicPartition) -> TopicPartition | None:
-        """Return the source partition of a target partition; None if the prefix is not there."""
+        """Return the source partition of a target partition; None if it lacks the prefix."""
         if not partition.topic.startswith(self.prefix):
             return None
         return TopicPartition(partition.topic.removeprefix(self.prefix), partition.partition)

@@ -1,4 +1,4 @@
-"""Copies in other processes, in rounds: find the partitions that lag, run tasks, take the results.
+"""Copies in other processes, in rounds: find the partitions that lag, run tasks, collect results.
 
 Tasks copy all records and write all positions; the session only plans, so that a round that is
 lost (with its process, its host or this session) costs nothing but time.
@@ -111,7 +111,7 @@ class TaskRounds:
         return self._lag
 
     async def _check_checkpoints(self, partitions: Mapping[TopicPartition, int]) -> None:
-        """Check that the mirror is this session's; write checkpoints that expired again."""
+        """Check that this session owns the mirror; rewrite checkpoints that expired."""
         context = self._context
         found = await read_checkpoints(context.target, context.flow, partitions)
         if found.session is None:
@@ -151,8 +151,8 @@ class TaskRounds:
         try:
             results = await asyncio.shield(running)
         except asyncio.CancelledError:
-            # Tasks that are running end by themselves, soon and in order, and their results count;
-            # a task that never started, for want of a free slot, does not end.
+            # Running tasks end on their own, soon and in order, and their results count;
+            # a task that never started, for lack of a free slot, does not end.
             if not (await asyncio.wait({running}, timeout=SHUTDOWN_MS / 1000))[0]:
                 self._runner.cancel()
             with suppress(BarnabasError):
@@ -175,7 +175,7 @@ class TaskRounds:
             self._read.update(result.read)
 
     async def _raise(self, failures: list[TaskFailure]) -> None:
-        # A shard is fenced by a session that takes the mirror over, which the checkpoints show, and
+        # A shard is fenced by a session that takes over the mirror, which the checkpoints show, and
         # by a broker that aborts a transaction after transaction.timeout.ms.
         if any(failure.fenced for failure in failures):
             await self._check_checkpoints({})

@@ -2,7 +2,7 @@
 
 Topics are created with the source's partition count and with the options that were set for them;
 both are followed later. A target topic may have more partitions than its source. An option that the
-source leaves at its default is left alone, so that the target may have a value of its own.
+source leaves at its default is not set, so that the target may have a value of its own.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from barnabas.model.ids import TopicPartition
 
 NOT_SYNCED = frozenset(
     {
-        # About brokers of one cluster.
+        # Specific to the brokers of one cluster.
         "leader.replication.throttled.replicas",
         "follower.replication.throttled.replicas",
         "min.insync.replicas",
@@ -104,7 +104,7 @@ async def sync_topics(
     *,
     replication_factor: int = -1,
 ) -> SyncedTopics:
-    """Compare both clusters, change the target, and return what there is to copy."""
+    """Compare both clusters, change the target, and return the partitions to copy."""
     wanted = [
         view
         for view in await describe_topics(source, None)

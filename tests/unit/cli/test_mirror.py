@@ -14,9 +14,9 @@ NOWHERE = "127.0.0.1:1"
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (("--target", NOWHERE, "--topics", "a"), "--source HOST:PORT is needed"),
-        (("--source", NOWHERE, "--topics", "a"), "--target HOST:PORT is needed"),
-        (("--source", NOWHERE, "--target", NOWHERE), "--topics: at least one pattern"),
+        (("--target", NOWHERE, "--topics", "a"), "set --source HOST:PORT"),
+        (("--source", NOWHERE, "--topics", "a"), "set --target HOST:PORT"),
+        (("--source", NOWHERE, "--target", NOWHERE), "--topics must have at least one pattern"),
         (
             ("--source", NOWHERE, "--target", NOWHERE, "--topics", "("),
             "'(' is not a regular expression",
@@ -26,7 +26,7 @@ NOWHERE = "127.0.0.1:1"
             ("--engine", "local", "--master", "local[2]"),
             "--engine local: --master and --conf are for --engine spark",
         ),
-        (("offsets", "--target", NOWHERE, "--topics", "a"), "--source HOST:PORT is needed"),
+        (("offsets", "--target", NOWHERE, "--topics", "a"), "set --source HOST:PORT"),
     ],
 )
 def test_bad_input_is_named(barnabas: Barnabas, words: tuple[str, ...], complaint: str) -> None:
@@ -71,7 +71,7 @@ def test_a_cluster_that_does_not_answer_is_named(
     words = [word for pair in sides.items() for word in pair]
     done = barnabas("mirror", *words, "--topics", "a", "--engine", engine)
     assert done.code == 1
-    assert f"barnabas mirror: {side} {NOWHERE}: no broker answers (" in done.err
+    assert f"barnabas mirror: {side} {NOWHERE}: no broker responds (" in done.err
     assert "is a broker running there?" in done.err
     assert len(done.err.splitlines()) == 1
 

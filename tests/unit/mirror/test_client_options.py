@@ -47,7 +47,7 @@ def test_a_producer_is_always_transactional() -> None:
 
 
 def test_an_address_is_needed() -> None:
-    with pytest.raises(InvalidValueError, match="--source HOST:PORT is needed"):
+    with pytest.raises(InvalidValueError, match="--source HOST:PORT"):
         read_source(None, None)
 
 
