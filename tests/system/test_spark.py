@@ -417,9 +417,9 @@ def test_a_topic_that_was_created_again_ends_the_stream(
     fill(producer, source, range(20))
     with pytest.raises(StreamingQueryException) as failure:
         run_to_topic(frame, bootstrap, target, tmp_path / "c")
-    assert f"offsets from 10 on of {source}-0 (the topic was deleted" in str(failure.value)
+    assert f"offsets from 10 on of {source}-0 (the topic was recreated" in str(failure.value)
 
     other = stream(spark, bootstrap, subscribe=target).select("value")
     with pytest.raises(StreamingQueryException) as failure:
         run_to_topic(other, bootstrap, source, tmp_path / "c")
-    assert f"the checkpoint is of topic {source}" in str(failure.value)
+    assert f"the checkpoint is for topic {source}" in str(failure.value)

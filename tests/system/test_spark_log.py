@@ -112,7 +112,7 @@ def test_damage_is_reported_with_its_place(
     copy.write_bytes(content)
     rows = load(spark, copy.parent, onCorrupt="report").where("corrupt is not null").collect()
     assert [(row.segment, row.position) for row in rows] == [(str(copy), 0)]
-    with pytest.raises(Exception, match="To go on without them, set onCorrupt") as failure:
+    with pytest.raises(Exception, match="To continue without them, set onCorrupt") as failure:
         load(spark, copy.parent).count()
     assert f"{copy} at 0" in str(failure.value)
 

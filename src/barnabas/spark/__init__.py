@@ -9,7 +9,7 @@ Options, their meanings and the row schema are those of Spark's own Kafka connec
     options.py          options of source and sink
     topic_selection.py  subscribe, subscribePattern, assign
     offset_limits.py    startingOffsets, endingOffsets and the like
-    micro_batch.py      where the next micro-batch ends    rate_limit.py  how much it may take
+    micro_batch.py      the end of the next micro-batch    rate_limit.py  its size
     source_offset.py    the offset in Spark's checkpoint
     offset_ranges.py    offset ranges, divided among tasks
     cluster.py          topics and offsets, asked for by the driver
@@ -25,9 +25,9 @@ no Spark.
 
 `format("barnabas-log")` reads the files of a broker without one; it is in logfiles/.
 
-Spark finds the sources by itself through the modules `pyspark_barnabas` and `pyspark_barnabas_log`
-(it looks for one source in a module); where it cannot (a package that reaches executors by
-`addPyFile`), `register` does the same by hand.
+Spark finds the sources itself through the modules `pyspark_barnabas` and `pyspark_barnabas_log`
+(it looks for one source in a module); if it cannot (a package that reaches executors by
+`addPyFile`), call `register` instead.
 """
 
 from __future__ import annotations

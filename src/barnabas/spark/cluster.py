@@ -29,7 +29,7 @@ Result = TypeVar("Result")
 
 
 class Cluster:
-    """A cluster, for callers that block until it answers."""
+    """A cluster, with calls that block until there is a response."""
 
     def __init__(self, client: Mapping[str, str]) -> None:
         self._client = dict(client)
@@ -54,7 +54,7 @@ class Cluster:
     def resolve(
         self, limits: OffsetLimits, snapshot: TopicSnapshot, selection: TopicSelection
     ) -> dict[TopicPartition, int]:
-        """Return the offsets that an option stands for."""
+        """Return the offsets that an option resolves to."""
         partitions = selection.partitions(snapshot.topics)
         limits.check(partitions)
         specs = limits.list_offsets_specs(partitions)

@@ -6,6 +6,6 @@ import os
 
 
 def cores() -> int:
-    """Return the cores that the process may use; all where that is unknown (macOS)."""
+    """Return the cores that the process may use; all if that is unknown (macOS)."""
     allowed = getattr(os, "sched_getaffinity", None)
     return len(allowed(0)) if allowed is not None else os.cpu_count() or 1

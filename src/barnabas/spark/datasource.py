@@ -1,8 +1,8 @@
-"""What Spark knows by the name of `barnabas`: makes readers and writers of the options.
+"""The data source `barnabas` of Spark: creates readers and writers from the options.
 
-Spark makes these objects in several processes and pickles readers to tasks, so they hold options
-and nothing that is open; what a task needs travels in its partition. Options are checked as soon
-as Spark asks for anything, on the driver's side.
+Spark creates these objects in several processes and pickles readers to tasks, so they hold options
+and nothing that is open; a task gets what it needs in its partition. Options are checked as soon
+as Spark calls any method, on the driver's side.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class BarnabasSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """Return the word for `format`."""
+        """Return the name for `format`."""
         return "barnabas"
 
     def schema(self) -> str:
@@ -35,19 +35,19 @@ class BarnabasSource(DataSource):
         return source_ddl(*parse_columns(self.options))
 
     def reader(self, schema: StructType) -> BatchReader:
-        """Return what reads topics once."""
+        """Return a reader of topics for a batch query."""
         from barnabas.spark.readers import BatchReader
 
         return BatchReader(parse_source(self.options, streaming=False), schema)
 
     def streamReader(self, schema: StructType) -> StreamReader:
-        """Return what reads topics on and on."""
+        """Return a reader of topics for a stream."""
         from barnabas.spark.readers import StreamReader
 
         return StreamReader(parse_source(self.options, streaming=True), schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> BatchWriter:
-        """Return what writes rows to topics; a topic is added to, never replaced."""
+        """Return a writer of rows to topics; it appends to a topic, never replaces it."""
         from barnabas.spark.writers import BatchWriter
 
         options = parse_sink(self.options, streaming=False)
@@ -56,7 +56,7 @@ class BarnabasSource(DataSource):
         return BatchWriter(options, schema)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> StreamWriter:
-        """Return what writes a stream's rows to topics."""
+        """Return a writer of a stream's rows to topics."""
         from barnabas.spark.writers import StreamWriter
 
         return StreamWriter(parse_sink(self.options, streaming=True), schema)

@@ -1,4 +1,4 @@
-"""What goes wrong between a query and its topics, one line each."""
+"""Errors between a query and its topics, one line each."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class LostOffsets:
 
 
 class DataLossError(BarnabasError):
-    """Records were deleted before they were read; `losses` has which."""
+    """Records were deleted before they were read; `losses` lists them."""
 
     def __init__(self, losses: Iterable[LostOffsets]) -> None:
         self.losses = tuple(losses)
         super().__init__(
-            f"data is lost: {'; '.join(map(str, self.losses))}. To continue without it, set "
+            f"data was lost: {'; '.join(map(str, self.losses))}. To continue without it, set "
             "failOnDataLoss=false"
         )
 

@@ -2,7 +2,7 @@
 
 It does no IO: it is given a `TopicSnapshot` of the cluster and the time, and returns an offset or
 raises. Lost offsets (a log that starts after the stream's offset, or ends before it, or a topic
-that was created again) are reported partition by partition, or skipped with `failOnDataLoss=false`.
+that was recreated) are reported partition by partition, or skipped with `failOnDataLoss=false`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from barnabas.spark.source_offset import SourceOffset
 from barnabas.spark.topic_selection import SelectedTopic
 
 _TASK_RECORDS = 1000
-"""The fewest records worth another task, which costs tens of milliseconds."""
+"""The minimum number of records per task, as a task costs tens of milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class MicroBatchPlanner:
 
     @property
     def ends(self) -> bool:
-        """Whether the run ends by itself."""
+        """Whether the run ends at fixed offsets."""
         return self._target is not None
 
     def first_start(
@@ -58,8 +58,8 @@ class MicroBatchPlanner:
         losses = _out_of_range(starts, snapshot, {})
         if losses and self._options.fail_on_data_loss:
             raise InvalidValueError(
-                f"{self._options.starting.option}: there are no "
-                f"{'; '.join(map(str, losses))}; failOnDataLoss=false starts at what there is"
+                f"{self._options.starting.option}: missing "
+                f"{'; '.join(map(str, losses))}; failOnDataLoss=false starts at existing offsets"
             )
         tasks = self._options.tasks(len(starts))
         return SourceOffset(_clamp(starts, snapshot), _topic_ids(snapshot), tasks)
@@ -107,7 +107,7 @@ class MicroBatchPlanner:
     ) -> list[OffsetRange]:
         """Return the ranges of a batch whose topics are those that it was planned for.
 
-        A topic may have been deleted or created again before a batch is replayed; its offsets would
+        A topic may have been deleted or recreated before a batch is replayed; its offsets would
         be those of other records.
         """
         kept, losses = [], []
@@ -136,7 +136,7 @@ class MicroBatchPlanner:
         unselected = {name for name in start.topic_ids if not options.selection.covers(name)}
         if unselected and unselected == set(start.topic_ids):
             raise CheckpointError(
-                f"the checkpoint is of topic {', '.join(sorted(unselected))}, the query reads "
+                f"the checkpoint is for topic {', '.join(sorted(unselected))}, the query reads "
                 f"{options.selection.text}: use another checkpointLocation"
             )
         replaced = {name for name in start.topic_ids if _changed(name, snapshot, start.topic_ids)}
@@ -162,7 +162,7 @@ class MicroBatchPlanner:
         return begun
 
     def _tasks(self, partitions: Mapping[TopicPartition, int], records: int) -> int:
-        """Return the number of tasks of a batch: few records are not worth several."""
+        """Return the number of tasks of a batch: few records do not justify several."""
         if self._options.partitions_min is not None:
             return self._options.tasks(len(partitions))
         return min(self._options.tasks(len(partitions)), max(1, -(-records // _TASK_RECORDS)))
@@ -178,7 +178,7 @@ def _out_of_range(
         if why is not None:
             losses.append(LostOffsets(partition, offset, None, why))
         elif partition not in snapshot.latest:
-            losses.append(LostOffsets(partition, offset, None, "the partition is gone"))
+            losses.append(LostOffsets(partition, offset, None, "the partition no longer exists"))
         elif offset < snapshot.earliest[partition]:
             first = snapshot.earliest[partition]
             losses.append(LostOffsets(partition, offset, first, f"the log starts at {first}"))
@@ -192,13 +192,10 @@ def _changed(name: str, snapshot: TopicSnapshot, topic_ids: Mapping[str, str]) -
     """Return what happened to a topic since its id was stored; None: nothing."""
     topic = snapshot.topics.get(name)
     if topic is None:
-        return "the topic is gone"
+        return "the topic no longer exists"
     known = topic_ids.get(name, "")
     if known and topic.topic_id not in ("", known):
-        return (
-            f"the topic was deleted and created again: its id was {known}, it is now "
-            f"{topic.topic_id}"
-        )
+        return f"the topic was recreated: its id was {known}, it is now {topic.topic_id}"
     return None
 
 

@@ -47,7 +47,7 @@ def spark_engine(master: str, conf: Mapping[str, str]) -> Iterator[Engine]:
 
 
 class SparkRunner:
-    """Runs tasks as one Spark job a round."""
+    """Runs tasks as one Spark job per round."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._context = spark.sparkContext
@@ -79,7 +79,7 @@ class SparkRunner:
         except (Py4JError, PySparkException, OSError, EOFError) as failure:
             text = str(failure)
             if "Traceback (most recent call last)" in text:
-                raise TaskCrashedError(f"a task failed: {_raised(text)}") from failure
+                raise TaskCrashedError(f"a task crashed: {_raised(text)}") from failure
             raise TasksLostError(f"Spark has lost a task: {reason(failure)}") from failure
 
 

@@ -6,8 +6,8 @@
 
 In JSON, -1 stands for latest and -2 for earliest.
 
-The first that is given counts, in this order. `OffsetLimits` returns what to ask brokers for
-(`list_offsets_specs`) and turns their answers into offsets (`resolve`); it does no IO itself.
+The first one set counts, in this order. `OffsetLimits` returns the specs to ask brokers for
+(`list_offsets_specs`) and turns their results into offsets (`resolve`); it does no IO itself.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from barnabas.model.errors import ConfigError, InvalidValueError
 from barnabas.model.ids import TopicPartition
 
 LATEST, EARLIEST = -1, -2
-"""Instead of an offset or a timestamp, for brokers and in JSON."""
+"""In place of an offset or a timestamp, for brokers and in JSON."""
 
 _NAMES = {"earliest": EARLIEST, "latest": LATEST}
 
@@ -71,7 +71,7 @@ class OffsetLimits:
         found: Mapping[TopicPartition, int],
         latest: Mapping[TopicPartition, int],
     ) -> dict[TopicPartition, int]:
-        """Return an offset for each partition; `found` answers the specs, with -1 for none."""
+        """Return an offset for each partition; `found` has the results of the specs, -1: none."""
         resolved = {}
         for partition in partitions:
             offset = found.get(partition, self.offsets.get(partition, LATEST))
@@ -170,7 +170,7 @@ def parse_assignment(name: str, text: str) -> tuple[TopicPartition, ...]:
             raise ConfigError(f"{name}={text}: must look like {like}")
         found += [TopicPartition(topic, number) for number in numbers]
     if not found:
-        raise ConfigError(f"{name}={text}: names no partition")
+        raise ConfigError(f"{name}={text}: must name at least one partition")
     return tuple(sorted(set(found)))
 
 

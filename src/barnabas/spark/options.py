@@ -50,7 +50,7 @@ SOURCE = (
 SINK = ("topic", "exactlyOnce", "transactionalIdPrefix", "includeHeaders")
 
 _SPARKS_OWN = frozenset({"path", "checkpointlocation", "queryname", "outputmode"})
-"""What Spark itself puts among the options."""
+"""Options that Spark itself adds."""
 
 _OURS_ALONE = (
     "auto.offset.reset",
@@ -62,7 +62,7 @@ _OURS_ALONE = (
     "interceptor.classes",
     "transactional.id",
 )
-"""Options of clients that the source or the sink sets itself."""
+"""Client options that the source or the sink sets itself."""
 
 _UNITS_MS = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 
@@ -94,7 +94,7 @@ class SourceOptions:
 
 @dataclass(frozen=True, slots=True)
 class SinkOptions:
-    """Where rows go, and how."""
+    """The topics that rows are written to, and how."""
 
     client: Mapping[str, str]
     topic: str | None
@@ -143,7 +143,7 @@ def parse_source(options: Mapping[str, str], *, streaming: bool) -> SourceOption
 
 
 def parse_columns(options: Mapping[str, str]) -> tuple[ValueFormat, bool]:
-    """Read what decides about the source's columns: how values are read, and headers or not."""
+    """Read the options that determine the source's columns: value format and headers."""
     given = _known(options, SOURCE)
     return parse_value_format(given), _flag(given, "includeHeaders", False)
 
@@ -189,7 +189,7 @@ def _client(given: Mapping[str, str]) -> dict[str, str]:
         if name.startswith("kafka.")
     }
     if "bootstrap.servers" not in client:
-        raise ConfigError("kafka.bootstrap.servers: must be given, as host:port[,host:port]")
+        raise ConfigError("kafka.bootstrap.servers: must be set to host:port[,host:port]")
     for name in _OURS_ALONE:
         if name in client:
             raise ConfigError(f"kafka.{name}: cannot be set, as the connector sets it itself")

@@ -1,6 +1,6 @@
 """Reads ranges of offsets, and nothing beyond them, as Arrow batches; in tasks of a query.
 
-All partitions of a task are fetched together. A range is done when the consumer's position has
+All partitions of a task are fetched together. A range is complete when the consumer's position has
 passed its end, not when its last record was seen: compaction, aborted transactions and control
 records leave offsets without a record.
 """
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 ROWS_MAX = 65_536
-"""The most rows of one Arrow batch: more gain nothing, far fewer cost time."""
+"""The maximum number of rows of one Arrow batch: more gain nothing, far fewer cost time."""
 
 _POLL_MS = 50
 """How long a poll waits: a range may end in offsets without records, which no poll returns."""
 
 _CONSUMER_DEFAULTS = {"fetch.max.wait.ms": "25", "max.partition.fetch.bytes": str(4 << 20)}
-"""A task reads records that are there, and many of them, so a fetch need not wait."""
+"""A task reads many records that exist, so a fetch need not wait."""
 
 Acquire = Callable[[Mapping[str, str]], AbstractContextManager[KafkaConsumer]]
 """Lends a consumer with some options."""

@@ -1,4 +1,4 @@
-"""How many of the available offsets go into the next batch of a stream."""
+"""How many of the available offsets belong to the next batch of a stream."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from barnabas.model.ids import TopicPartition
 def limit_rate(backlog: Mapping[TopicPartition, int], limit: int) -> dict[TopicPartition, int]:
     """Divide `limit` offsets among partitions in proportion to the backlog of each.
 
-    The sum is exactly the limit, or the whole backlog if that is less. What rounding leaves goes to
-    the largest remainders, so that a small partition beside a large one is not starved forever.
+    The sum is exactly the limit, or the whole backlog if that is less. Rounding favours
+    the largest remainders, so that a small partition beside a large one is never starved.
     """
     pending = {partition: count for partition, count in backlog.items() if count > 0}
     total = sum(pending.values())

@@ -1,7 +1,7 @@
-"""The readers that Spark sees: a batch query and a stream, and what their tasks do.
+"""The readers that Spark uses: a batch query and a stream, and what their tasks do.
 
-Spark calls `latestOffset` with the end of the last batch that its checkpoint has as done, so that
-is where `offsetGroup` is committed: also after the last batch of a run that ends by itself.
+Spark calls `latestOffset` with the end of the last batch that its checkpoint has as complete, so
+`offsetGroup` is committed there: also after the last batch of a run that ends at fixed offsets.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def read_task(
 
 
 class BatchReader(DataSourceReader):
-    """Reads topics once, from the starting to the ending offsets of the time it is planned."""
+    """Reads topics once, from the starting to the ending offsets at planning time."""
 
     def __init__(self, options: SourceOptions, schema: StructType) -> None:
         check_query(options, schema)
@@ -110,8 +110,8 @@ class BatchReader(DataSourceReader):
             partition = beyond[0]
             raise InvalidValueError(
                 f"{self._options.ending.option}: {ends[partition]} for {partition}: must be at "
-                f"most {snapshot.latest[partition]}, where its log ends; failOnDataLoss=false "
-                "reads what there is"
+                f"most {snapshot.latest[partition]}, the end of its log; failOnDataLoss=false "
+                "reads up to there"
             )
         return {partition: min(end, snapshot.latest[partition]) for partition, end in ends.items()}
 
@@ -151,7 +151,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._planner.stop_at(self._refresh())
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        """Return where the next batch ends; `start` itself while there is nothing to read."""
+        """Return the end of the next batch; `start` itself while there is nothing to read."""
         at = parse_source_offset(start)
         if at is not None:
             self._commit(at)
@@ -173,7 +173,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         """Return the tasks of a batch, from the stored offsets alone.
 
-        The cluster is only asked whether the topics were replaced, and only for a batch that is
+        The cluster is only asked whether the topics were recreated, and only for a batch that is
         replayed: others are planned right after `latestOffset`.
         """
         until = parse_source_offset(end)
@@ -191,7 +191,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return read_task(self._options, self._schema, partition)
 
     def commit(self, end: dict[str, Any]) -> None:
-        """Commit `offsetGroup`: Spark is done with everything before `end`."""
+        """Commit `offsetGroup`: Spark has completed everything before `end`."""
         at = parse_source_offset(end)
         if at is not None:
             self._commit(at)

@@ -30,7 +30,7 @@ Result = TypeVar("Result")
 
 DEFAULTS = {"spark.ui.enabled": "false", "spark.log.level": "OFF"}
 
-NO_ANSWER = "what listens there does not answer as a Spark master"
+NO_ANSWER = "the listener there does not respond as a Spark master"
 
 SCHEME = "spark://"
 CONNECT_S = 5.0
@@ -129,7 +129,7 @@ def _stop(session: SparkSession) -> None:
 def is_registered(context: Any) -> bool:
     """Return whether the master has registered the application.
 
-    If the master does not answer, Spark stops the application a minute later, well after it seemed
+    If the master does not respond, Spark stops the application a minute later, well after it seemed
     to have started; only the id shows at once that the master has assigned none.
     """
     application = context._jsc.sc()
@@ -153,8 +153,8 @@ def reason(failure: Exception) -> str:
 def apart(work: Callable[[], Result]) -> Result:
     """Make a call in a thread of its own, and return its result.
 
-    No signal interrupts it there, PySpark leaves the handler of Ctrl-C alone, and a wait that is
-    interrupted does not wait for the end of a job.
+    No signal interrupts it there, PySpark keeps its hands off the Ctrl-C handler, and an
+    interrupted wait does not wait for the end of a job.
     """
     done: Future[Result] = Future()
 

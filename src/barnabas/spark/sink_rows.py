@@ -7,7 +7,7 @@
     headers    array<struct<key: string, value: binary>>
     timestamp  timestamp
 
-Other columns are ignored, so that what was read can be written as it is. A partition or a
+Other columns are ignored, so that rows that were read can be written as they are. A partition or
 timestamp that is null is chosen by the producer; a topic that is null is an error.
 """
 
@@ -25,15 +25,15 @@ _SENT = ("value", "key", "partition", "headers", "timestamp")
 
 
 class SinkRows:
-    """Turns each Arrow batch into what a producer's `send_arrow` takes."""
+    """Converts each Arrow batch to the arguments of a producer's `send_arrow`."""
 
     def __init__(self, layout: pa.Schema, topic: str | None) -> None:
-        """Check the columns; `topic` is that of all rows, None: see the column."""
+        """Check the columns; `topic` is that of all rows, None: use the column."""
         self._topic = topic
         names = layout.names
         if "value" not in names:
             raise InvalidValueError(
-                f"a sink needs the column value; the rows have {', '.join(names)}"
+                f"rows must have the column value; they have {', '.join(names)}"
             )
         if topic is None and "topic" not in names:
             raise InvalidValueError(

@@ -1,14 +1,14 @@
-"""What a task of a sink does: send rows, at least once or in a transaction that it leaves open.
+"""A task of a sink: send rows, at least once or in a transaction that it leaves open.
 
 Exactly once: each task of a micro-batch writes one transaction, which the driver commits.
 
-A task uses the transactional id of its partition in the query (`SinkTaskId`), which ends what an
+A task uses the transactional id of its partition in the query (`SinkTaskId`), which aborts what an
 earlier attempt left open. It reads its marker: the number of the last batch that it committed,
 stored as an offset of a group of the same name. A batch that is not newer was written before:
-nothing is sent. Otherwise rows and the new marker go into one transaction, which the task leaves
-open and describes in a `Written`. When all tasks are done the driver commits them one after the
-other; if it dies between two, Spark replays the batch: tasks that were committed skip it, the
-others write it again.
+nothing is sent. Otherwise rows and the new marker are written in one transaction, which the task
+leaves open and describes in a `Written`. When all tasks are complete the driver commits them one
+after the other; if it dies in between, Spark replays the batch: tasks that were committed skip it,
+the others write it again.
 
 That relies on a replay giving the same rows to the same task (see `offset_ranges`), on transactions
 that outlive a batch, and on markers that outlive a dead driver: brokers keep a group's offsets for
@@ -41,10 +41,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _BATCH_BYTES = 512 * 1024
-"""The default batch.size: tasks send much at once."""
+"""The default batch.size: tasks send large amounts."""
 
 TIMEOUT_MS = 900_000
-"""The default transaction.timeout.ms: the most that brokers allow by default."""
+"""The default transaction.timeout.ms: the maximum that brokers allow by default."""
 
 ENDED_ALREADY = frozenset(
     {
@@ -56,7 +56,7 @@ ENDED_ALREADY = frozenset(
 )
 """Errors of an abort that mean that there is nothing left to abort.
 
-Spark aborts after a commit that failed, which may have taken effect all the same.
+Spark aborts after a failed commit, which may have taken effect all the same.
 """
 
 
@@ -70,7 +70,7 @@ class SinkTaskId:
 
     @property
     def transactional_id(self) -> str:
-        """Its transactional id, and the group that has its marker."""
+        """Its transactional id, and the group of its marker."""
         return f"{self.prefix}-{self.query}-{self.task}"
 
 
@@ -138,9 +138,9 @@ def _send(
 
 
 def read_markers(client: Mapping[str, str], group: str) -> list[int]:
-    """Return the offsets that a group has committed.
+    """Return the committed offsets of a group.
 
-    Waits for a transaction that is about to commit: its outcome is decided already.
+    Waits for a transaction that is being committed: its outcome is already decided.
     """
     options = parse_client_options(ProducerOptions, client)
 

@@ -4,10 +4,10 @@
      "topics": {"orders": {"id": "mXzk…", "offsets": {"0": 120, "1": 98}}},
      "begun": {"orders": {"0": 20, "1": 0}}}
 
-`begun` has the first offsets of partitions that the offset before this one did not have: all of
-them in the first batch, new ones later. With `tasks` and `maxRecords` (of one task, where options
+`begun` has the first offsets of partitions that the previous offset did not have: all of
+them in the first batch, new ones later. With `tasks` and `maxRecords` (of one task, if options
 limit it) it makes a micro-batch and its tasks a function of two stored offsets, whatever the
-options are when it is replayed. The topic id identifies a topic that was deleted and created again.
+options are when it is replayed. The topic id identifies a topic that was deleted and recreated.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class SourceOffset:
     records_max: int | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Return what the checkpoint stores."""
+        """Return the JSON for the checkpoint."""
         topics: dict[str, Any] = {}
         for partition in sorted(self.offsets):
             topic = topics.setdefault(
@@ -58,11 +58,11 @@ class SourceOffset:
 
 
 def parse_source_offset(stored: Mapping[str, Any]) -> SourceOffset | None:
-    """Parse what the checkpoint stores; None for the offset before the first batch."""
+    """Parse the JSON of the checkpoint; None for the offset before the first batch."""
     version = stored.get("version")
     if version != VERSION:
         raise CheckpointError(
-            f"the checkpoint has offsets of version {version!r}, and this source reads only "
+            f"the checkpoint has offsets of version {version!r}, but this source reads only "
             f"version {VERSION}: was it written by another source? {dict(stored)}"
         )
     if stored.get("initial"):

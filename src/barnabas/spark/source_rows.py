@@ -1,7 +1,7 @@
 """Polled records as the rows that Spark expects: its Kafka connector's columns, in its types.
 
 key, value, topic, partition, offset, timestamp, timestampType and, with `includeHeaders`, headers.
-With a `valueFormat`, `value` has the type of what was read, and `valueError` comes after the
+With a `valueFormat`, `value` has the type of the parsed value, and `valueError` follows the
 others, then `rawValue` with `includeRawValue`. A query that names fewer columns with `schema()`
 gets those, and the others cost nothing. With a `transform` the function gets all of them, and
 `schema()` says what it returns. Spark rejects a batch whose schema differs from the declared one in
@@ -104,9 +104,9 @@ def check_columns(layout: pa.Schema, value_format: ValueFormat, transform: str |
         strange = [name for name in names if name not in known]
         if strange:
             raise ConfigError(
-                f"schema: there is no column {', '.join(strange)}; there are {', '.join(known)}"
+                f"schema: unknown column {', '.join(strange)}; must be among {', '.join(known)}"
             )
-        # The column says what its values are read as.
+        # The column's type decides how values are parsed.
         reads = [name for name in (ERROR_COLUMN, RAW_COLUMN) if name in names]
         if reads and value_format.name == "binary":
             raise ConfigError(f"schema: {reads[0]} needs a valueFormat; binary has no errors")
@@ -120,7 +120,7 @@ def check_columns(layout: pa.Schema, value_format: ValueFormat, transform: str |
 
 
 def _value_type(layout: pa.Schema, value_format: ValueFormat, transform: str | None) -> pa.DataType:
-    """Return what values are read as: what `schema()` says, before a transform `valueSchema`."""
+    """Return the type of parsed values: from `schema()`, or before a transform `valueSchema`."""
     return layout.field("value").type if transform is None else value_format.type()
 
 
@@ -148,7 +148,7 @@ def load_transform(path: str) -> Any:
     try:
         function = getattr(import_module(module), name)
     except (ImportError, AttributeError) as failure:
-        raise ConfigError(f"transform={path}: cannot be loaded ({failure})") from failure
+        raise ConfigError(f"transform={path}: could not be loaded ({failure})") from failure
     if not callable(function):
-        raise ConfigError(f"transform={path}: is not a function")
+        raise ConfigError(f"transform={path}: must be a function")
     return function

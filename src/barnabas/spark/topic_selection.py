@@ -80,8 +80,8 @@ def parse_topic_selection(given: Mapping[str, str]) -> TopicSelection:
     """Parse the one of the three options that is given, from lower-case names."""
     chosen = [name for name in OPTIONS if name.lower() in given]
     if len(chosen) != 1:
-        what = "none is given" if not chosen else f"{' and '.join(chosen)} are given"
-        raise ConfigError(f"exactly one of {', '.join(OPTIONS)} must be given: {what}")
+        what = "none is set" if not chosen else f"{' and '.join(chosen)} are set"
+        raise ConfigError(f"exactly one of {', '.join(OPTIONS)} must be set: {what}")
     name = chosen[0]
     text = given[name.lower()]
     shown = f"{name}={text}"
@@ -94,7 +94,7 @@ def parse_topic_selection(given: Mapping[str, str]) -> TopicSelection:
             raise ConfigError(f"{shown}: not a regular expression ({failure})") from failure
     topics = _names(text.split(","))
     if not topics:
-        raise ConfigError(f"{shown}: names no topic")
+        raise ConfigError(f"{shown}: must name at least one topic")
     return TopicSelection(shown, topics=topics)
 
 

@@ -18,13 +18,13 @@ from pyspark import TaskContext
 from barnabas.blocking.consumer import KafkaConsumer
 
 IDLE_MAX = 4
-"""The most idle consumers of one process: a worker serves the tasks of few clusters."""
+"""The maximum of idle consumers of one process: a worker serves the tasks of few clusters."""
 
 
 class ConsumerPool:
     """The idle consumers of one process, by their options.
 
-    A micro-batch is short, and a consumer that is connected and knows the cluster saves a task the
+    A micro-batch is short, and a consumer that is connected and has metadata saves a task the
     connecting. It is lent to one task at a time. One that raised, or whose task ended early, is
     closed and never lent again. An idle consumer fetches nothing: its partitions are paused.
     """
@@ -64,9 +64,9 @@ def consumer_pool() -> ConsumerPool:
 
 
 def freeze_modules() -> None:
-    """Make the ends of later tasks cheap; called at the end of one.
+    """Make the garbage collection after later tasks cheap; called at the end of one.
 
-    PySpark collects garbage after every task, which visits all objects there are: some fifty
+    PySpark collects garbage after every task, which visits all objects: some fifty
     milliseconds for modules that stay anyway. From here on they are skipped.
     """
     if TaskContext.get() is not None:

@@ -1,4 +1,4 @@
-"""The writers that Spark sees: Arrow batches in, a commit message per task out.
+"""The writers that Spark uses: Arrow batches in, a commit message per task out.
 
 At least once by default: a task that fails or a batch that is replayed writes its rows again. With
 `exactlyOnce=true` read_committed consumers get a stream's rows once; see `sink_task`.

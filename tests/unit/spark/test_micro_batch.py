@@ -105,8 +105,12 @@ def test_a_new_partition_is_read_from_its_beginning() -> None:
         (at(5), view((8, 20)), r"offsets 5 to 7 of t-0 \(the log starts at 8\)"),
         (at(50), view((0, 20)), r"offsets 20 to 49 of t-0 \(the log ends at 20\)"),
         (at(5, topic_id="old"), view((0, 20)), "offsets from 5 on of t-0 .* its id was old"),
-        (at(5, 7), view((0, 20)), r"offsets from 7 on of t-1 \(the partition is gone\)"),
-        (at(5), TopicSnapshot({}, {}, {}), r"offsets from 5 on of t-0 \(the topic is gone\)"),
+        (at(5, 7), view((0, 20)), r"offsets from 7 on of t-1 \(the partition no longer exists\)"),
+        (
+            at(5),
+            TopicSnapshot({}, {}, {}),
+            r"offsets from 5 on of t-0 \(the topic no longer exists\)",
+        ),
     ],
 )
 def test_what_is_lost_is_told_exactly(
@@ -164,7 +168,7 @@ def test_a_replay_does_not_read_another_topic_of_the_same_name() -> None:
     )
     assert planner.drop_replaced_topics(ranges, end, view((0, 20))) == ranges
     for now, why in [
-        (view((0, 20), topic_id="two"), "created again"),
+        (view((0, 20), topic_id="two"), "recreated"),
         (TopicSnapshot({}, {}, {}), "gone"),
     ]:
         with pytest.raises(DataLossError, match=f"offsets 5 to 8 of t-0 .*{why}"):

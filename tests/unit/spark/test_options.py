@@ -67,7 +67,7 @@ def test_what_is_wrong_is_named(given: dict[str, str], message: str) -> None:
 
 
 def test_servers_are_needed() -> None:
-    with pytest.raises(ConfigError, match=r"kafka\.bootstrap\.servers: must be given"):
+    with pytest.raises(ConfigError, match=r"kafka\.bootstrap\.servers: must be set"):
         parse_source({"subscribe": "a"}, streaming=True)
 
 

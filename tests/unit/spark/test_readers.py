@@ -190,7 +190,7 @@ def test_a_replay_of_a_topic_that_was_created_again_is_refused(
     end = stream.latest(initial)
     admin.delete_topics([topic])
     admin.create_topics([NewTopic(topic, 2, 1)])
-    with pytest.raises(DataLossError, match=f"offsets 0 to 4 of {topic}-0 .*created again"):
+    with pytest.raises(DataLossError, match=f"offsets 0 to 4 of {topic}-0 .*recreated"):
         run(subscribe=topic).values(initial, end)
     assert run(subscribe=topic, failOnDataLoss="false").values(initial, end) == []
 

@@ -176,7 +176,7 @@ def test_a_header_must_have_a_key(headers: Any, right: bool) -> None:
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"key": pa.string()}, "needs the column value; the rows have key"),
+        ({"key": pa.string()}, "must have the column value; they have key"),
         ({"value": pa.int32()}, "the column value is int32: must be string or binary"),
         ({"value": pa.string(), "partition": pa.int64()}, "the column partition is int64"),
         ({"value": pa.string(), "headers": pa.list_(pa.string())}, "must be array<struct<key"),

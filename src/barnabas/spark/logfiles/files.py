@@ -3,8 +3,8 @@
     <data directory>/<topic>-<partition>/<20 digits>.log
 
 A path is a data directory, the directory of one partition, a segment file, or a pattern (`*`, `?`,
-`[…]`) of these. Directories of deleted topics and of unfinished moves (`….<32 hex>-delete`) are
-read only if they are named themselves.
+`[…]`) of these. Directories of deleted topics and of moved replicas (`….<32 hex>-delete`) are
+read only if they are named explicitly.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Piece:
     """What a task reads of one segment.
 
     `base` and `bound` are the offsets that the segment can have, `start` and `until` those that
-    are wanted. Positions hold for the file with this inode alone: compaction replaces files.
+    are wanted. Positions are valid only for the file with this inode: compaction replaces files.
     """
 
     path: str
@@ -51,11 +51,11 @@ class Piece:
 
 
 def plan_tasks(options: LogOptions) -> list[tuple[Piece, ...]]:
-    """Return what each task reads; raise InvalidValueError where there is nothing to read."""
+    """Return what each task reads; raise InvalidValueError if there is nothing to read."""
     partitions = list(_partitions(options.paths))
     if not partitions:
         raise InvalidValueError(
-            f"load: no segment files in {', '.join(options.paths)}; give a data directory (with "
+            f"load: no segment files in {', '.join(options.paths)}; must be a data directory (with "
             "<topic>-<partition> directories in it), the directory of a partition, or a .log file"
         )
     wanted = [(path, partition) for path, partition in partitions if options.covers(partition)]
@@ -71,13 +71,13 @@ def plan_tasks(options: LogOptions) -> list[tuple[Piece, ...]]:
 
 
 def _partitions(paths: Sequence[str]) -> Iterator[tuple[str, TopicPartition]]:
-    """Yield directories or files of segments, each once, and the partitions that they are of."""
+    """Yield directories or files of segments, each once, with their partitions."""
     seen = set()
     for given in paths:
         plain = os.path.abspath(given.removeprefix("file://").removeprefix("file:"))
         found = sorted(glob.glob(plain)) if glob.has_magic(plain) else [plain]
         if not found or not os.path.exists(found[0]):
-            raise InvalidValueError(f"load: there is no {given}")
+            raise InvalidValueError(f"load: {given} does not exist")
         for path in found:
             for each, partition in _partitions_in(path):
                 if each not in seen:
@@ -104,7 +104,7 @@ def _has_segments(directory: str) -> bool:
 
 
 def _partition_of(directory: str) -> TopicPartition:
-    """Return the partition that a directory's name stands for; any other name is partition 0."""
+    """Return the partition of a directory's name; any other name is partition 0."""
     name = os.path.basename(directory)
     moved = _MOVED.fullmatch(name)
     named = _NAME.fullmatch(moved[1] if moved else name)
@@ -130,7 +130,7 @@ def _pieces(path: str, partition: TopicPartition, options: LogOptions) -> list[P
         try:
             status = os.stat(each)
         except FileNotFoundError:
-            continue  # retention took it since the directory was listed
+            continue  # retention deleted it since the directory was listed
         pieces.append(
             Piece(
                 path=each,
@@ -172,7 +172,7 @@ def _uncommitted(paths: Sequence[str]) -> list[Uncommitted]:
 
 
 def _cut(pieces: list[Piece], size: int) -> list[Piece]:
-    """Cut pieces that are much larger than `size`, where the offset index knows a batch."""
+    """Split pieces that are much larger than `size`, at batches in the offset index."""
     cut: list[Piece] = []
     for piece in pieces:
         edges = list(_edges(piece, size)) if piece.size >= 2 * size else []
@@ -205,7 +205,7 @@ def _edges(piece: Piece, size: int) -> Iterator[tuple[int, int]]:
         for position in positions_in(data):
             if position < wanted or position > piece.size - size // 2:
                 continue
-            # An index may be wrong, and must not cost records: check that the batch is there.
+            # An index may be wrong, and must not lose records: check that the batch is there.
             entry = entry_at(file, position, piece.size)
             if entry is not None and entry.header is not None:
                 yield position, entry.header.base_offset
@@ -213,12 +213,12 @@ def _edges(piece: Piece, size: int) -> Iterator[tuple[int, int]]:
 
 
 def _grouped(pieces: list[Piece], tasks: int) -> list[tuple[Piece, ...]]:
-    """Put neighbours together so that tasks read about the same number of bytes."""
+    """Combine neighbours so that tasks read about the same number of bytes."""
     share = sum(piece.size for piece in pieces) / max(1, tasks)
     groups: list[list[Piece]] = []
     total, last = 0, -1
     for piece in pieces:
-        # A piece goes where its middle lies.
+        # A piece belongs to the task that its middle falls into.
         number = min(tasks - 1, int((total + piece.size / 2) // share)) if share else 0
         total += piece.size
         if number != last:

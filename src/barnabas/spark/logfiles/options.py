@@ -1,6 +1,6 @@
-"""Options of `format("barnabas-log")`: which files are read, and what of them.
+"""Options of `format("barnabas-log")`: which files are read, and which of their records.
 
-Names are compared without case, as Spark hands them over in any. An unknown name or a wrong value
+Names are case-insensitive, as Spark passes them in any case. An unknown name or a wrong value
 is rejected with one line that names the option, the value and what is allowed.
 """
 
@@ -43,7 +43,7 @@ OFFSET_MAX = 2**63 - 1
 
 
 class OnCorrupt(Enum):
-    """What becomes of bytes that are no batch."""
+    """How to handle bytes that are not a batch."""
 
     FAIL = "fail"
     SKIP = "skip"
@@ -52,7 +52,7 @@ class OnCorrupt(Enum):
 
 @dataclass(frozen=True, slots=True)
 class LogColumns:
-    """What decides about the columns."""
+    """The options that determine the columns."""
 
     headers: bool = False
     control: bool = False
@@ -92,7 +92,7 @@ class LogOptions:
 
 
 def parse_log_columns(options: Mapping[str, str]) -> LogColumns:
-    """Read what decides about the columns; raise ConfigError for a wrong name or value."""
+    """Read the options that determine the columns; raise ConfigError for a wrong name or value."""
     given = _known(options)
     return LogColumns(
         headers=_flag(given, "includeHeaders", False),
@@ -107,7 +107,7 @@ def parse_log(options: Mapping[str, str]) -> LogOptions:
     given = _known(options)
     topics = tuple(part.strip() for part in given.get("topics", "").split(",") if part.strip())
     if "topics" in given and not topics:
-        raise ConfigError(f"topics={given['topics']}: names no topic")
+        raise ConfigError(f"topics={given['topics']}: must name at least one topic")
     return LogOptions(
         paths=_paths(options),
         topics=topics,
@@ -143,7 +143,7 @@ def _known(options: Mapping[str, str]) -> dict[str, str]:
 
 
 def _paths(options: Mapping[str, str]) -> tuple[str, ...]:
-    """Return what `load` was given: Spark hands one over as `path`, several as JSON in `paths`."""
+    """Return the argument of `load`: Spark passes one as `path`, several as JSON in `paths`."""
     given = {name.lower(): value for name, value in options.items()}
     found = json.loads(given["paths"]) if "paths" in given else []
     if "path" in given:
@@ -193,7 +193,7 @@ def _time_ms(given: Mapping[str, str], name: str) -> int | None:
         raise ConfigError(
             f"{name}={text}: must be milliseconds since 1970 or a time like 2026-01-31T12:00:00Z"
         ) from failure
-    # Executors may live in other zones than the driver: a time without one is in UTC.
+    # Executors may be in other time zones than the driver: a time without one is in UTC.
     return round((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1000)
 
 

@@ -2,7 +2,7 @@
 
 Batches that follow each other in a file, and are wanted whole, are decoded together (a run). A
 batch that cannot be read fails the task, is skipped, or becomes a row, depending on `onCorrupt`.
-Compressed runs are short: what they unpack to must fit into one Arrow batch.
+Compressed runs are short: their decompressed records must fit into one Arrow batch.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ ROWS_MAX = 65_536
 STORED_BYTES_MAX = 32 * 1024 * 1024
 PACKED_RUN_BYTES = 256 * 1024
 _PACKED_WEIGHT = 32
-"""Compressed bytes count this much: a column of an Arrow batch holds at most 2 GiB."""
+"""The weight of compressed bytes: a column of an Arrow batch holds at most 2 GiB."""
 
 _NO_TIMESTAMP_TYPE = -1
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -67,12 +67,12 @@ class PieceReader:
         self._path = piece.path
 
     def read(self) -> Iterator[pa.RecordBatch]:
-        """Yield rows as they are enough for a batch."""
+        """Yield rows whenever there are enough for a batch."""
         file = self._open()
         if file is None:
             return
         piece = self._piece
-        # Inodes are used again: only a file of the same name can be the one of the plan.
+        # Inodes are reused: only a file of the same name can be the planned one.
         same = file.inode == piece.inode and file.path.startswith(piece.path)
         position, end = (piece.position, piece.end or file.size) if same else (0, file.size)
         run: list[Entry] = []
@@ -98,7 +98,7 @@ class PieceReader:
             yield from self._decode(run)
 
     def _open(self) -> LogFile | None:
-        """Open the file, or what has its records if it was renamed or merged since the plan."""
+        """Open the file, or the one with its records if it was renamed or merged since planning."""
         piece = self._piece
         for path in _names(piece):
             try:
@@ -107,7 +107,7 @@ class PieceReader:
                 continue
             self._path = path
             return file
-        self._corrupt(0, piece.size, "the file is gone since the query was planned")
+        self._corrupt(0, piece.size, "the file was deleted since the query was planned")
         return None
 
     def _is_wanted(self, entry: Entry, same: bool) -> bool:
@@ -116,9 +116,9 @@ class PieceReader:
         assert header is not None
         last_offset = header.last_offset
         if same and not piece.base <= header.base_offset <= last_offset < piece.bound:
-            what = f"offsets {header.base_offset} to {last_offset} in a segment of {piece.base} on"
+            what = f"offsets {header.base_offset} to {last_offset} in the segment from {piece.base}"
             if piece.bound != OFFSET_MAX:
-                what += f" that the one of {piece.bound} follows"
+                what += f" to {piece.bound - 1}"
             self._corrupt(entry.position, entry.size, what)
             return False
         if last_offset < piece.start or header.base_offset >= piece.until:
@@ -174,7 +174,7 @@ class PieceReader:
         return RecordCursor(buffer, *piece.partition, piece.start, unpack=unpack, check_crcs=False)
 
     def _fill(self, cursor: RecordCursor, run: Sequence[Entry]) -> Iterator[pa.RecordBatch]:
-        """Move the cursor's records to the store, and say which batches they are of."""
+        """Move the cursor's records to the store, and record their batches."""
         rows = self._rows
         left = iter(run)
         entry = next(left)
@@ -193,7 +193,7 @@ class PieceReader:
                     rows.came_from(self._origin(entry), part)
                 taken -= part
                 owed -= part
-            if cursor.unpacking:  # what was filled in may be one large record
+            if cursor.unpacking:  # it may be one large record
                 rows.stored_bytes += STORED_BYTES_MAX // 2
         rows.stored_bytes += sum(map(_weight, run))
 
@@ -264,8 +264,8 @@ class PieceReader:
         text = f"{self._path} at {position}, {size} bytes: {what}"
         if self._options.on_corrupt is OnCorrupt.FAIL:
             raise CorruptSegmentError(
-                f"{text}. To go on without them, set onCorrupt to skip, or to report, which "
-                "gives a row for each such place"
+                f"{text}. To continue without them, set onCorrupt to skip, or to report, which "
+                "returns a row for each of them"
             )
         if self._options.on_corrupt is OnCorrupt.REPORT:
             self._add(position, corrupt=text)
@@ -282,7 +282,7 @@ class PieceReader:
 
 
 def _names(piece: Piece) -> Iterator[str]:
-    """Yield where a segment is, or was renamed to, or the one that compaction merged it into."""
+    """Yield the path of a segment, after a rename, or of the one that compaction merged it into."""
     yield piece.path
     yield f"{piece.path}.deleted"
     for base, path in reversed(segments_in(os.path.dirname(piece.path))):
@@ -314,6 +314,6 @@ def _follows(run: list[Entry], entry: Entry) -> bool:
     if entry.buffer is not last.buffer or entry.at != last.at + last.size:
         return False
     if entry.header.base_offset <= last.header.last_offset:
-        return False  # a cursor passes over offsets that it is past
+        return False  # a cursor skips offsets that it is past
     packed = entry.at - run[0].at
     return not entry.header.is_compressed or packed < PACKED_RUN_BYTES

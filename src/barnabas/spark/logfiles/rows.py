@@ -1,12 +1,12 @@
-"""Rows of segment files: those of `format("barnabas")`, and where each of them is on disk.
+"""Rows of segment files: those of `format("barnabas")`, and the position of each on disk.
 
     segment, position, baseOffset, leaderEpoch, producerId    with includePlace (the default)
     controlType    with includeControl: COMMIT or ABORT for a transaction's marker, else null
     corrupt        with onCorrupt=report: what is wrong with the bytes at `position` of `segment`,
                    null for records
 
-Records come as columns from the kernels that a consumer uses. What is the same for all records of
-a batch is kept once for each batch, and spread over the rows when a table is made. A query that
+Records come as columns from the kernels that a consumer uses. What all records of a batch share is
+kept once per batch, and expanded to the rows when a table is built. A query that
 names fewer columns with `schema()` gets those, and the others cost nothing.
 """
 
@@ -64,12 +64,12 @@ def log_ddl(columns: LogColumns) -> str:
 
 
 def check_log_columns(names: Iterable[str]) -> None:
-    """Raise ConfigError unless all columns that a query names with `schema` can be made."""
+    """Raise ConfigError unless all columns that a query names with `schema` are available."""
     known = _declared(LogColumns(headers=True, control=True, corrupt=True))
     strange = [name for name in names if name not in known]
     if strange:
         raise ConfigError(
-            f"schema: there is no column {', '.join(strange)}; there are {', '.join(known)}"
+            f"schema: unknown column {', '.join(strange)}; must be among {', '.join(known)}"
         )
 
 
@@ -81,7 +81,7 @@ class Origin(NamedTuple):
     base_offset: int
     leader_epoch: int = -1
     producer_id: int = -1
-    timestamp_type: int | None = None  # None: as the records say
+    timestamp_type: int | None = None  # None: as in the records
     until: int | None = None  # None: all records of the batch are wanted
 
 
@@ -96,7 +96,7 @@ _SPREAD = {
 
 
 class LogRows:
-    """Rows on their way into one Arrow batch; `store` takes the records."""
+    """Rows that are collected into one Arrow batch; `store` takes the records."""
 
     def __init__(self, layout: pa.Schema, from_ms: int | None, to_ms: int | None) -> None:
         self.store = ColumnStore()
@@ -115,7 +115,7 @@ class LogRows:
         return self.store.count + len(self._others)
 
     def came_from(self, origin: Origin, count: int) -> None:
-        """Say where the next rows of the store are from."""
+        """Set the origin of the next rows of the store."""
         self._ends.append(count + (self._ends[-1] if self._ends else 0))
         self._origins.append(origin)
 

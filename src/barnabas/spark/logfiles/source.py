@@ -1,4 +1,4 @@
-"""What Spark knows by the name of `barnabas-log`: segment files as tables, without a broker.
+"""The data source `barnabas-log` of Spark: segment files as tables, without a broker.
 
     spark.read.format("barnabas-log").load("data")
 
@@ -29,7 +29,7 @@ class BarnabasLogSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """Return the word for `format`."""
+        """Return the name for `format`."""
         return "barnabas-log"
 
     def schema(self) -> str:
@@ -37,7 +37,7 @@ class BarnabasLogSource(DataSource):
         return log_ddl(parse_log_columns(self.options))
 
     def reader(self, schema: StructType) -> LogReader:
-        """Return what reads files once."""
+        """Return a reader of files for a batch query."""
         check_log_columns(schema.names)
         return LogReader(parse_log(self.options), schema)
 

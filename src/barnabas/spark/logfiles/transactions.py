@@ -1,6 +1,6 @@
 """Which records of a partition no transaction committed, from its batches alone.
 
-Aborted transactions end in a marker that says so; those that are open have no marker yet. The
+Aborted transactions end in an abort marker; those that are open have no marker yet. The
 batches are read, not the transaction indexes: a running or crashed broker may not have written
 these. Only headers are read, of the whole partition: a transaction may begin in one
 segment and end in another.
@@ -30,7 +30,7 @@ class Uncommitted(NamedTuple):
 
 
 def control_record(entry: Entry) -> Record | None:
-    """Return the record of a control batch; None where compaction has emptied it."""
+    """Return the record of a control batch; None if compaction has emptied it."""
     assert entry.header is not None
     return next(iter(read_batch(entry.buffer, entry.header, entry.at)), None)
 
@@ -43,7 +43,7 @@ class Transactions:
         self._aborted: list[Uncommitted] = []
 
     def follow(self, entries: Iterable[Entry]) -> None:
-        """Look at the batches of the next segment."""
+        """Process the batches of the next segment."""
         for entry in entries:
             header = entry.header
             if header is None or not header.attributes & (CONTROL_BIT | TRANSACTIONAL_BIT):
@@ -72,7 +72,7 @@ def _ending(entry: Entry) -> ControlType | None:
 
 
 class UncommittedBatches:
-    """Answers whether a batch was committed.
+    """Returns whether a batch was committed.
 
     A producer has one transaction at a time, so those of one follow each other.
     """

@@ -4,8 +4,8 @@ An entry is a batch of magic 2, or a message (or a wrapper of messages) of magic
 them begin with offset int64 and size int32, and have their magic at byte 16. Files are only read:
 a broker may be writing them.
 
-After damage the walk goes on at the next entry whose checksum is right. Zeros up to the end are
-no damage: a file may be given its size before it is filled.
+After damage the walk continues at the next entry with a valid checksum. Zeros up to the end are
+no damage: a file may be preallocated.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _PREVIEW = 128  # of records after a header: enough for a transaction marker
 
 
 class Entry(NamedTuple):
-    """A whole entry with a good checksum: `buffer[at : at + size]`, at `position` of its file."""
+    """A whole entry with a valid checksum: `buffer[at : at + size]`, at `position` of its file."""
 
     buffer: bytes
     at: int
@@ -44,7 +44,7 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Flaw:
-    """Bytes that are no entry; `unfinished` ones are the start of one, at the end of the file."""
+    """Bytes that are not an entry; `unfinished` ones are a partial one at the end of the file."""
 
     position: int
     size: int
@@ -53,7 +53,7 @@ class Flaw:
 
 
 class LogFile:
-    """An open segment file, as long as it was when it was opened."""
+    """An open segment file, with its size at the time of opening."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -63,7 +63,7 @@ class LogFile:
         self.inode = status.st_ino
 
     def read(self, size: int, position: int) -> bytes:
-        """Return that many bytes, fewer only where the file ends."""
+        """Return that many bytes, fewer only at the end of the file."""
         data = os.pread(self._descriptor, size, position)
         while len(data) < size and (
             more := os.pread(self._descriptor, size - len(data), position + len(data))
@@ -83,7 +83,7 @@ class LogFile:
 
 
 def walk(file: LogFile, position: int, end: int, base_offset: int) -> Iterator[Entry | Flaw]:
-    """Yield what is between two positions; the first is where an entry begins."""
+    """Yield the entries between two positions; the first is the start of an entry."""
     data, start = b"", position
     while position < end:
         at = position - start
@@ -91,7 +91,7 @@ def walk(file: LogFile, position: int, end: int, base_offset: int) -> Iterator[E
         if left < START_SIZE and position + left < end:
             data, start = file.read(min(CHUNK_BYTES, end - position), position), position
             if len(data) < min(START_SIZE, end - position):
-                return  # the file was cut since it was opened
+                return  # the file was truncated since it was opened
             continue
         size = entry_size(data, at) if left >= START_SIZE else None
         if size is not None and left < size <= end - position:
@@ -101,9 +101,9 @@ def walk(file: LogFile, position: int, end: int, base_offset: int) -> Iterator[E
             continue
         if size is None:
             first = data[at : at + START_SIZE]
-            what = f"{min(left, START_SIZE)} bytes that begin no batch: {first.hex()}"
+            what = f"{min(left, START_SIZE)} bytes that are not the start of a batch: {first.hex()}"
         elif size > end - position:
-            what = f"a batch says {size} bytes, only {end - position} are there"
+            what = f"a batch has size {size}, only {end - position} bytes are there"
         else:
             try:
                 header = _check(data, at, size)
@@ -122,7 +122,7 @@ def walk(file: LogFile, position: int, end: int, base_offset: int) -> Iterator[E
 
 
 def walk_headers(file: LogFile, base_offset: int) -> Iterator[Entry]:
-    """Yield batches of magic 2 without looking at their records, which are not read.
+    """Yield batches of magic 2 without reading their records.
 
     An entry's buffer holds its header and up to a few KiB after it.
     """
@@ -143,7 +143,7 @@ def walk_headers(file: LogFile, base_offset: int) -> Iterator[Entry]:
 
 
 def entry_at(file: LogFile, position: int, end: int) -> Entry | None:
-    """Return the entry at a position; None if there is no whole one with a good checksum."""
+    """Return the entry at a position; None if there is no whole one with a valid checksum."""
     head = file.read(START_SIZE, position)
     size = entry_size(head, 0) if len(head) == START_SIZE else None
     if size is None or size > end - position:
@@ -156,20 +156,20 @@ def entry_at(file: LogFile, position: int, end: int) -> Entry | None:
 
 
 def _check(data: bytes, at: int, size: int) -> BatchHeader | None:
-    """Return the header of an entry that is all there; raise if its checksum is wrong."""
+    """Return the header of a complete entry; raise if its checksum is wrong."""
     if data[at + MAGIC_AT] == BATCH_MAGIC:
         return check_batch(data, at, at + size)
     stored = int.from_bytes(data[at + PREFIX_SIZE : at + MAGIC_AT], "big")
     computed = zlib.crc32(memoryview(data)[at + MAGIC_AT : at + size])
     if stored != computed:
         raise CorruptRecordError(
-            f"the message says CRC {stored:#010x}, its bytes have {computed:#010x}"
+            f"the message has CRC {stored:#010x}, computed is {computed:#010x}"
         )
     return None
 
 
 def _next_entry(file: LogFile, position: int, end: int, base_offset: int, size: int | None) -> int:
-    """Return where the next good entry after a damaged one begins, or the end."""
+    """Return the position of the next valid entry after a damaged one, or the end."""
     if size is not None:
         # Only the contents are damaged, if the size leads to another entry.
         after = position + size

@@ -1,1 +1,1 @@
-"""Values of records as typed columns, one module a format."""
+"""Values of records as typed columns, one module per format."""

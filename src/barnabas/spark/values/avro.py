@@ -38,7 +38,7 @@ def avro_ddl(text: str) -> str:
 
 
 def avro_decoder(text: str) -> Callable[[bytes], Any]:
-    """Return what reads one value; it raises whatever the bytes make it raise."""
+    """Return a decoder of one value; it raises any exception of the Avro library."""
     import fastavro
 
     schema = _parsed(text)
@@ -55,21 +55,21 @@ def avro_decoder(text: str) -> Callable[[bytes], Any]:
 
 
 def _parsed(text: str) -> Any:
-    """Return a schema whose names are whole: with their namespaces, where they are used, too."""
+    """Return a schema with full names: with their namespaces, also at their uses."""
     import fastavro
     from fastavro.schema import SchemaParseException, UnknownType
 
     try:
         return fastavro.parse_schema(_as_text(json.loads(text)))
     except UnknownType as failure:
-        raise ConfigError(f"valueSchema: no Avro type {failure.name}") from None
+        raise ConfigError(f"valueSchema: unknown Avro type {failure.name}") from None
     except (ValueError, SchemaParseException, KeyError, TypeError) as failure:
         why = f"lacks {failure}" if isinstance(failure, KeyError) else failure
         raise ConfigError(f"valueSchema={text}: not an Avro schema in JSON ({why})") from None
 
 
 def _as_text(schema: Any) -> Any:
-    """Return a schema without `uuid`, which would be objects where the column has what they are."""
+    """Return a schema without `uuid`, which would be decoded to objects that no column has."""
     if isinstance(schema, list):
         return [_as_text(each) for each in schema]
     if not isinstance(schema, dict):
@@ -88,10 +88,10 @@ def _ddl(schema: Any, named: dict[str, Any], inside: tuple[str, ...]) -> str:
         if schema in _PRIMITIVES:
             return _PRIMITIVES[schema]
         if schema in inside:
-            raise ConfigError(f"valueSchema: {schema} contains itself, which no column can")
+            raise ConfigError(f"valueSchema: {schema} must not contain itself")
         if schema in named:
             return _ddl(named[schema], named, inside)
-        raise ConfigError(f"valueSchema: no Avro type {schema}")
+        raise ConfigError(f"valueSchema: unknown Avro type {schema}")
     if not isinstance(schema, dict) or "type" not in schema:
         raise ConfigError(f"valueSchema: {schema!r} is not an Avro type")
     kind, logical = schema["type"], schema.get("logicalType")
@@ -123,10 +123,10 @@ def _ddl(schema: Any, named: dict[str, Any], inside: tuple[str, ...]) -> str:
 
 
 def _only(union: list[Any]) -> Any:
-    """Return the one type that a union has beside null."""
+    """Return the one type that a union has besides null."""
     kinds = [kind for kind in union if kind != "null"]
     if len(kinds) == 1:
         return kinds[0]
     if all(isinstance(kind, str) for kind in kinds) and frozenset(kinds) in _WIDER:
         return _WIDER[frozenset(kinds)]
-    raise ConfigError(f"valueSchema: a column has one type, and the union {union} has several")
+    raise ConfigError(f"valueSchema: a column has one type, but the union {union} has several")

@@ -1,7 +1,7 @@
 """Columns in Spark's DDL ("id BIGINT, item STRUCT<name: STRING>") as Arrow types, and back.
 
-Spark reads this notation on its side; here it is read where there is no Spark to ask: in a task,
-whose function gets typed values, and for `barnabas sql`. Only types that values can have are known.
+Spark parses this notation on its side; here it is parsed where Spark is not available: in a task,
+whose function gets typed values, and for `barnabas sql`. Only the types of values are supported.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class _Reader:
             if self._peek() == ":":
                 self._take()
             found.append(pa.field(name, self._type()))
-            if self._peek().upper() == "NOT":  # NOT NULL says nothing about what arrives
+            if self._peek().upper() == "NOT":  # NOT NULL does not constrain arriving values
                 self._take()
                 self._expect("NULL")
             if self._peek() == end:
@@ -154,5 +154,5 @@ class _Reader:
             raise self._refused(found)
 
     def _refused(self, found: str) -> ConfigError:
-        place = f"{found!r} is not expected there" if found else "it ends too early"
+        place = f"{found!r} is unexpected" if found else "it ends too early"
         return ConfigError(f"schema {self._text!r}: {place}; columns look like: {EXAMPLE}")

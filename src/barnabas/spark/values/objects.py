@@ -19,7 +19,7 @@ def read_objects(
     decode: Callable[[bytes], Any],
     explain: Callable[[Exception], str],
 ) -> tuple[pa.Array, pa.Array]:
-    """Return what `decode` makes of values, and why those that are null could not be read."""
+    """Return the decoded values, and the reason for those that are null."""
     import pyarrow as pa
 
     found: list[Any] = []
@@ -28,7 +28,7 @@ def read_objects(
         error = None
         try:
             found.append(None if value is None else decode(value))
-        except Exception as failure:  # noqa: BLE001  # bytes of anybody: no common class
+        except Exception as failure:  # noqa: BLE001  # arbitrary bytes: no common class
             found.append(None)
             error = explain(failure)
         errors.append(error)

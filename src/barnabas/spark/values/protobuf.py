@@ -18,7 +18,7 @@ _TIMESTAMP = "google.protobuf.Timestamp"
 
 
 def read_descriptors(text: str) -> tuple[bytes, str]:
-    """Return the descriptors and the message's name that an option means."""
+    """Return the descriptors and the message's name that an option names."""
     path, mark, name = text.partition("#")
     if not mark or not path or not name:
         raise ConfigError(f"valueSchema={text}: must be FILE#package.Message")
@@ -34,7 +34,7 @@ def protobuf_ddl(descriptors: bytes, name: str) -> str:
 
 
 def protobuf_decoder(descriptors: bytes, name: str) -> Callable[[bytes], Any]:
-    """Return what reads one value; it raises DecodeError where that cannot be."""
+    """Return a decoder of one value; it raises DecodeError if that fails."""
     from google.protobuf.message_factory import GetMessageClass
 
     kind = GetMessageClass(_message(descriptors, name))
@@ -59,7 +59,7 @@ def _message(descriptors: bytes, name: str) -> Any:
         raise ConfigError(f"valueSchema: not a set of descriptors ({failure})") from failure
     except TypeError as failure:
         raise ConfigError(
-            f"valueSchema: the descriptors are not whole ({failure}); write them with "
+            f"valueSchema: the descriptors are incomplete ({failure}); write them with "
             "protoc --include_imports --descriptor_set_out=FILE"
         ) from failure
     except KeyError:
@@ -68,7 +68,7 @@ def _message(descriptors: bytes, name: str) -> Any:
 
 def _struct(message: Any, inside: tuple[str, ...]) -> str:
     if message.full_name in inside:
-        raise ConfigError(f"valueSchema: {message.full_name} contains itself, which no column can")
+        raise ConfigError(f"valueSchema: {message.full_name} must not contain itself")
     inside = (*inside, message.full_name)
     fields = [f"`{field.name}`: {_field(field, inside)}" for field in message.fields]
     return f"STRUCT<{', '.join(fields)}>"

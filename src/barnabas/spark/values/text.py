@@ -1,10 +1,10 @@
-"""Values that are text: JSON, CSV, or just text, read by Arrow a whole batch at once.
+"""Values that are strings: JSON, CSV, or plain, parsed by Arrow a whole batch at once.
 
-Where that fails a batch is halved until the rows that are wrong stand alone: one bad record costs a
-few reads more, and rows are read by the same rules either way.
+If that fails, a batch is halved until the wrong rows stand alone: one bad record costs a few more
+parses, and rows are parsed by the same rules either way.
 
-Arrow reads lines, and a value need not be one: what it is given is looked at first, so that every
-line is one value and no value can pass for none, or for two.
+Arrow parses lines, and a value need not be one: its input is checked first, so that every line is
+one value and no value is taken for none, or for two.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Parse = Callable[["Sequence[bytes]", "pa.StructType"], "pa.StructArray"]
-"""Reads texts, of which there is at least one, as structs, one for each; raises ArrowInvalid where
-one of them is not what it should be."""
+"""Parses strings, at least one, as structs, one for each; raises ArrowInvalid if one of them is
+invalid."""
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _FIRST_BYTE = itemgetter(slice(1))
@@ -28,7 +28,7 @@ _BREAKS_AS_BLANKS = bytes.maketrans(b"\r\n", b"  ")
 def read_texts(
     values: pa.BinaryArray, kind: pa.StructType, parse: Parse
 ) -> tuple[pa.Array, pa.Array]:
-    """Return values as structs, and why those that are null could not be read."""
+    """Return values as structs, and the reason for those that are null."""
     import pyarrow as pa
 
     found, errors = _read(values.drop_null().to_pylist(), kind, parse)
@@ -36,7 +36,7 @@ def read_texts(
 
 
 def spread(found: pa.Array, values: pa.Array) -> pa.Array:
-    """Return what was found for the values that are not null, with a null for each that is."""
+    """Return the results for the values that are not null, with a null for each that is."""
     import pyarrow as pa
 
     if not values.null_count:
@@ -65,7 +65,7 @@ def _read(
 
 
 def read_strings(values: pa.BinaryArray) -> tuple[pa.Array, pa.Array]:
-    """Return values as texts, and why those that are null could not be read."""
+    """Return values as strings, and the reason for those that are null."""
     import pyarrow as pa
 
     try:
@@ -89,7 +89,7 @@ def _not_utf8(broken: UnicodeDecodeError) -> str:
 
 
 def parse_json(texts: Sequence[bytes], kind: pa.StructType) -> pa.StructArray:
-    """Read objects; fields that the schema does not have are ignored."""
+    """Parse objects; fields that the schema does not have are ignored."""
     import pyarrow as pa
     from pyarrow import json
 
@@ -110,14 +110,14 @@ def parse_json(texts: Sequence[bytes], kind: pa.StructType) -> pa.StructArray:
 def _json_lines(texts: Sequence[bytes]) -> bytes:
     """Return objects as lines; raise ArrowInvalid if one of them cannot be an object.
 
-    Arrow would take a byte that is not UTF-8 as it is, and of a lone `null` it dies.
+    Arrow would accept a byte that is not UTF-8, and crashes on a lone `null`.
     """
     import pyarrow as pa
 
     data = b"\n".join(texts)
     if not _are_objects(texts, data):
-        # Line breaks between the parts of an object mean nothing, and inside of its texts they
-        # are not allowed: blanks in their place read the same.
+        # Line breaks between the parts of an object are insignificant, and inside its strings
+        # they are not allowed: blanks in their place parse the same.
         texts = [
             text.removeprefix(_BYTE_ORDER_MARK).translate(_BREAKS_AS_BLANKS).strip(b" \t")
             for text in texts
@@ -134,7 +134,7 @@ def _json_lines(texts: Sequence[bytes]) -> bytes:
 
 
 def _are_objects(texts: Sequence[bytes], data: bytes) -> bool:
-    """Return whether each text is a line of `data`, and begins as an object does."""
+    """Return whether each string is a line of `data`, and begins like an object."""
     return (
         set(map(_FIRST_BYTE, texts)) == {b"{"}
         and data.count(b"\n") < len(texts)
@@ -143,7 +143,7 @@ def _are_objects(texts: Sequence[bytes], data: bytes) -> bool:
 
 
 def _readable(kind: Any) -> Any:
-    """Return a type with times in the place of dates, which Arrow reads from numbers alone."""
+    """Return a type with timestamps in place of dates, which Arrow parses from numbers only."""
     import pyarrow as pa
     from pyarrow import types
 
@@ -157,13 +157,13 @@ def _readable(kind: Any) -> Any:
 
 
 def parse_csv(texts: Sequence[bytes], kind: pa.StructType) -> pa.StructArray:
-    """Read lines; their fields are the schema's in its order, and null where empty."""
+    """Parse lines; their fields are the schema's in its order, and null if empty."""
     import pyarrow as pa
     from pyarrow import csv
 
     data = b"\n".join(texts)
     if data.count(b"\n") >= len(texts) or b"\r" in data:
-        raise pa.ArrowInvalid("it contains a line break")
+        raise pa.ArrowInvalid("must not contain a line break")
     if not all(map(bytes.strip, texts)):
         raise pa.ArrowInvalid("empty")
     table = csv.read_csv(
@@ -174,7 +174,7 @@ def parse_csv(texts: Sequence[bytes], kind: pa.StructType) -> pa.StructArray:
         parse_options=csv.ParseOptions(newlines_in_values=False),
         convert_options=csv.ConvertOptions(
             column_types={field.name: field.type for field in kind},
-            # Arrow would also take words for nothing: NA, which is a country, null, nan.
+            # Arrow would also take words for null: NA, which is a country, null, nan.
             null_values=[""],
             strings_can_be_null=True,
         ),

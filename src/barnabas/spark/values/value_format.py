@@ -1,4 +1,4 @@
-"""Values as typed columns: `valueFormat` says how bytes are read, `valueSchema` what is in them.
+"""Values as typed columns: `valueFormat` is the format of the bytes, `valueSchema` their type.
 
     binary    the bytes (the default)
     string    text
@@ -7,7 +7,7 @@
     avro      one Avro value; valueSchema is its schema in JSON
     protobuf  one message; valueSchema is FILE#package.Message, see `protobuf_values`
 
-The column `valueError` is null where the value could be parsed (or there was none), else the
+The column `valueError` is null if the value could be parsed (or there was none), else the
 reason; such a value is null. With `includeRawValue` its bytes are in `rawValue`, which is null for
 values that could be parsed: for dead letters.
 """
@@ -41,19 +41,19 @@ _SAMPLES: dict[str, tuple[Parse, bytes]] = {
     "json": (parse_json, b"{}"),
     "csv": (parse_csv, b"0"),
 }
-"""Readers of formats that Arrow reads, not all types of them, each with a value to try it with."""
+"""Parsers of formats that Arrow supports, not for all types, each with a sample value."""
 
 _PACKAGES = {"avro": "fastavro", "protobuf": "google.protobuf"}
 ERROR_COLUMN = "valueError"
 RAW_COLUMN = "rawValue"
 
 Read = Callable[["pa.BinaryArray", "pa.DataType"], "tuple[pa.Array, pa.Array]"]
-"""Gives values as a type, and why those that are null could not be read."""
+"""Parses values as a type; returns them, and the reason for those that are null."""
 
 
 @dataclass(frozen=True, slots=True)
 class ValueFormat:
-    """How values are read; for protobuf `schema` is the message's name."""
+    """How values are parsed; for protobuf `schema` is the message's name."""
 
     name: str = "binary"
     schema: str = ""
@@ -73,7 +73,7 @@ class ValueFormat:
         return struct_of(self.schema) if self.name in _SAMPLES else type_of(self.ddl())
 
     def check(self, kind: pa.DataType) -> None:
-        """Raise ConfigError if values cannot be read as a type: before a task would find out."""
+        """Raise ConfigError if values cannot be parsed as a type: before a task would fail."""
         import pyarrow as pa
 
         if self.name not in _SAMPLES:
@@ -87,10 +87,10 @@ class ValueFormat:
         except pa.ArrowNotImplementedError as failure:
             raise ConfigError(f"{shown} cannot be read: {failure}") from failure
         except pa.ArrowInvalid:
-            pass  # the sample is none of its values, but a reader there is
+            pass  # the sample does not parse, but the type is supported
 
     def reader(self) -> Read:
-        """Return what reads values."""
+        """Return the parser of values."""
         if self.name == "avro":
             return _one_by_one(avro_decoder(self.schema))
         if self.name == "protobuf":
@@ -132,7 +132,7 @@ def _with_raw(given: Mapping[str, str], name: str) -> bool:
 
 
 def _one_by_one(decode: Callable[[bytes], Any]) -> Read:
-    """Make a reader of values of what reads one."""
+    """Turn a decoder of one value into a parser of values."""
     return lambda values, kind: read_objects(values, kind, decode, _named)
 
 

@@ -241,7 +241,7 @@ def test_offsets_that_do_not_belong_into_a_segment_are_damage(tmp_path: Path) ->
     rows = read(tmp_path, onCorrupt="report")
     assert values(rows) == [b"a", b"b"]
     [told] = [row for row in rows if row["corrupt"] is not None]
-    assert "offsets 3 to 3 in a segment of 10 on that the one of 11 follows" in told["corrupt"]
+    assert "offsets 3 to 3 in the segment from 10 to 10" in told["corrupt"]
 
 
 def test_segments_that_a_broker_moves_meanwhile(tmp_path: Path) -> None:
@@ -269,7 +269,7 @@ def test_segments_that_a_broker_moves_meanwhile(tmp_path: Path) -> None:
     merged.rename(first)
     assert rows() == [b"a", b"b"]
     first.unlink()
-    with pytest.raises(CorruptSegmentError, match="is gone since the query was planned"):
+    with pytest.raises(CorruptSegmentError, match="was deleted since the query was planned"):
         rows()
 
 

@@ -85,9 +85,9 @@ NODE = {"type": "record", "name": "N", "fields": [{"name": "next", "type": ["nul
     ("schema", "message"),
     [
         ("{", "not an Avro schema"),
-        ('"strin"', "no Avro type strin"),
+        ('"strin"', "unknown Avro type strin"),
         ('["null", "int", "string"]', "a column has one type"),
-        (json.dumps(NODE), "N contains itself"),
+        (json.dumps(NODE), "N must not contain itself"),
         ('{"type": "int", "logicalType": "time-millis"}', "time-millis has no type"),
         ("[[]]", "a column has one type"),
         ('{"type": "array"}', "not an Avro schema in JSON .lacks 'items'"),
@@ -147,7 +147,7 @@ def test_protobuf_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="not a set of descriptors"):
         protobuf_ddl(b"\xff\xff", "shop.Order")
     with pytest.raises(
-        ConfigError, match=r"not whole .*; write them with protoc --include_imports"
+        ConfigError, match=r"incomplete .*; write them with protoc --include_imports"
     ):
         protobuf_ddl(without_an_import(), "shop.Order")
     with pytest.raises(ConfigError, match=r"must be FILE#package\.Message"):
