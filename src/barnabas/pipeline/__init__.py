@@ -1,9 +1,9 @@
 """Pipelines from topics to topics and files, on Spark's own Declarative Pipelines.
 
-A project is a directory with `spark-pipeline.yml` and definitions in Python or SQL, as Spark's
-`spark-pipelines` has them: that command runs the same project. What this package adds is `init`
-(a small project that works), `check` (what can be checked before any data moves, in one line
-each) and `run` (with progress and lag, again and again if asked).
+A project is a directory with `spark-pipeline.yml` and definitions in Python or SQL, as for Spark's
+`spark-pipelines`: that command runs the same project. This package adds `init` (a small project
+that works), `check` (everything that can be checked before any data moves, one line each) and `run`
+(with progress and lag, repeatedly if requested).
 
     templates    what `init` writes            sketch       the definitions, read without Spark
     spec         spark-pipeline.yml            checking     options, topics, checkpoints

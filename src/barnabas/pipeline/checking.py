@@ -1,8 +1,8 @@
-"""What can be known of a pipeline before it moves any data: options, topics, checkpoints.
+"""Checks of a pipeline before it moves any data: options, topics, checkpoints.
 
-Answers with all that is wrong, one line each, instead of the first thing only. Options are judged
-by the very functions that the source and the sink use; a checkpoint is laid against the cluster as
-its query would do when it starts.
+Returns all errors, one line each, instead of the first one only. Options are checked by the very
+functions that the source and the sink use; a checkpoint is compared with the cluster as its query
+would do when it starts.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ Drawn = TypeVar("Drawn", SourceSketch, SinkSketch)
 Options = TypeVar("Options")
 
 PATIENCE_MS = 5000
-"""How long brokers may take to answer at all, unless the options of a client say else."""
+"""How long brokers may take to respond, unless the options of a client set it."""
 
 
 def check(spec: Spec, sketch: Sketch) -> list[str]:
-    """Return what is wrong."""
+    """Return the errors."""
     wrong: list[str] = []
     sources = _parsed(sketch.sources, _source_options, wrong)
     sinks = _parsed(sketch.topic_sinks, _sink_options, wrong)
@@ -89,9 +89,7 @@ def _undefined_targets(sketch: Sketch) -> Iterator[str]:
     for flow in sketch.flows:
         if flow.target not in sketch.outputs:
             there = ", ".join(sorted(sketch.outputs))
-            yield (
-                f"{flow.where}: {flow.name}: target={flow.target} is not defined; there are {there}"
-            )
+            yield (f"{flow.where}: {flow.name}: target={flow.target}: must be one of {there}")
 
 
 def _snapshot(options: SourceOptions) -> TopicSnapshot:
@@ -111,7 +109,7 @@ def _patient(client: Mapping[str, str]) -> dict[str, str]:
 
 def _unreachable(where: str, client: Mapping[str, str], failure: BarnabasError) -> str:
     return (
-        f"{where}: kafka.bootstrap.servers={client['bootstrap.servers']}: no broker answers "
+        f"{where}: kafka.bootstrap.servers={client['bootstrap.servers']}: no broker responds "
         f"({failure}); start one with: barnabas start"
     )
 
@@ -172,7 +170,7 @@ def _checkpoint(
     known: Mapping[int, SourceOptions],
     snapshots: Mapping[int, TopicSnapshot],
 ) -> Iterator[str]:
-    """Yield what is wrong with a flow's checkpoint, if it has one that names topics."""
+    """Yield the errors of a flow's checkpoint, if it has one that names topics."""
     sources = sketch.sources_of(flow)
     if len(sources) != 1 or id(sources[0]) not in snapshots:
         return
@@ -186,7 +184,7 @@ def _checkpoint(
 
 
 def stored_positions(spec: Spec, sketch: Sketch, flow: FlowSketch) -> SourceOffset | None:
-    """Return how far a flow has read topics, by its last checkpoint; None: it has none here."""
+    """Return a flow's positions in topics, from its last checkpoint; None: it has none here."""
     storage = spec.local_storage
     if storage is None or len(sketch.sources_of(flow)) != 1:
         return None
@@ -198,7 +196,7 @@ def stored_positions(spec: Spec, sketch: Sketch, flow: FlowSketch) -> SourceOffs
     last = None if newest is None else _highest(newest / "offsets")
     if last is None:
         return None
-    # The version, what the batch was about, then one line per source.
+    # The version, the metadata of the batch, then one line per source.
     lines = last.read_text("utf-8").splitlines()[2:]
     if len(lines) != 1:
         return None

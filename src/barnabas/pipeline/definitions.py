@@ -1,6 +1,6 @@
 """The definitions of a project, handed to a registry: Python files are run, SQL is passed on.
 
-What a file raises becomes one line that names the file and the line.
+An exception of a file becomes one line that names the file and the line.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _run(file: Path, spark: SparkSession, graph: str) -> None:
 
 @contextmanager
 def _inside(directory: Path) -> Iterator[None]:
-    """Run with the project as the current folder, as definitions may open files of it."""
+    """Run with the project as the current folder, as definitions may open files in it."""
     before = Path.cwd()
     os.chdir(directory)
     try:
@@ -72,7 +72,7 @@ def _told(spec: Spec, file: Path) -> Iterator[None]:
         raise
     except SyntaxError as failure:
         raise PipelineError(f"{name}:{failure.lineno}: {failure.msg}") from failure
-    except Exception as failure:  # whatever the code of a user raises
+    except Exception as failure:  # user code may raise anything
         frames = traceback.extract_tb(failure.__traceback__)
         lines = [frame.lineno for frame in frames if Path(frame.filename) == file]
         where = f"{name}:{lines[-1]}" if lines else str(name)

@@ -1,11 +1,11 @@
 """Spark for a pipeline: a driver in a JVM of ours, and a Connect session to it.
 
-Declarative Pipelines are spoken to by Spark Connect alone. The server runs inside of the driver, on
-a port of this machine that the system chooses, behind a token. All that the JVM and its workers
-print goes to a file: what matters of it comes back as errors and progress.
+Declarative Pipelines are available only through Spark Connect. The server runs inside the driver,
+on a port of this machine that the system chooses, behind a token. All output of the JVM and its
+workers is written to a file: the important part of it is returned as errors and progress.
 
-One engine at a time, as PySpark has one JVM per process. A JVM of earlier sessions, which cannot be
-configured any more, is put aside meanwhile: the next session after the engine has it again.
+One engine at a time, as PySpark has one JVM per process. A JVM of earlier sessions, which can no
+longer be configured, is set aside meanwhile: the next session after the engine uses it again.
 """
 
 from __future__ import annotations
@@ -56,15 +56,15 @@ DEFAULTS = {
 
 
 def missing() -> str | None:
-    """Return what has to be installed before Spark can run; None: nothing."""
+    """Return what must be installed before Spark can run; None: nothing."""
     lacking = [name for name in NEEDED if not _is_there(name)]
     if lacking:
-        return f"pipelines run on Spark, and {', '.join(lacking)} is missing: {INSTALL}"
+        return f"pipelines need Spark, but {', '.join(lacking)} is missing: {INSTALL}"
     home = os.environ.get("JAVA_HOME")
     if home is not None and not (Path(home) / "bin" / "java").exists():
         return f"JAVA_HOME={home}: has no bin/java; Spark needs Java 17 or later"
     if home is None and shutil.which("java") is None:
-        return "Spark needs Java 17 or later, and there is no java on the PATH: install a JDK"
+        return "Spark needs Java 17 or later, but there is no java on the PATH: install a JDK"
     return None
 
 
@@ -77,7 +77,7 @@ def _is_there(name: str) -> bool:
 
 @contextmanager
 def connect_mode() -> Iterator[None]:
-    """Have `pyspark.sql.functions` make the columns of Connect, which pipelines need."""
+    """Make `pyspark.sql.functions` create Connect columns, which pipelines need."""
     name = "SPARK_CONNECT_MODE_ENABLED"
     before = os.environ.get(name)
     os.environ[name] = "1"
@@ -134,17 +134,17 @@ class Engine:
                 raise PipelineError(NO_ANSWER)
             self._session = self._connect(context)
         except Exception as failure:
-            why = why_not_started(failure)  # which the JVM is asked for
+            why = why_not_started(failure)  # needs the JVM
             self.stop()
             raise PipelineError(
                 f"Spark did not start on --master {self._master}: {why}; see {self.log}"
             ) from failure
 
     def stop(self) -> None:
-        """Close the session and end the JVM; nothing of it is left after that.
+        """Close the session and end the JVM.
 
-        Spark is asked first, for some seconds: one that is busy may not answer in time. What it
-        was doing is done again by the next run.
+        Spark gets a few seconds to stop: a busy one may not respond in time. The next run repeats
+        what was in progress.
         """
         with signals_kept():
             self._stop()
@@ -159,7 +159,7 @@ class Engine:
         if gateway is not None:
             _end(gateway.proc)
             if session is not None:
-                # Calls that still wait would be tried again and again, and keep this process.
+                # Pending calls would be retried repeatedly, and keep this process alive.
                 connection: Any = session
                 connection.client._channel.close()
             with suppress(Exception):  # the server may be gone
@@ -206,14 +206,14 @@ class Engine:
         builder: Any = SparkSession.builder
         builder = builder.remote(f"sc://localhost:{port}")
         for name, text in self._configuration.items():
-            if not _is_sparks(name):  # those are the driver's already, and so the session's
+            if not _is_sparks(name):  # the driver has those already, and so the session
                 builder = builder.config(name, text)
         session: Any = builder.create()
         return session  # type: ignore[no-any-return]
 
 
 def _exchange_gateway(to: tuple[Any, Any]) -> tuple[Any, Any]:
-    """Have PySpark take another JVM for the next session, and return the one that it would take."""
+    """Set the JVM that PySpark uses for the next session, and return the previous one."""
     from pyspark import SparkContext
 
     before = SparkContext._gateway, SparkContext._jvm
@@ -223,10 +223,10 @@ def _exchange_gateway(to: tuple[Any, Any]) -> tuple[Any, Any]:
 
 def _ask_to_stop(session: SparkSession | None, context: SparkContext | None) -> None:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of listeners and connections that end with it
+        warnings.simplefilter("ignore")  # from listeners and connections that end with it
         for each in (session, context):
             if each is not None:
-                with suppress(Exception):  # the JVM is ended next, whatever it answers
+                with suppress(Exception):  # the JVM is ended next in any case
                     each.stop()
 
 

@@ -1,4 +1,4 @@
-"""What goes wrong with a pipeline."""
+"""Errors of pipelines."""
 
 from __future__ import annotations
 
@@ -10,4 +10,4 @@ class PipelineError(BarnabasError):
 
 
 class NeedsSparkError(BarnabasError):
-    """Something that only a running Spark can tell."""
+    """Something that only a running Spark can determine."""

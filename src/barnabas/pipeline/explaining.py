@@ -1,6 +1,6 @@
-"""Spark's failures, which come as pages of stacks, as the one line that says what went wrong.
+"""Spark's failures, which are pages of stack traces, as the one line that says what went wrong.
 
-The last error of a Python traceback in the text is the cause where there is one: a source, a sink
+The last error of a Python traceback in the string is the cause if there is one: a source, a sink
 or a definition raised it. Otherwise it is what follows the last error class, as in
 `[TABLE_OR_VIEW_NOT_FOUND] The table … cannot be found. … SQLSTATE: 42P01`.
 """
@@ -44,7 +44,7 @@ def explain(text: str) -> str:
 
 
 def _raised(text: str) -> str | None:
-    """Return what the last Python error in a text says."""
+    """Return the message of the last Python error in a string."""
     start = text.rfind(_TRACEBACK)
     if start < 0:
         return None
@@ -56,7 +56,7 @@ def _raised(text: str) -> str | None:
 
 
 def _innermost(text: str) -> tuple[str, str] | None:
-    """Return the class and the text of the error that others are wrapped around."""
+    """Return the class and the message of the innermost error."""
     found = None
     rest = text
     while (match := _CLASS.search(rest)) is not None:

@@ -1,10 +1,10 @@
-"""How a pipeline goes, flow by flow: rows, batches, lag in records and in seconds, state.
+"""Progress of a pipeline, flow by flow: rows, batches, lag in records and in seconds, state.
 
-Told three kinds of things, each with the time: reports of queries (Spark's progress), ends of logs
-(as brokers have them), and what Spark says about flows. It does no IO.
+It is given three kinds of events, each with the time: reports of queries (Spark's progress), ends
+of logs (from brokers), and Spark's messages about flows. It does no IO.
 
-The lag in seconds is how long ago the end of the log was where a flow is now: the record that it
-reads next came after that. The ends are looked at about once a second, so it may be that much too
+The lag in seconds is how long ago the log ended at a flow's position: the record that it reads next
+was written after that. The ends are fetched about once a second, so it may be that much too
 long. A flow that has been behind since before the first look is behind by at least that long.
 """
 
@@ -23,10 +23,10 @@ from barnabas.model.ids import TopicPartition
 from barnabas.spark.source_offset import parse_source_offset
 
 RATE_MS = 10_000
-"""Rows per second are those of so long."""
+"""Rows per second are averaged over this time."""
 
 HISTORY_MAX = 3600
-"""Looks at the ends that are kept: an hour, at one a second."""
+"""How many ends are kept: an hour, at one a second."""
 
 _STATES = re.compile(
     r"Flow '?([\w.`-]+?)'? (?:is|has) (QUEUED|STARTING|PLANNING|RUNNING|COMPLETED|FAILED|SKIPPED"
@@ -37,7 +37,7 @@ _STATES = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class FlowReport:
-    """A flow at one moment; None is what is not known, or what a flow does not have."""
+    """A flow at one moment; None means unknown or not applicable."""
 
     name: str
     state: str
@@ -53,7 +53,7 @@ class FlowReport:
     watermark: str | None
 
     def document(self) -> dict[str, Any]:
-        """Return it for machines."""
+        """Return it as JSON values."""
         return {
             "flow": self.name,
             "state": self.state,
@@ -86,7 +86,7 @@ class _Flow:
 
 
 class _Ends:
-    """Where the logs of partitions ended, and when."""
+    """The ends of the logs of partitions, over time."""
 
     def __init__(self) -> None:
         self.now: dict[TopicPartition, int] = {}
@@ -100,7 +100,7 @@ class _Ends:
             offsets = self._offsets.setdefault(place, [])
             if (
                 offsets and end < offsets[-1]
-            ):  # created again, or truncated: earlier points are of no use
+            ):  # recreated, or truncated: earlier points are of no use
                 times.clear()
                 offsets.clear()
             if offsets and offsets[-1] == end and len(offsets) > 1 and offsets[-2] == end:
@@ -129,31 +129,31 @@ class Progress:
         self._ends = _Ends()
 
     def ends(self, ends: Mapping[TopicPartition, int], now_ms: float) -> None:
-        """Take note of where logs end now."""
+        """Record the current ends of logs."""
         self._ends.add(ends, now_ms)
 
     def begin(self, name: str, positions: Mapping[TopicPartition, int]) -> None:
-        """Set where a flow continues, before it has reported anything."""
+        """Set where a flow continues, before its first report."""
         flow = self._flow(name)
         flow.reads_topics = True
         flow.positions.update(positions)
 
     def report(self, report: Mapping[str, Any], now_ms: float) -> None:
-        """Take note of a query's batch."""
+        """Record a query's batch."""
         flow = self._flow(short(str(report.get("name") or "query")))
         flow.state = "running"
         rows = int(report.get("numInputRows") or 0)
         flow.rows += rows
         flow.batches += 1
         flow.recent.append((now_ms, rows))
-        if rows or flow.batch_ms is None:  # a batch without rows says nothing about others
+        if rows or flow.batch_ms is None:  # a batch without rows is not representative
             flow.batch_ms = int(report.get("batchDuration") or 0)
         for source in report.get("sources", ()):
             found = _offsets(source.get("endOffset"))
             if found is not None:
                 flow.reads_topics = True
                 flow.positions |= found
-                # Older than what a look of ours found, if there was one meanwhile.
+                # Older than our own last look, if there was one meanwhile.
                 latest = _offsets(source.get("latestOffset")) or {}
                 self._ends.add(
                     {p: end for p, end in latest.items() if end > self._ends.now.get(p, -1)}, now_ms
@@ -165,20 +165,20 @@ class Progress:
         flow.watermark = (report.get("eventTime") or {}).get("watermark") or flow.watermark
 
     def event(self, text: str) -> None:
-        """Take note of what Spark says about a flow."""
+        """Record a message of Spark about a flow."""
         found = flow_state(text)
         if found is not None:
             self._flow(found[0]).state = found[1]
 
     def done(self, ends: Mapping[TopicPartition, int]) -> None:
-        """Take note that an update is done, which has read at least to these ends."""
+        """Record that an update is complete, which has read at least to these ends."""
         for flow in self._flows.values():
             if flow.reads_topics:
                 for place in flow.positions:
                     flow.positions[place] = max(flow.positions[place], ends.get(place, 0))
 
     def has_more(self, read: Mapping[TopicPartition, int]) -> bool:
-        """Return whether a log has what a flow has not read; all have read to `read`."""
+        """Return whether a log has records that a flow has not read; all have read to `read`."""
         for place, end in self._ends.now.items():
             known = [
                 flow.positions[place] for flow in self._flows.values() if place in flow.positions
@@ -193,7 +193,7 @@ class Progress:
 
     @property
     def now(self) -> Mapping[TopicPartition, int]:
-        """The ends of now."""
+        """The current ends."""
         return self._ends.now
 
     def _flow(self, name: str) -> _Flow:
@@ -235,7 +235,7 @@ class Progress:
 
 
 def flow_state(text: str) -> tuple[str, str] | None:
-    """Return the flow that Spark speaks of, and its state, if that is what it does."""
+    """Return the flow of a message of Spark, and its state, if it is about one."""
     found = _STATES.search(text)
     return None if found is None else (short(found[1]), found[2].lower())
 
@@ -246,7 +246,7 @@ def short(name: str) -> str:
 
 
 def _offsets(text: Any) -> dict[TopicPartition, int] | None:
-    """Return offsets of our source; None where they are of another."""
+    """Return offsets of our source; None for those of another."""
     stored = text
     if isinstance(text, str):
         try:

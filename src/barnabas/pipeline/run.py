@@ -1,8 +1,8 @@
-"""A pipeline that runs: updates on a thread, watched by another that asks brokers for the ends.
+"""A running pipeline: updates on one thread, watched by another that asks brokers for log ends.
 
-`once` runs one update. Otherwise the next one begins as soon as there is something to read that the
-last one has not read. `stop` ends the queries of an update at a place from which the next run goes
-on: what they had begun is begun again.
+`once` runs one update. Otherwise the next one begins as soon as there are records that the last one
+has not read. `stop` ends the queries of an update such that the next run can continue: batches in
+progress are repeated.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.listener import StreamingQueryListener
 
 LOOK_S = 1.0
-"""How often brokers are asked for the ends."""
+"""How often brokers are asked for log ends."""
 
 REPORTS_S = 3.0
-"""How long the reports of queries that have ended may take."""
+"""How long the final reports of queries may take."""
 
 STOP_S = 5.0
 """How long an update may take to end when it is stopped; then it ends with Spark."""
 
 
 class Run:
-    """A pipeline at work on an engine that is started."""
+    """A running pipeline on an engine that is started."""
 
     def __init__(
         self, engine: Engine, spec: Spec, sketch: Sketch, *, continuous: bool, refresh: Refresh
@@ -76,7 +76,7 @@ class Run:
         self._worker.start()
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait for the end, and return whether it has come; raise the failure of the update."""
+        """Wait for the end, and return whether it was reached; raise the failure of the update."""
         if not self._ended.wait(timeout_s):
             return False
         if self._failure is not None:
@@ -84,14 +84,14 @@ class Run:
         return True
 
     def stop(self) -> None:
-        """End the queries and wait for the update to end."""
+        """Stop the queries and wait for the update to end."""
         self._stopped.set()
-        # A signal to all processes may have ended Spark, whose answer would be waited for.
+        # A signal to the process group may have ended Spark, which would not respond then.
         asking = threading.Thread(target=self._stop_queries, daemon=True)
         asking.start()
         asking.join(STOP_S)
         self._watcher.join(LOOK_S)
-        if not self._watcher.is_alive():  # else it waits for brokers that do not answer
+        if not self._watcher.is_alive():  # else it waits for unresponsive brokers
             self._watch.close()
 
     def flows(self) -> list[FlowReport]:
@@ -100,7 +100,7 @@ class Run:
             return self._progress.flows(_now_ms())
 
     def _stop_queries(self) -> None:
-        with suppress(Exception):  # where Spark is gone, so are its queries
+        with suppress(Exception):  # if Spark is gone, so are its queries
             while not self._ended.wait(0.2):
                 for query in self._engine.session.streams.active:
                     query.stop()
@@ -120,7 +120,7 @@ class Run:
             if not self._stopped.is_set():
                 self._failure = PipelineError(explain(str(failure)))
         finally:
-            with suppress(Exception):  # the session may have gone with what ended the run
+            with suppress(Exception):  # the session may be gone already
                 streams.removeListener(listener)
             self._ended.set()
 
@@ -139,12 +139,12 @@ class Run:
             self._done = before
 
     def _wait_for_reports(self) -> None:
-        """Wait until the last reports of all queries are here: they come after the update's end."""
+        """Wait until the last reports of all queries have arrived, after the update's end."""
         with self._lock:
             self._lock.wait_for(lambda: self._terminated >= len(self._streams), REPORTS_S)
 
     def _wait_for_more(self) -> bool:
-        """Wait until there is more to read than the last update found; False: stopped."""
+        """Wait until there is more to read than at the last update; False: stopped."""
         while not self._stopped.wait(0.1):
             with self._lock:
                 if not self._watch.knows_sources or self._progress.has_more(self._done):
@@ -158,7 +158,7 @@ class Run:
             if found is None:
                 return
             name, state = found
-            if state == "planning":  # only flows that are no streams are planned
+            if state == "planning":  # only flows that are not streams are planned
                 self._batches.add(name)
             elif state == "starting" and name not in self._batches:
                 self._streams.add(name)
@@ -183,7 +183,7 @@ class Run:
 
 
 class _Watch:
-    """Asks brokers where the topics of the sources end; what does not answer is left out."""
+    """Asks brokers for the ends of the sources' topics; unreachable ones are left out."""
 
     def __init__(self, sketch: Sketch) -> None:
         self._sources = {}
@@ -200,13 +200,13 @@ class _Watch:
         return bool(self._sources)
 
     def ends(self) -> dict[TopicPartition, int]:
-        """Return the ends of now."""
+        """Return the current ends."""
         found: dict[TopicPartition, int] = {}
         for cluster, selection in self._sources.values():
             try:
                 found |= cluster.snapshot(selection).latest
             except BarnabasError:
-                continue  # the query that reads there says more, if it is more than a moment
+                continue  # if it lasts, the query that reads there fails with more detail
         return found
 
     def close(self) -> None:

@@ -1,8 +1,8 @@
 """The definitions of a project, read without Spark: topics in and out, and their options.
 
-Python definitions only describe queries, so they can be run against a session that is connected to
-nothing. A definition that asks Spark something at once (`df.columns`, `collect`) cannot: then the
-sketch lacks it, and only Spark's own dry run can tell. So does SQL, whose flows it does not read.
+Python definitions only describe queries, so they can be run against a session without a server. A
+definition that needs a result of Spark (`df.columns`, `collect`) cannot: then it is missing in the
+sketch, and only Spark's own dry run can check it. The same holds for SQL, which is not parsed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class SourceSketch:
 
 @dataclass(frozen=True, slots=True)
 class FlowSketch:
-    """A flow, what it reads, and from which views."""
+    """A flow, its topics, and the views that it reads."""
 
     where: str
     name: str
@@ -58,13 +58,13 @@ class SinkSketch:
 
 @dataclass(slots=True)
 class Sketch:
-    """What could be read."""
+    """The definitions that could be read."""
 
     flows: list[FlowSketch] = field(default_factory=list)
     sinks: list[SinkSketch] = field(default_factory=list)
     outputs: set[str] = field(default_factory=set)
     views: set[str] = field(default_factory=set)
-    """Those of the outputs that only flows of the same update can read."""
+    """The outputs that only flows of the same update can read."""
     has_tables: bool = False
     """Whether something is kept in a catalog, or may be, if a definition was not read."""
 
@@ -79,9 +79,9 @@ class Sketch:
         return [sink for sink in self.sinks if sink.format == FORMAT]
 
     def sources_of(self, flow: FlowSketch) -> list[SourceSketch]:
-        """Return what a flow reads, by itself and through views.
+        """Return what a flow reads, directly and through views.
 
-        What it reads from tables is not among them: its checkpoint knows tables alone.
+        What it reads from tables is not included: its checkpoint knows only tables.
         """
         by_name = {each.name: each for each in self.flows if each.target in self.views}
         found: list[SourceSketch] = []
@@ -98,14 +98,14 @@ class Sketch:
 
 
 def sketch(spec: Spec) -> Sketch:
-    """Read the definitions of a project; raise PipelineError where one of them fails."""
+    """Read the definitions of a project; raise PipelineError if one of them fails."""
     found = Sketch()
     with connect_mode():
         session = _session()
         try:
             define(spec, _registry(found, session, spec.directory), session, "sketch")
         except NeedsSparkError:
-            found.has_tables = True  # what came before it is known all the same
+            found.has_tables = True  # earlier definitions are known all the same
         finally:
             session.client._closed = True  # there is no server to disconnect from
     return found
@@ -118,7 +118,7 @@ def _session() -> Any:
 
     class Nowhere:
         def _refuse(self, *arguments: Any, **options: Any) -> Any:
-            raise NeedsSparkError("only a running Spark can tell")
+            raise NeedsSparkError("only a running Spark can determine this")
 
         def unary_unary(self, *arguments: Any, **options: Any) -> Any:
             return self._refuse

@@ -4,7 +4,7 @@
     storage: file:///data/clicks/storage     # checkpoints
     libraries:
       - glob: {include: transformations/**}
-    catalog, database (or schema), configuration: as Spark has them
+    catalog, database (or schema), configuration: as in Spark
 
 Fields and their meanings are Spark's. A pattern names a file, or a folder with `/**` after it.
 """
@@ -28,7 +28,7 @@ SUFFIXES = (".py", ".sql")
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """A project: where it is and what its spec says."""
+    """A project: its folder and its spec."""
 
     path: Path
     name: str
@@ -45,13 +45,13 @@ class Spec:
 
     @property
     def local_storage(self) -> Path | None:
-        """The folder of checkpoints, where it is one of this machine."""
+        """The folder of checkpoints, if it is on this machine."""
         parts = urlsplit(self.storage)
         return Path(parts.path) if parts.scheme == "file" else None
 
 
 def read_spec(directory: Path) -> Spec:
-    """Read the spec of a project; raise PipelineError for whatever is wrong with it."""
+    """Read the spec of a project; raise PipelineError for any error in it."""
     path = _find(directory)
     fields = _fields(path)
     _check_names(path, fields)
@@ -84,7 +84,7 @@ def _find(directory: Path) -> Path:
     if len(found) == 1:
         return found[0].resolve()
     if found:
-        raise PipelineError(f"{directory}: has both {' and '.join(FILE_NAMES)}: one must go")
+        raise PipelineError(f"{directory}: has both {' and '.join(FILE_NAMES)}: remove one")
     raise PipelineError(
         f"{directory}: has no {FILE_NAMES[0]}; write a project with: barnabas pipeline init"
     )
@@ -101,9 +101,9 @@ def _fields(path: Path) -> dict[str, Any]:
     except yaml.MarkedYAMLError as failure:
         mark = failure.problem_mark
         where = path.name if mark is None else f"{path.name}:{mark.line + 1}"
-        raise PipelineError(f"{where}: is not YAML: {failure.problem}") from None
+        raise PipelineError(f"{where}: not valid YAML: {failure.problem}") from None
     except (yaml.YAMLError, UnicodeDecodeError) as failure:
-        raise PipelineError(f"{path.name}: is not YAML: {failure}") from None
+        raise PipelineError(f"{path.name}: not valid YAML: {failure}") from None
     if not isinstance(fields, dict):
         raise PipelineError(f"{path.name}: must have fields such as name, storage and libraries")
     return fields
@@ -113,11 +113,11 @@ def _check_names(path: Path, fields: Mapping[Any, Any]) -> None:
     for name in fields:
         if name not in FIELDS:
             close = get_close_matches(str(name), FIELDS, n=1)
-            there = f"did you mean {close[0]}?" if close else f"there are: {', '.join(FIELDS)}"
+            there = f"did you mean {close[0]}?" if close else f"must be one of: {', '.join(FIELDS)}"
             raise PipelineError(f"{path.name}: {name}: no such field; {there}")
     for name in ("name", "storage", "libraries"):
         if fields.get(name) is None:
-            raise PipelineError(f"{path.name}: {name}: must be given")
+            raise PipelineError(f"{path.name}: {name}: must be set")
 
 
 def _text(path: Path, fields: Mapping[str, Any], name: str) -> str:
@@ -153,7 +153,7 @@ def _files(path: Path, fields: Mapping[str, Any]) -> tuple[Path, ...]:
             )
         matches = _matches(path, pattern)
         if not matches:
-            raise PipelineError(f"{path.name}: libraries: {pattern}: no file is there")
+            raise PipelineError(f"{path.name}: libraries: {pattern}: no such file")
         found |= dict.fromkeys(matches)
     return tuple(found)
 

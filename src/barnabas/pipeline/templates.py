@@ -1,9 +1,9 @@
 """The project that `init` writes: clicks of a topic, counted per page, to a topic and to files.
 
 Three flows. Two count, into a topic and into Parquet files; the third sends records that cannot be
-read to a topic of their own, with the reason, or (`bad_records="fail"`) there are two, and a record
-that cannot be read ends the batch. Spark's SQL can neither read nor write what is not a table:
-there `topics.py` has sources, sinks and the flows between, and `clicks.sql` what they compute.
+parsed to a topic of their own, with the reason, or (`bad_records="fail"`) there are two, and such a
+record fails the batch. Spark's SQL can neither read nor write what is not a table: there
+`topics.py` has sources, sinks and the flows between, and `clicks.sql` what they compute.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ BadRecords = Literal["dead-letter", "fail"]
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """What a new project is about; the topics are those of its definitions."""
+    """The settings of a new project; the topics are those of its definitions."""
 
     directory: Path
     bootstrap: str
@@ -42,7 +42,7 @@ class Project:
 
     @property
     def dead_letters(self) -> str:
-        """The topic of records that cannot be read."""
+        """The topic of records that cannot be parsed."""
         return f"{self.source}-dead-letters"
 
     @property
@@ -67,7 +67,7 @@ class Project:
         paths = {self.directory / place: text for place, text in self.files().items()}
         for path in paths:
             if path.exists():
-                raise PipelineError(f"{path}: exists; take another folder, or remove it first")
+                raise PipelineError(f"{path}: exists; choose another folder, or remove it first")
         for path, text in paths.items():
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, "utf-8")
@@ -144,7 +144,7 @@ _PYTHON = (
     '''\
 """Clicks, counted per page and window: from one topic to another and to Parquet files.
 
-A flow is a query of its own: it reads the topic by itself, and its lag is that of the consumer
+A flow is a query of its own: it reads the topic itself, and its lag is that of the consumer
 group @NAME@.FLOW (barnabas groups describe @NAME@.FLOW).
 """
 
@@ -157,13 +157,13 @@ from pyspark.sql import functions as F
     + '''
 
 def clicks(flow: str) -> DataFrame:
-    """The records of the topic, their values read as JSON; valueError says why one was not."""
+    """The records of the topic, their values parsed as JSON; valueError has the reason if not."""
 '''
     + _READER
     + '''
 
 def page_counts(flow: str) -> DataFrame:
-    """Clicks per page; a window comes out once, when @DELAY@ have passed it by."""
+    """Clicks per page; a window is emitted once, @DELAY@ after its end."""
     return (
         clicks(flow)
         @GOOD@
@@ -203,7 +203,7 @@ _PYTHON_FLOW = '''\
 
 @dp.append_flow(target="dead_letters")
 def bad_clicks() -> DataFrame:
-    """What could not be read, as it came, with the reason and the place in headers."""
+    """What could not be parsed, unchanged, with the reason and the origin in headers."""
     headers = {
         "error": "valueError",
         "source.topic": "topic",
@@ -236,11 +236,11 @@ _FAILING = """SELECT if(valueError IS NULL, value, raise_error(concat(
 
 _TOPICS = (
     '''\
-"""Sources and sinks of the pipeline, for which SQL has no words, and the flows between them.
+"""Sources and sinks of the pipeline, which SQL cannot express, and the flows between them.
 
 A flow FLOW reads the view clicks_for_FLOW; what it writes is the view FLOW_rows of clicks.sql.
 
-A flow is a query of its own: it reads the topic by itself, and its lag is that of the consumer
+A flow is a query of its own: it reads the topic itself, and its lag is that of the consumer
 group @NAME@.FLOW (barnabas groups describe @NAME@.FLOW).
 """
 
@@ -253,7 +253,7 @@ from pyspark.sql import DataFrame
 
 
 def clicks(flow: str) -> DataFrame:
-    """The records of the topic, their values read as JSON; valueError says why one was not."""
+    """The records of the topic, their values parsed as JSON; valueError has the reason if not."""
 '''
     + _READER
     + "\n\n"
@@ -280,7 +280,7 @@ _COUNTS = """\
 
 _SQL = (
     """\
--- Clicks, counted per page and window; a window comes out once, when @DELAY@ have passed it by.
+-- Clicks, counted per page and window; a window is emitted once, @DELAY@ after its end.
 
 CREATE TEMPORARY VIEW page_counts_to_topic_rows AS
 SELECT page AS key, to_json(struct(*)) AS value
@@ -301,7 +301,7 @@ FROM (
 )
 
 _SQL_FLOW = """
--- What could not be read, as it came, with the reason and the place in headers.
+-- What could not be parsed, unchanged, with the reason and the origin in headers.
 CREATE TEMPORARY VIEW bad_clicks_rows AS
 SELECT key, rawValue AS value,
        transform(

@@ -1,6 +1,6 @@
 """One update of a pipeline: the definitions become a graph on Spark's side, which runs it once.
 
-Spark's pipelines know updates alone: each streaming flow reads what there is when it starts
+Spark's pipelines consist of updates: each streaming flow reads what exists when it starts
 (AvailableNow), then ends. The next update continues from the checkpoints.
 """
 
@@ -63,14 +63,14 @@ def update(
                         said.append(text)
                         tell(text)
             finally:
-                with suppress(PySparkException):  # a Spark that is gone has forgotten it
+                with suppress(PySparkException):  # if Spark is gone, so is the graph
                     _drop(spark, graph)
     except PySparkException as failure:
         raise PipelineError(_why(failure, said)) from failure
 
 
 def _settings(spark: SparkSession, spec: Spec) -> dict[str, str]:
-    """Return what flows are to set; Spark rejects what only a driver can be started with."""
+    """Return the configuration for flows; Spark rejects what is only for starting a driver."""
     return {
         name: text
         for name, text in spec.configuration.items()
@@ -79,7 +79,7 @@ def _settings(spark: SparkSession, spec: Spec) -> dict[str, str]:
 
 
 def _why(failure: BaseException, said: Sequence[str]) -> str:
-    """Return what ended an update: the flow that failed says more than the update does."""
+    """Return the cause of a failed update: the flow that failed says more than the update."""
     failed = [text for text in said if "Error:" in text and "upstream failure" not in text]
     if failed:
         head, _, rest = failed[-1].partition("Error:")
@@ -89,7 +89,7 @@ def _why(failure: BaseException, said: Sequence[str]) -> str:
 
 
 def _drop(spark: Any, graph: str) -> None:
-    """Have Spark forget a graph; each update makes one."""
+    """Drop a graph in Spark; each update creates one."""
     import pyspark.sql.connect.proto as pb2
 
     command = pb2.Command()

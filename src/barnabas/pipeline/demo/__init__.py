@@ -1,1 +1,1 @@
-"""The parts of `barnabas demo`: clicks, the processes that they run through, and what comes out."""
+"""The parts of `barnabas demo`: clicks, the processes that handle them, and the results."""

@@ -1,7 +1,7 @@
-"""A process that belongs to the demo: what it prints is read, and it ends when the demo does.
+"""A child process of the demo: its output is read, and it ends when the demo does.
 
-It is in a process group of its own, so that Ctrl-C reaches the demo alone, which then ends its
-children in the order that loses nothing.
+It is in a process group of its own, so that Ctrl-C reaches only the demo, which then stops its
+children in an order that loses nothing.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from barnabas.pipeline.errors import PipelineError
 
 
 class Child:
-    """A `barnabas` command at work; its lines wait in `lines`, its errors go to a file."""
+    """A running `barnabas` command; its output waits in `lines`, its stderr is a file."""
 
     def __init__(self, words: Sequence[str], log: Path) -> None:
         self._name = f"barnabas {words[0]}"
@@ -39,17 +39,17 @@ class Child:
 
     @property
     def is_running(self) -> bool:
-        """Whether it still runs."""
+        """Whether it is still running."""
         return self._process.poll() is None
 
     @property
     def failure(self) -> str | None:
-        """Why it ended, if it ended badly, and not because it was stopped."""
+        """Why it failed, if it did, and was not stopped."""
         code = self._process.poll()
         if code in (None, 0) or self._asked_to_end:
             return None
         lines = self._log.read_text("utf-8", errors="replace").strip().splitlines()
-        return f"{self._name} ended with {code}: {lines[-1] if lines else 'it said nothing'}"
+        return f"{self._name} exited with {code}: {lines[-1] if lines else 'no output'}"
 
     def wait_for(self, phrase: str, timeout_s: float) -> str:
         """Return the first line with a phrase."""
@@ -59,14 +59,14 @@ class Child:
                 line = self.lines.get(timeout=0.1)
             except queue.Empty:
                 if not self.is_running:
-                    raise PipelineError(self.failure or f"{self._name} ended") from None
+                    raise PipelineError(self.failure or f"{self._name} exited") from None
                 continue
             if phrase in line:
                 return line
         raise PipelineError(f"{self._name} was not ready in {timeout_s:.0f} s; see {self._log}")
 
     def stop(self, timeout_s: float = 30.0) -> None:
-        """End it in order; by force after the deadline."""
+        """Stop it in order; kill it after the deadline."""
         if self.is_running:
             self._asked_to_end = True
             self._process.terminate()
@@ -80,7 +80,7 @@ class Child:
             self._process.stdout.close()
 
     def kill(self) -> None:
-        """End it at once, and do not wait."""
+        """Kill it, without waiting."""
         self._process.kill()
 
     def _read(self) -> None:

@@ -1,6 +1,6 @@
-"""Clicks of visitors that do not exist, as JSON; now and then one that cannot be parsed.
+"""Clicks of fictitious visitors, as JSON; now and then one that cannot be parsed.
 
-The same source of random numbers gives the same clicks.
+The same random seed gives the same clicks.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from datetime import UTC, datetime
 from random import Random
 
 PAGES = {"/": 40, "/search": 25, "/product": 20, "/cart": 10, "/checkout": 5}
-"""Pages, and how many of a hundred clicks go there."""
+"""Pages, and their share of a hundred clicks."""
 
 USERS = 500
 BAD_EVERY = 50
-"""One click of so many is broken."""
+"""One click in this many is broken."""
 
 
 class Clicks:

@@ -3,7 +3,7 @@
     clicks → topic clicks → Spark → topics page-counts and clicks-dead-letters, Parquet files
 
 Broker and pipeline are the commands that users type, each in a process of its own. Without Spark
-the broker and the clicks run all the same, and `lacking` says what to install.
+only the broker and the clicks run, and `lacking` says what to install.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ CONFIGURATION = {
     "spark.sql.pipelines.execution.maxConcurrentFlows": "2",
     "spark.sql.pipelines.maxFlowRetryAttempts": "10",
 }
-"""A JVM that is up sooner, for few records, and patience with machines that are busy."""
+"""A JVM that starts faster, for few records, and timeouts for busy machines."""
 
 READY_S = 120.0
 _ADDRESS = re.compile(r"PLAINTEXT://([\w.\-]+:\d+)")
@@ -48,7 +48,7 @@ _TICK_S = 0.1
 
 
 class Demo:
-    """All of it, from `start` to `stop`."""
+    """The whole demo, from `start` to `stop`."""
 
     def __init__(
         self, data: Path, *, port: int, per_second: int, language: Language, random: Random
@@ -83,7 +83,7 @@ class Demo:
 
     @property
     def failure(self) -> str | None:
-        """What ended although it should not have."""
+        """The failure of a process, if one ended unexpectedly."""
         for child in (self._broker, self._pipeline):
             if child is not None and child.failure is not None:
                 return child.failure
@@ -91,11 +91,11 @@ class Demo:
 
     @property
     def counts_seen(self) -> int:
-        """How many records of the topic of counts have come."""
+        """How many records of the counts topic were received."""
         return self._windows.seen
 
     def start(self) -> None:
-        """Start the broker, the clicks, and the pipeline if there is Spark."""
+        """Start the broker, the clicks, and the pipeline if Spark is available."""
         words = ["start", "--data-dir", str(self._data / "broker")]
         words += ["--listen", f"127.0.0.1:{self._port}", "--log-level", "warning"]
         with signals_kept():  # an untracked child would keep running
@@ -114,7 +114,7 @@ class Demo:
             self._run(self._consume)
 
     def stop(self) -> None:
-        """End everything: first what reads, then what writes, then the broker."""
+        """Stop everything: first the readers, then the writers, then the broker."""
         self._stopped.set()
         if self._pipeline is not None:
             self._pipeline.stop()
@@ -124,7 +124,7 @@ class Demo:
             self._broker.stop()
 
     def kill(self) -> None:
-        """End the processes at once, and do not wait."""
+        """Kill the processes, without waiting."""
         for child in (self._pipeline, self._broker):
             if child is not None:
                 child.kill()
@@ -135,7 +135,7 @@ class Demo:
             return self._windows.latest()
 
     def look(self) -> None:
-        """Take in what the pipeline has reported."""
+        """Read the counts that the pipeline has written."""
         if self._pipeline is None:
             return
         with contextlib.suppress(queue.Empty):
@@ -153,7 +153,7 @@ class Demo:
                         raise
 
     def _write_project(self) -> None:
-        """Write the definitions again, as the port may have changed; checkpoints stay."""
+        """Rewrite the definitions, as the port may have changed; checkpoints stay."""
         project = self.project
         shutil.rmtree(project.directory / "transformations", ignore_errors=True)
         for place in project.files():

@@ -11,7 +11,7 @@ WINDOWS_MAX = 8
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A window that is closed."""
+    """A closed window."""
 
     start: str
     clicks: Mapping[str, int]
@@ -30,7 +30,7 @@ class Windows:
         self.seen = 0
 
     def add(self, value: bytes) -> None:
-        """Take in a record of the topic of counts."""
+        """Add a record of the counts topic."""
         count = json.loads(value)
         self.seen += 1
         self._found.setdefault(count["window_start"], {})[count["page"]] = int(count["clicks"])
