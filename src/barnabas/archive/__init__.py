@@ -3,8 +3,8 @@
 formats.py         which format a file has, and how one is opened
 parquet_file.py    Parquet, column by column       needs pyarrow (the extra `arrow`)
 jsonl_file.py      a JSON object per line, as `barnabas consume --json` prints them
-csv_file.py        a table of texts
-text.py            bytes as text, without loss
-output.py          files in a directory, or one; a file has its name only when it is whole
+csv_file.py        a table of strings
+text.py            bytes as strings, without loss
+output.py          files in a directory, or one; a file is renamed when it is complete
 exporting.py       from a topic to files            importing.py      from files to a topic
 """

@@ -1,4 +1,4 @@
-r"""Records as a table of texts; cells are those of `text.py`, headers are JSON.
+r"""Records as a table of strings; cells are those of `text.py`, headers are JSON.
 
 topic,partition,offset,timestamp,timestamp_type,key,value,headers
 """
@@ -26,14 +26,14 @@ COLUMNS = (
     "headers",
 )
 CELL_MAX = 2**31 - 1
-"""Longest cell that is read: csv's own limit of 128 KiB is far below that of a record."""
+"""The maximum length of a cell: csv's own limit of 128 KiB is far below that of a record."""
 
 
 class _Lines:
-    """Ends lines by a newline alone, while csv believes in both characters.
+    """Ends lines with a newline only, while csv assumes both characters.
 
-    It puts quotes around a cell that holds one of its line's end, and to who reads a carriage
-    return alone is an end.
+    csv quotes a cell that contains a character of its line end, and to some readers a lone
+    carriage return is a line end.
     """
 
     def __init__(self, file: TextIO) -> None:
@@ -44,7 +44,7 @@ class _Lines:
 
 
 class CsvWriter:
-    """A file that grows by lines."""
+    """A file that is appended to by lines."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("w", encoding="utf-8", newline="")
@@ -95,7 +95,7 @@ def read_csv(path: Path) -> Iterator[Row]:
 
 def _row(cells: dict[str, str | None]) -> Row:
     if None in cells or None in cells.values():
-        raise ValueError("not as many cells as there are columns")
+        raise ValueError("the number of cells differs from that of the columns")
     headers = cells.get("headers")
     return (
         _bytes(cells, "key"),

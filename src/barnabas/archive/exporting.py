@@ -22,14 +22,14 @@ CHUNK_ROWS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Offsets of a partition: from `start` up to, and without, `end`."""
+    """Offsets of a partition: from `start` up to, but excluding, `end`."""
 
     start: int
     end: int
 
 
 class Export:
-    """One export; `records` and `offsets_left` may be looked at while it runs."""
+    """One export; `records` and `offsets_left` may be read while it runs."""
 
     def __init__(
         self, ranges: Mapping[TopicPartition, Range], output: Output, format: Format
@@ -43,11 +43,11 @@ class Export:
 
     @property
     def offsets_left(self) -> int:
-        """Offsets that are not read yet; not each of them has a record."""
+        """Offsets that were not read yet; not each of them has a record."""
         return sum(found.end - self._positions[each] for each, found in self._left.items())
 
     async def run(self, options: dict[str, Any], show: Callable[[], None]) -> None:
-        """Read everything; files that are whole have their names then."""
+        """Read everything; complete files have their final names then."""
         if not self._left:
             self._output.finish()
             return
@@ -72,7 +72,7 @@ class Export:
 
     def _write(self, partition: TopicPartition, chunk: Any) -> None:
         if partition not in self._left:
-            return  # it was fetched before the partition was done
+            return  # it was fetched before the partition was complete
         end = self._left[partition].end
         chunk = _rows_before(chunk, end) if self._by_columns else _records_before(chunk, end)
         while rows := len(chunk):
@@ -94,7 +94,7 @@ class Export:
 
 
 def _runs(batch: pyarrow.RecordBatch) -> Iterator[tuple[TopicPartition, pyarrow.RecordBatch]]:
-    """Cut a batch where the partition changes, without copying."""
+    """Split a batch at changes of the partition, without copying."""
     import pyarrow.compute as pc
 
     runs = pc.run_end_encode(batch["partition"])

@@ -1,6 +1,6 @@
-"""From files to a topic, in transactions: what a reader of committed records sees is whole.
+"""From files to a topic, in transactions: read_committed consumers see complete imports only.
 
-Without `rows_per_transaction` all files are one transaction: an import that fails leaves nothing.
+Without `rows_per_transaction` all files are one transaction: a failed import leaves nothing.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ OPTIONS = {
     "batch.size": "262144",
     "buffer.memory": "67108864",
     "max.request.size": "67108864",  # the topic's own limit decides
-    "transaction.timeout.ms": "900000",  # the most that brokers allow by default
+    "transaction.timeout.ms": "900000",  # the maximum that brokers allow by default
 }
 
 
 class Import:
-    """One import; `records` may be looked at while it runs."""
+    """One import; `records` may be read while it runs."""
 
     def __init__(
         self,
@@ -103,7 +103,7 @@ class Import:
                 await send_rows(producer, self._topic, partition, (row[:4] for row in run))
                 continue
             for empty, few in groupby(run, lambda row: row[0] is None and row[1] is None):
-                if empty:  # nothing says where it belongs
+                if empty:  # neither key nor value chooses a partition
                     await send_rows(producer, self._topic, 0, (row[:4] for row in few))
                 else:
                     await producer.send_many(self._topic, [row[:4] for row in few])
@@ -112,14 +112,14 @@ class Import:
         for partition in partitions:
             if partition is not None and not 0 <= partition < self._partitions:
                 raise ArchiveError(
-                    f"{path}: has a record of partition {partition}, and topic {self._topic!r} has "
+                    f"{path}: has a record of partition {partition}, but topic {self._topic!r} has "
                     f"partitions 0-{self._partitions - 1}; --repartition spreads records by their "
                     "keys"
                 )
 
 
 def _chunks(path: Path, format: Format) -> Iterator[Any]:
-    """Yield record batches of Arrow, or lists of rows."""
+    """Yield Arrow record batches, or lists of rows."""
     if format is Format.PARQUET:
         yield from read_parquet(path)
         return

@@ -17,7 +17,7 @@ from barnabas.kernels import ConsumerRecord
 
 
 class JsonLinesWriter:
-    """A file that grows by lines."""
+    """A file that is appended to by lines."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("w", encoding="utf-8", newline="\n")
@@ -59,7 +59,7 @@ def read_json_lines(path: Path) -> Iterator[Row]:
 
 def _row(found: Any) -> Row:
     if not isinstance(found, dict) or "value" not in found:
-        raise ValueError("not an object with a value")
+        raise ValueError("must be an object with a value")
     headers = found.get("headers")
     return (
         from_json(found.get("key")),

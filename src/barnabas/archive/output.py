@@ -1,9 +1,9 @@
-"""Where an export goes: one file, or a directory with files for each partition.
+"""The output of an export: one file, or a directory with files for each partition.
 
     orders-00003-00000000000000001500.parquet       topic, partition, first offset
 
-A file is written under a hidden name, and gets its own when it is whole: what is there under its
-name can be read, and what an export that failed has begun is removed.
+A file is written under a hidden name, and renamed when it is complete: a file under its final name
+can be read, and the partial files of a failed export are removed.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from barnabas.archive.text import ArchiveError
 from barnabas.model.ids import TopicPartition
 
 MEMORY_BYTES = 128 * 1024 * 1024
-"""Rows that wait for their groups, in all files together."""
+"""Rows that are buffered for their row groups, in all files together."""
 
 
 class Writer(Protocol):
-    """A file that grows; what it takes depends on its format."""
+    """A file that is appended to; its input depends on its format."""
 
     def write(self, chunk: Any, /) -> None:
         """Append records."""
@@ -45,7 +45,7 @@ class _Open:
 
 
 class Output:
-    """Files of one export; leave it by `finish` or by `discard`."""
+    """Files of one export; end it with `finish` or `discard`."""
 
     def __init__(
         self,
@@ -71,11 +71,11 @@ class Output:
             self._open[None] = self._begin(path)
         else:
             if path.exists() and not path.is_dir():
-                raise ArchiveError(f"{path}: is not a directory")
+                raise ArchiveError(f"{path}: must be a directory")
             path.mkdir(parents=True, exist_ok=True)
             if not overwrite and any(path.glob(f"*.{format.value}")):
                 raise ArchiveError(
-                    f"{path}: has files of {format.value} already; --overwrite replaces them"
+                    f"{path}: already has {format.value} files; --overwrite replaces them"
                 )
 
     def write(self, partition: TopicPartition, offset: int, chunk: Any, rows: int) -> None:
@@ -91,14 +91,14 @@ class Output:
             self._finish(key)
 
     def room(self, partition: TopicPartition) -> int | None:
-        """Return how many rows the present file of a partition still takes; None: any number."""
+        """Return how many rows the current file of a partition still takes; None: any number."""
         if self._single or self._rows_per_file is None:
             return None
         file = self._open.get(partition)
         return self._rows_per_file - (0 if file is None else file.rows)
 
     def finish_partition(self, partition: TopicPartition) -> None:
-        """Finish the file of a partition that is done."""
+        """Finish the file of a complete partition."""
         if not self._single and partition in self._open:
             self._finish(partition)
 
@@ -108,11 +108,9 @@ class Output:
             self._finish(key)
 
     def discard(self) -> None:
-        """Remove what is not whole."""
+        """Remove incomplete files."""
         for file in self._open.values():
-            with suppress(
-                OSError
-            ):  # the disk may be full, and what is left unwritten is not wanted
+            with suppress(OSError):  # the disk may be full, and the rest is dropped anyway
                 file.writer.close()
             file.hidden.unlink(missing_ok=True)
         self._open.clear()
@@ -121,7 +119,7 @@ class Output:
         if path.is_dir():
             raise ArchiveError(f"{path}: is a directory")
         if path.exists() and not self._overwrite:
-            raise ArchiveError(f"{path}: is there already; --overwrite replaces it")
+            raise ArchiveError(f"{path}: already exists; --overwrite replaces it")
 
     def _begin(self, path: Path) -> _Open:
         hidden = path.with_name(f".{path.name}.part")

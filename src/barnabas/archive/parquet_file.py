@@ -1,6 +1,6 @@
 """Records as Parquet, column by column: fetched bytes become a file without a Python object each.
 
-Columns are those of `poll_arrow`. A file is written in groups of rows that are bounded in bytes,
+Columns are those of `poll_arrow`. A file is written in row groups that are bounded in bytes,
 so that neither writing nor reading holds more than one of them.
 """
 
@@ -19,22 +19,22 @@ GROUP_ROWS = 131_072
 GROUP_BYTES = 32 * 1024 * 1024
 READ_ROWS = 10_000
 SENT = ("key", "value", "headers", "timestamp", "partition")
-"""What a topic can take of a file's columns."""
+"""The columns of a file that can be written to a topic."""
 
 
 def need_pyarrow() -> None:
-    """Raise, and say what to install, where pyarrow is missing."""
+    """Raise, and say what to install, if pyarrow is missing."""
     try:
         import pyarrow.parquet  # noqa: F401
     except ImportError as failure:
         raise ArchiveError(
             "Parquet needs pyarrow, which is not installed: pip install 'barnabas[arrow]'; "
-            "--format csv and --format jsonl do without"
+            "--format csv and --format jsonl do not need it"
         ) from failure
 
 
 class ParquetFileWriter:
-    """A file that grows by groups of rows; `group_bytes` bounds what waits for its group."""
+    """A file that is appended to by row groups; `group_bytes` bounds the buffered rows."""
 
     def __init__(self, path: Path, group_bytes: int = GROUP_BYTES) -> None:
         self._path = path
@@ -81,7 +81,7 @@ def schema() -> pyarrow.Schema:
 
 
 def plain_topic(batch: pyarrow.RecordBatch) -> pyarrow.RecordBatch:
-    """Return a polled batch with the topic as text: dictionaries of several batches may differ."""
+    """Return a polled batch with the topic as a string: dictionaries of batches may differ."""
     import pyarrow as pa
 
     index = batch.schema.get_field_index("topic")
@@ -91,7 +91,7 @@ def plain_topic(batch: pyarrow.RecordBatch) -> pyarrow.RecordBatch:
 
 
 def read_parquet(path: Path) -> Iterator[pyarrow.RecordBatch]:
-    """Yield batches of the columns that a topic takes; raise ArchiveError for another file."""
+    """Yield batches of the columns for a topic; raise ArchiveError for another file."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -99,17 +99,17 @@ def read_parquet(path: Path) -> Iterator[pyarrow.RecordBatch]:
         with pq.ParquetFile(path) as file:
             names = file.schema_arrow.names
             if "value" not in names:
-                raise ArchiveError(f"{path}: has no column value, only {', '.join(names)}")
+                raise ArchiveError(f"{path}: must have a column value, has only {', '.join(names)}")
             columns = [name for name in SENT if name in names]
             for batch in file.iter_batches(READ_ROWS, columns=columns):
-                # Rows are sent in the order of these columns, which is not the file's.
+                # Rows are sent in the order of these columns, not the file's.
                 yield batch.select(columns)
     except pa.ArrowInvalid as failure:
         raise ArchiveError(f"{path}: {failure}") from failure
 
 
 def count_rows(path: Path) -> int:
-    """Return how many rows a file says that it has."""
+    """Return the number of rows in a file's metadata."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -1,4 +1,4 @@
-"""A record on its way to a topic, as producers take it, and what a file may say of it."""
+"""A record for a topic, as producers take it, and the parsing of its fields in files."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from barnabas.archive.text import from_json
 
 Headers = list[tuple[str, bytes | None]]
 Row = tuple[bytes | None, bytes | None, Headers, int | None, int | None]
-"""Key, value, headers, timestamp, partition; None where the file does not say."""
+"""Key, value, headers, timestamp, partition; None if the file does not have it."""
 
 
 def checked_number(name: str, found: Any) -> int | None:
     """Return a number of at least 0, or None; raise ValueError for anything else."""
-    if found is None or found == -1:  # -1 is how Kafka says that there is no timestamp
+    if found is None or found == -1:  # -1 is Kafka's value for no timestamp
         return None
     if type(found) is not int or found < 0:
         raise ValueError(f"{name}={found!r}: must be a whole number of at least 0")

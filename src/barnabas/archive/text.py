@@ -1,7 +1,7 @@
-r"""Bytes as text and back, without loss, for formats that hold texts.
+r"""Bytes as strings and back, without loss, for formats that hold strings.
 
-In JSON: null, a string, or {"base64": "..."} for what is not UTF-8. In a cell of CSV, which knows
-only texts: `\N` for null, the text itself, or `\x` and hexadecimal digits for what is not UTF-8
+In JSON: null, a string, or {"base64": "..."} for what is not UTF-8. In a cell of CSV, which has
+only strings: `\N` for null, the string itself, or `\x` and hexadecimal digits for what is not UTF-8
 or begins with a backslash.
 """
 
@@ -18,11 +18,11 @@ HEX = "\\x"
 
 
 class ArchiveError(BarnabasError):
-    """A file that cannot be read or written as what it is said to be."""
+    """A file that cannot be read or written in its format."""
 
 
 def to_json(data: bytes | None) -> Any:
-    """Return bytes as JSON can hold them."""
+    """Return bytes as a JSON value."""
     if data is None:
         return None
     try:
@@ -57,7 +57,7 @@ def to_cell(data: bytes | None) -> str:
 
 
 def from_cell(cell: str) -> bytes | None:
-    r"""Return the bytes of a cell; raise ValueError for a backslash that begins nothing known."""
+    r"""Return the bytes of a cell; raise ValueError for an unknown escape sequence."""
     if not cell.startswith("\\"):
         return cell.encode()
     if cell == NULL:
@@ -67,4 +67,6 @@ def from_cell(cell: str) -> bytes | None:
             return bytes.fromhex(cell[len(HEX) :])
         except ValueError:
             pass
-    raise ValueError(rf"{cell[:40]!r}: after a backslash comes N, or x and hexadecimal digits")
+    raise ValueError(
+        rf"{cell[:40]!r}: a backslash must be followed by N, or x and hexadecimal digits"
+    )

@@ -1,14 +1,14 @@
 """Serializers and deserializers for the options of producers and consumers.
 
-Those that Kafka has are here under Kafka's names and give the same bytes, so a record that one side
-writes in Python can be read in Java and the other way round. Options take an object, a class, or
-the name of one, also Kafka's own:
+Those that Kafka has are here under Kafka's names and produce the same bytes, so a record that is
+written in Python can be read in Java and vice versa. Options take an object, a class, or the name
+of one, also Kafka's own:
 
     KafkaProducer(key_serializer=StringSerializer, value_serializer=LongSerializer)
     properties = {"value.deserializer": "org.apache.kafka.common.serialization.LongDeserializer"}
     KafkaConsumer("orders", **properties)
 
-None stays None both ways. What cannot be turned is a `SerializationError`.
+None stays None both ways. What cannot be converted raises a `SerializationError`.
 """
 
 from barnabas.model.errors import SerializationError

@@ -12,19 +12,19 @@ from barnabas.model.serializer import Deserializer, Headers, Serializer
 from barnabas.serialization.framing import checked_id, frame, unframe
 
 Schema = str | dict[str, Any] | list[Any]
-"""A schema as JSON, or as what JSON says."""
+"""A schema as JSON, or as parsed JSON."""
 
 Schemas = Mapping[int, Schema] | Callable[[int], Schema]
 """Schemas by their ids: a dict, or a function that asks a registry."""
 
 
 class AvroSerializer(Serializer):
-    """Dicts, texts and numbers as Avro.
+    """Dicts, strings and numbers as Avro.
 
         AvroSerializer('{"type": "record", "name": "Order", "fields": [...]}')
         AvroSerializer(schema, schema_id=7)     # as clients of a schema registry write it
 
-    Without `schema_id` a value is the bare Avro; the id is the one that a registry gave the schema.
+    Without `schema_id` a value is bare Avro; the id is the one that a registry gave the schema.
     """
 
     def __init__(self, schema: Schema, schema_id: int | None = None) -> None:
@@ -39,26 +39,26 @@ class AvroSerializer(Serializer):
         target = io.BytesIO()
         try:
             fastavro.schemaless_writer(target, self._schema, data)
-        except Exception as failure:  # fastavro raises whatever its parts do
+        except Exception as failure:  # fastavro has no common exception class
             raise SerializationError(f"not a value of the Avro schema: {failure}") from failure
         payload = target.getvalue()
         return payload if self._id is None else frame(self._id, payload)
 
 
 class AvroDeserializer(Deserializer):
-    """Avro as dicts, texts and numbers.
+    """Avro as dicts, strings and numbers.
 
         AvroDeserializer(schema)                         # bare Avro of this schema
         AvroDeserializer(schemas={7: schema})            # in the frame of a schema registry
         AvroDeserializer(wanted, schemas=registry_schema_by_id)
 
     With `schemas` the writer's schema is looked up by the id in the frame, once per id, and
-    `schema`, if it is given, is the reader's: fields come and go by Avro's rules.
+    `schema`, if it is given, is the reader's: fields are added and dropped by Avro's rules.
     """
 
     def __init__(self, schema: Schema | None = None, schemas: Schemas | None = None) -> None:
         if schema is None and schemas is None:
-            raise ValueError("AvroDeserializer needs a schema, or schemas by their ids")
+            raise ValueError("AvroDeserializer needs schema or schemas")
         self._schema = None if schema is None else _parsed(schema)
         self._schemas = schemas
         self._known: dict[int, Any] = {}
@@ -77,7 +77,7 @@ class AvroDeserializer(Deserializer):
         source = io.BytesIO(payload)
         try:
             found = fastavro.schemaless_reader(source, writer, reader)
-        except Exception as failure:  # fastavro raises whatever the bytes make its parts raise
+        except Exception as failure:  # fastavro has no common exception class
             raise SerializationError(f"not a value of the Avro schema: {failure!r}") from failure
         left = len(payload) - source.tell()
         if left:
@@ -94,7 +94,7 @@ class AvroDeserializer(Deserializer):
                 else:
                     found = self._schemas(schema_id)
             except LookupError as failure:
-                raise SerializationError(f"no schema has the id {schema_id}") from failure
+                raise SerializationError(f"no schema with id {schema_id}") from failure
             known = self._known[schema_id] = _parsed(found)
         return known
 

@@ -1,4 +1,4 @@
-"""Bytes as they are, and nothing at all."""
+"""Bytes, unchanged, and nothing at all."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from barnabas.model.serializer import Deserializer, Headers, Serializer
 
 
 class ByteArraySerializer(Serializer):
-    """Bytes, bytearrays and memoryviews, as they are."""
+    """Bytes, bytearrays and memoryviews, unchanged."""
 
     def serialize(self, topic: str, headers: Headers, data: Any) -> Any:
         if data is None or isinstance(data, bytes | bytearray | memoryview):
@@ -25,11 +25,11 @@ class BytesSerializer(ByteArraySerializer):
 
 
 class ByteBufferSerializer(ByteArraySerializer):
-    """The same; of a memoryview, the part that it shows."""
+    """The same; of a memoryview, the part that it covers."""
 
 
 class ByteArrayDeserializer(Deserializer):
-    """Bytes, as they are."""
+    """Bytes, unchanged."""
 
     def deserialize(self, topic: str, headers: Headers, data: Any) -> Any:
         return data
@@ -47,7 +47,7 @@ class ByteBufferDeserializer(Deserializer):
 
 
 class VoidSerializer(Serializer):
-    """None, for keys or values that are never there."""
+    """None, for keys or values that are never set."""
 
     def serialize(self, topic: str, headers: Headers, data: Any) -> None:
         if data is not None:

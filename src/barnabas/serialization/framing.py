@@ -1,9 +1,9 @@
-"""The frame in which schema registries' clients write values: a 0, the schema's id, the payload.
+"""The wire format of schema registries' clients: a 0, the schema's id, the payload.
 
     00 | id, 4 bytes, big-endian | Protobuf alone: which message of the schema | payload
 
-A message is named by its path of positions in the schema's file, as zigzag varints with their count
-before them; the first message, which most files have alone, is a single 0.
+A message is identified by its path of positions in the schema's file, as zigzag varints preceded by
+their count; the first message, in most files the only one, is a single 0.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ ID_MAX = 0xFFFF_FFFF
 
 
 def frame(schema_id: int, payload: bytes, indexes: bytes = b"") -> bytes:
-    """Return a payload with the id of its schema before it."""
+    """Return a payload preceded by the id of its schema."""
     return _HEAD.pack(0, schema_id) + indexes + payload
 
 
@@ -35,7 +35,7 @@ def unframe(data: bytes) -> tuple[int, bytes]:
 
 
 def message_indexes(path: Sequence[int]) -> bytes:
-    """Return the path of a message in its file as it is written."""
+    """Return the encoded path of a message in its file."""
     if list(path) == [0]:
         return b"\0"
     return b"".join(_varint(number) for number in (len(path), *path))
@@ -47,7 +47,7 @@ def read_indexes(data: bytes) -> tuple[list[int], bytes]:
     if count == 0:
         return [0], data[at:]
     if not 0 < count <= len(data):
-        raise SerializationError(f"a message with a path of {count} steps")
+        raise SerializationError(f"a message path of {count} steps")
     path = []
     for _ in range(count):
         step, at = _read_varint(data, at)
@@ -63,7 +63,7 @@ def checked_id(schema_id: int | None) -> int | None:
 
 
 def _varint(number: int) -> bytes:
-    left = number << 1  # zigzag of what is not negative
+    left = number << 1  # zigzag of a number that is not negative
     written = bytearray()
     while left > 0x7F:
         written.append(left & 0x7F | 0x80)
@@ -76,7 +76,7 @@ def _read_varint(data: bytes, at: int) -> tuple[int, int]:
     number = shift = 0
     while True:
         if at >= len(data) or shift > 28:
-            raise SerializationError("a message's path in its schema is cut off")
+            raise SerializationError("a message's path in its schema is truncated")
         byte = data[at]
         at += 1
         number |= (byte & 0x7F) << shift

@@ -6,4 +6,4 @@ from barnabas.model.serializer import JsonSerializer
 
 
 class JsonDeserializer(JsonSerializer):
-    """What JSON says, as lists, dicts, texts and numbers."""
+    """Parsed JSON, as lists, dicts, strings and numbers."""

@@ -1,7 +1,7 @@
 """Lists whose entries have a serializer of their own, in Kafka's layout (KIP-466).
 
-A first byte says how entries are written. 0: those of a fixed size one after the other, with the
-positions of those that are null before them; 1: each with its size before it, -1 for null.
+The first byte is the layout of entries. 0: those of a fixed size one after the other, preceded by
+the positions of those that are null; 1: each preceded by its size, -1 for null.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class ListDeserializer(Deserializer):
             size = _FIXED_SIZES.get(type(self.inner))
             if size is None:
                 raise SerializationError(
-                    f"entries of a fixed size cannot be read by {type(self.inner).__name__}"
+                    f"entries of a fixed size cannot be deserialized by {type(self.inner).__name__}"
                 )
             nulls = frozenset(source.number() for _ in range(source.count()))
         elif strategy != _VARIABLE_SIZE:
@@ -147,7 +147,7 @@ class _Source:
         return read
 
     def count(self, nulls: frozenset[int] = frozenset()) -> int:
-        """Return how many entries follow; more than there are bytes for is rejected at once."""
+        """Return how many entries follow; a count beyond the remaining bytes is rejected."""
         read = self.number()
         if not 0 <= read <= len(self._data) + len(nulls):
             raise SerializationError(f"a list of {read} entries in {len(self._data)} bytes")

@@ -1,4 +1,4 @@
-"""Numbers of fixed sizes, big-endian, as Java has them; and booleans."""
+"""Numbers of fixed sizes, big-endian, as in Java; and booleans."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from barnabas.model.serializer import Deserializer, Headers, Serializer
 
 
 class _WholeSerializer(Serializer):
-    """A whole number in so many bits."""
+    """A whole number of a fixed number of bits."""
 
     layout: ClassVar[struct.Struct]
 
@@ -49,7 +49,7 @@ class LongSerializer(_WholeSerializer):
 
 
 class _FloatingSerializer(Serializer):
-    """A number in so many bits of IEEE 754."""
+    """An IEEE 754 number of a fixed number of bits."""
 
     layout: ClassVar[struct.Struct]
 
@@ -70,13 +70,13 @@ class _FloatingSerializer(Serializer):
 
 
 class FloatSerializer(_FloatingSerializer):
-    """A number in 4 bytes; digits beyond those are lost."""
+    """A number in 4 bytes; further digits are lost."""
 
     layout = struct.Struct(">f")
 
 
 class DoubleSerializer(_FloatingSerializer):
-    """A number in 8 bytes, which is all that a float of Python has."""
+    """A number in 8 bytes, the precision of Python's float."""
 
     layout = struct.Struct(">d")
 
@@ -86,7 +86,7 @@ class _NumberDeserializer(Deserializer):
 
     layout: ClassVar[struct.Struct]
     named: ClassVar[str]
-    """What Kafka calls itself when the size is wrong."""
+    """Kafka's name for itself in the error about a wrong size."""
 
     def deserialize(self, topic: str, headers: Headers, data: Any) -> Any:
         if data is None:

@@ -1,10 +1,10 @@
-"""Text in any encoding, and UUIDs as text, as Kafka's classes write and read them.
+"""Strings in any encoding, and UUIDs as strings, as Kafka's classes write and read them.
 
-The encoding is UTF-8, or what `key.serializer.encoding`, `value.serializer.encoding` or, for both,
-`serializer.encoding` says (`…deserializer…` for reading). As in Java, a character that the encoding
-does not have is written as "?", and bytes that mean nothing in it are read as U+FFFD (of surrogates
-in UTF-8, Java makes one where Python makes three). UTF-16 and UTF-32 are big-endian where nothing
-says otherwise, UTF-16 with a byte order mark: not what Python's codecs of these names do.
+The encoding is UTF-8, or the value of `key.serializer.encoding`, `value.serializer.encoding` or,
+for both, `serializer.encoding` (`…deserializer…` for reading). As in Java, a character that the
+encoding does not have is written as "?", and invalid bytes are read as U+FFFD (for surrogates
+in UTF-8, Java produces one where Python produces three). UTF-16 and UTF-32 are big-endian unless
+marked otherwise, UTF-16 with a byte order mark: unlike Python's codecs of these names.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _codec(name: str, option: str) -> str:
     except LookupError:
         raise ConfigError(f"{option}={name}: no such encoding") from None
     if not found._is_text_encoding:
-        raise ConfigError(f"{option}={name}: not an encoding of text")
+        raise ConfigError(f"{option}={name}: not an encoding of strings")
     return found.name
 
 
@@ -60,7 +60,7 @@ def _marked(data: bytes, big: bytes, little: bytes, codec: str) -> str:
 
 
 class _Encoding:
-    """What all of these have: the encoding, by argument or by the client's options."""
+    """The common part: the encoding, from an argument or the client's options."""
 
     kind: ClassVar[str]
 
@@ -68,7 +68,7 @@ class _Encoding:
         self._use(encoding, "encoding")
 
     def configure(self, configs: Mapping[str, Any], is_key: bool) -> None:
-        """Take the encoding of the client's options, if they have one."""
+        """Take the encoding from the client's options, if they have one."""
         for option in (
             f"{'key' if is_key else 'value'}.{self.kind}.encoding",
             f"{self.kind}.encoding",
@@ -86,7 +86,7 @@ class _Encoding:
 
 
 class StringSerializer(_Encoding, Serializer):
-    """Text to bytes: `StringSerializer()` in UTF-8, `StringSerializer("ISO-8859-1")`."""
+    """Strings to bytes: `StringSerializer()` in UTF-8, `StringSerializer("ISO-8859-1")`."""
 
     kind = "serializer"
 
@@ -99,7 +99,7 @@ class StringSerializer(_Encoding, Serializer):
 
 
 class StringDeserializer(_Encoding, Deserializer):
-    """Bytes to text."""
+    """Bytes to strings."""
 
     kind = "deserializer"
 
@@ -125,7 +125,7 @@ _UUID_BITS = (32, 16, 16, 16, 48)
 
 
 class UUIDDeserializer(_Encoding, Deserializer):
-    """A `uuid.UUID` of its characters; as in Java, a part may have fewer digits."""
+    """A `uuid.UUID` from its characters; as in Java, a part may have fewer digits."""
 
     kind = "deserializer"
 

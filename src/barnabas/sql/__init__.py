@@ -4,6 +4,6 @@
 
 An engine parses the query and asks for the tables that it names (`TopicTable`): which offsets are
 read, and how values become columns. `local_engine` runs DuckDB in this process, on Arrow batches
-as they are fetched; `spark_engine` runs Spark. Both take the same words: names that need quotes
-stand between backticks. Nothing is subscribed to, committed or written to a cluster.
+as they are fetched; `spark_engine` runs Spark. Both use the same dialect: names that need quotes
+are put in backticks. Nothing is subscribed to, committed or written to a cluster.
 """

@@ -1,11 +1,11 @@
-"""From the words that `barnabas sql` takes to those of DuckDB.
+"""Translates the dialect of `barnabas sql` to DuckDB's.
 
-Names that are not plain words stand between backticks, as in Spark; DuckDB wants double quotes. A
+Names that are not plain words are put in backticks, as in Spark; DuckDB needs double quotes. A
 column of every topic is called offset, which DuckDB takes for the start of its OFFSET clause: it
-is quoted unless a number follows. Texts, quoted names and comments stay as they are.
+is quoted unless a number follows. Strings, quoted names and comments stay as they are.
 
 Each replacement is as long as what it replaces or its growth is known, so that a position in the
-new text maps to one in the old text.
+new query maps to one in the original.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _WORDS = re.compile(
 
 
 class Translated(NamedTuple):
-    """A query in DuckDB's words; `shifts` are (position in the new text, what to subtract)."""
+    """A query in DuckDB's dialect; `shifts` are (position in the new query, what to subtract)."""
 
     text: str
     shifts: tuple[tuple[int, int], ...]
@@ -64,5 +64,5 @@ def to_duckdb(query: str) -> Translated:
 
 
 def quoted(name: str) -> str:
-    """Return a name as DuckDB takes any."""
+    """Return a name quoted for DuckDB."""
     return '"' + name.replace('"', '""') + '"'

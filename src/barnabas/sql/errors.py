@@ -14,7 +14,7 @@ class UnknownTopicError(SqlError):
 
 
 def at_position(query: str, position: int, what: str) -> SqlError:
-    """Return an error that names the line and the column, and shows the text there."""
+    """Return an error that names the line and the column, and shows the query there."""
     position = max(0, min(position, len(query)))
     before = query[:position]
     line, column = before.count("\n") + 1, position - (before.rfind("\n") + 1) + 1

@@ -1,8 +1,8 @@
 """Rows of a topic on their way to a query: fetched and parsed by a thread, ahead of the engine.
 
-An engine pulls batches from threads of its own, and turns exceptions of the code that it pulls
-into errors of its own: so a failure ends the batches, and is kept in `failure` for the caller
-for the query.
+An engine pulls batches from threads of its own, and converts exceptions of the code that it pulls
+to errors of its own: so a failure ends the batches, and is kept in `failure` for the caller of
+the query.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Feed:
         try:
             while (batch := self._ahead.get()) is not None:
                 yield batch
-        except KeyboardInterrupt as stop:  # the engine would make a failure of its own of it
+        except KeyboardInterrupt as stop:  # the engine would wrap it in an error of its own
             self.failure = stop
 
     def _fetch(self) -> None:

@@ -1,7 +1,7 @@
 """The columns of JSON values, inferred from a sample of them.
 
-Numbers without a fraction are BIGINT, with one DOUBLE; a field that is sometimes this and
-sometimes that is STRING and has its JSON as text. Fields may come and go: they are null then.
+Numbers without a fraction are BIGINT, with one DOUBLE; a field with values of different types is
+STRING and has its JSON. Fields may be missing in some values: they are null there.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Items:
 
 
 Kind = str | Fields | Items
-"""One of the words above, an object, or a list."""
+"""One of the constants above, an object, or a list."""
 
 
 def infer(texts: Iterable[bytes]) -> Fields | None:
@@ -63,17 +63,17 @@ def to_ddl(fields: Fields) -> str:
 
 
 def has_mixed(kind: Kind) -> bool:
-    """Return whether some field has values of several kinds, which Arrow's reader does not take."""
+    """Return whether some field has values of several kinds, which Arrow's parser rejects."""
     if isinstance(kind, Fields):
         return any(map(has_mixed, kind.kinds.values()))
     return has_mixed(kind.kind) if isinstance(kind, Items) else kind == MIXED
 
 
 def fit(value: Any, kind: Kind) -> Any:
-    """Return a JSON value as its kind wants it; raise ValueError if it is something else."""
+    """Return a JSON value converted to its kind; raise ValueError if it is something else."""
     if value is None:
         return None
-    if kind in (MIXED, NULL):  # a field that was null throughout the sample may become anything
+    if kind in (MIXED, NULL):  # a field that was null in the whole sample may be anything
         return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     if isinstance(kind, Fields):
         if isinstance(value, dict):
@@ -110,7 +110,7 @@ def _fields(value: dict[str, Any]) -> Fields:
 
 
 def _settled(kind: Kind) -> Kind:
-    """Make text of objects that cannot be columns: without fields, or with Id beside id."""
+    """Turn objects that cannot be columns into strings: without fields, or with Id beside id."""
     if isinstance(kind, Items):
         return Items(_settled(kind.kind))
     if not isinstance(kind, Fields):
@@ -121,7 +121,7 @@ def _settled(kind: Kind) -> Kind:
 
 
 def _merged(one: Kind, other: Kind) -> Kind:
-    """Return the kind that takes values of both."""
+    """Return the kind that accepts values of both."""
     if one == other or other == NULL:
         return one
     if one == NULL:

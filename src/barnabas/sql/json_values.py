@@ -1,8 +1,8 @@
-"""JSON values as structs of inferred fields: by Arrow's reader, or object by object.
+"""JSON values as structs of inferred fields: by Arrow's parser, or object by object.
 
-Arrow reads a batch at once, and rejects it whole if one value does not match the fields. Such a
-batch, and one with fields of several kinds, is read by Python's reader, which reports for each
-value that does not fit.
+Arrow parses a batch at once, and rejects it whole if one value does not match the fields. Such a
+batch, and one with fields of several kinds, is parsed by Python, which reports each value that
+does not match.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 
 class JsonReader:
-    """Reads values as structs."""
+    """Parses values as structs."""
 
     def __init__(self, fields: Fields) -> None:
         self._fields = fields
         self._plain = not has_mixed(fields)
 
     def __call__(self, values: pa.BinaryArray, kind: pa.StructType) -> tuple[pa.Array, pa.Array]:
-        """Return structs, and why those that are null could not be read."""
+        """Return structs, and the reason for those that are null."""
         import pyarrow as pa
 
         if self._plain:
@@ -36,7 +36,7 @@ class JsonReader:
         return read_objects(values, kind, self._object, str)
 
     def _at_once(self, values: pa.BinaryArray, kind: pa.StructType) -> pa.Array | None:
-        """Return what Arrow reads; None if it rejects a value."""
+        """Return the result of Arrow's parser; None if it rejects a value."""
         import pyarrow as pa
 
         present = values.drop_null().to_pylist()

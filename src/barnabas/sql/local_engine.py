@@ -1,8 +1,8 @@
 """Runs queries with DuckDB in this process, on rows as they are fetched.
 
 A table that a query reads once is streamed through it: memory does not grow with the topic, and a
-LIMIT ends the fetching. A table that is read several times (a self-join, a recursion) is first
-loaded, as rows pass by only once.
+LIMIT stops the fetching. A table that is read several times (a self-join, a recursion) is loaded
+first, as rows are streamed only once.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SYSTEM = ("information_schema", "pg_catalog")
 
 
 class LocalEngine:
-    """One connection of DuckDB; leave it by `close`."""
+    """One connection of DuckDB; end it with `close`."""
 
     def __init__(self, client: Mapping[str, str], progressed: Callable[[], None]) -> None:
         try:
@@ -40,7 +40,7 @@ class LocalEngine:
         except ImportError as failure:
             raise SqlError(
                 "the local engine needs duckdb, which is not installed: "
-                "pip install 'barnabas[sql]'; --engine spark does without"
+                "pip install 'barnabas[sql]'; --engine spark does not need it"
             ) from failure
         self._error = duckdb.Error
         self._client = client
@@ -56,7 +56,7 @@ class LocalEngine:
         self.feeds: dict[str, Feed] = {}
 
     def run(self, query: str, table_of: Callable[[str], TopicTable]) -> Result:
-        """Return the rows of a query; `table_of` says what a topic is, or raises."""
+        """Return the rows of a query; `table_of` returns the table of a topic, or raises."""
         translated = to_duckdb(query)
         mentions = self._mentions(query, translated)
         for name in mentions.counts:
@@ -86,7 +86,7 @@ class LocalEngine:
         return Result(reader.schema, self._batches(reader, query, translated))
 
     def close(self) -> None:
-        """Stop what is still fetched, and drop all tables."""
+        """Stop fetching, and drop all tables."""
         for feed in self.feeds.values():
             feed.close()
         self._duck.close()
@@ -109,12 +109,12 @@ class LocalEngine:
         ).fetchall()
         tree = json.loads(answer)
         if tree.get("error"):
-            what = str(tree.get("error_message", "it cannot be read"))
+            what = str(tree.get("error_message", "it cannot be parsed"))
             if "position" in tree:
                 raise _misread(query, translated.original(int(tree["position"])), what)
-            raise SqlError("only a query can be run here: select …, with …, from …")
+            raise SqlError("only queries can be run: select …, with …, from …")
         if len(tree["statements"]) != 1:
-            raise SqlError(f"one query at a time, please: these are {len(tree['statements'])}")
+            raise SqlError(f"must be one query, not {len(tree['statements'])}")
         mentions = Mentions()
         mentions.collect(tree)
         return mentions
@@ -156,7 +156,7 @@ class LocalEngine:
         self._raise_failure()
 
     def _interruptible(self, call: Callable[[], Any]) -> Any:
-        """Return what a call returns; Ctrl-C ends it, which DuckDB does not look out for."""
+        """Return the result of a call; Ctrl-C interrupts it, which DuckDB does not check for."""
         with ThreadPoolExecutor(1) as pool:
             future = pool.submit(call)
             try:
@@ -171,7 +171,7 @@ class LocalEngine:
                 raise feed.failure
 
     def _told(self, failure: Exception, query: str, translated: Translated) -> Exception:
-        """Return an error of DuckDB in our words."""
+        """Return our error for one of DuckDB."""
         for feed in self.feeds.values():
             if feed.failure is not None:
                 return feed.failure  # type: ignore[return-value]
@@ -188,7 +188,7 @@ def explained(message: str, query: str, translated: Translated) -> SqlError:
         return SqlError(what)
     lines = translated.text.split("\n")
     number = int(caret[1]) - 1
-    # The line may be cut on both sides, which three dots tell.
+    # The line may be truncated on both sides, marked by three dots.
     line = lines[number]
     shown = caret[2]
     column = len(caret[3]) - len(f"LINE {caret[1]}: ")
@@ -203,7 +203,7 @@ def explained(message: str, query: str, translated: Translated) -> SqlError:
 def _misread(query: str, position: int, what: str) -> SqlError:
     failure = at_position(query, position, what)
     if query[position : position + 1] in ("-", "."):
-        failure.add_note("names with dashes or dots stand between backticks: `my-topic`")
+        failure.add_note("names with dashes or dots need backticks: `my-topic`")
     return failure
 
 
@@ -217,7 +217,7 @@ class Mentions:
         self.foreign: set[str] = set()
 
     def collect(self, node: Any) -> None:
-        """Walk over a node and all below it."""
+        """Visit a node and all below it."""
         if isinstance(node, list):
             for each in node:
                 self.collect(each)

@@ -1,11 +1,11 @@
-"""The answer to a query: rows as Arrow batches that come one after another, to a file or a person.
+"""The result of a query: rows as Arrow batches that arrive one after another, for a file or output.
 
     .parquet   the columns as they are
-    .csv       one line a row; lists and objects as JSON, bytes as text or \\x and hexadecimal
-    .jsonl     one object a line
+    .csv       one line per row; lists and objects as JSON, bytes as UTF-8 or \\x and hexadecimal
+    .jsonl     one object per line
     .json      one list of objects
 
-A file is written under a hidden name, and gets its own when it is whole.
+A file is written under a hidden name, and renamed when it is complete.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ ENDINGS = (".parquet", ".csv", ".jsonl", ".json")
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """Columns, and batches that can be taken once."""
+    """Columns, and batches that can be iterated over once."""
 
     schema: pa.Schema
     batches: Iterator[pa.RecordBatch]
 
     def limited(self, rows: int) -> Result:
-        """Return the same with at most that many rows; those after are not asked for."""
+        """Return the same with at most that many rows; later ones are not fetched."""
         return Result(self.schema, _limited(self.batches, rows))
 
 
@@ -51,17 +51,17 @@ def _limited(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.Record
 
 
 def check_output(path: Path, overwrite: bool) -> None:
-    """Raise SqlError if a result cannot go to that file."""
+    """Raise SqlError if a result cannot be written to that file."""
     if path.suffix not in ENDINGS:
         raise SqlError(f"--output {path}: must end in one of {', '.join(ENDINGS)}")
     if path.is_dir():
         raise SqlError(f"--output {path}: is a directory")
     if path.exists() and not overwrite:
-        raise SqlError(f"--output {path}: is there already; --overwrite replaces it")
+        raise SqlError(f"--output {path}: already exists; --overwrite replaces it")
 
 
 def write(result: Result, path: Path) -> int:
-    """Write a result to a file; return how many rows it has."""
+    """Write a result to a file; return its number of rows."""
     path.parent.mkdir(parents=True, exist_ok=True)
     hidden = path.with_name(f".{path.name}.part")
     try:
@@ -128,14 +128,14 @@ _WRITERS: dict[str, Callable[[Result, Path], int]] = {
 
 
 def objects(batch: pa.RecordBatch) -> list[dict[str, Any]]:
-    """Return rows as JSON can hold them; of columns with the same name the last one counts."""
+    """Return rows as JSON values; of columns with the same name the last one counts."""
     names = batch.schema.names
     cells = [[plain(cell) for cell in column.to_pylist()] for column in batch.columns]
     return [dict(zip(names, row, strict=True)) for row in zip(*cells, strict=True)]
 
 
 def plain(cell: Any) -> Any:
-    """Return a cell as JSON can hold it."""
+    """Return a cell as a JSON value."""
     if isinstance(cell, bytes):
         return to_json(cell)
     if isinstance(cell, datetime):
@@ -148,7 +148,7 @@ def plain(cell: Any) -> Any:
     if isinstance(cell, timedelta):
         return str(cell)
     if isinstance(cell, float) and not math.isfinite(cell):
-        return None  # JSON has no word for it
+        return None  # JSON cannot express it
     if isinstance(cell, dict):
         return {str(name): plain(each) for name, each in cell.items()}
     if isinstance(cell, list | tuple):
@@ -157,7 +157,7 @@ def plain(cell: Any) -> Any:
 
 
 def text(cell: Any) -> str:
-    """Return a cell that is not null as text."""
+    """Return a cell that is not null as a string."""
     if isinstance(cell, str):
         return cell
     if isinstance(cell, bytes):

@@ -16,7 +16,7 @@ Sample = list[tuple[bytes | None, bytes | None]]
 
 
 def latest(ranges: Sequence[OffsetRange], records: int = RECORDS) -> list[OffsetRange]:
-    """Return the ends of ranges, with about so many offsets in all."""
+    """Return the ends of ranges, with about that many offsets in total."""
     wanted = [each for each in ranges if len(each)]
     share = max(1, records // max(1, len(wanted)))
     return [replace(each, start=max(each.start, each.until - share)) for each in wanted]
@@ -25,7 +25,7 @@ def latest(ranges: Sequence[OffsetRange], records: int = RECORDS) -> list[Offset
 def take_sample(
     client: Mapping[str, str], ranges: Sequence[OffsetRange], records: int = RECORDS
 ) -> Sample:
-    """Return keys and values of the latest records; of the first ones if those are all gone.
+    """Return keys and values of the latest records; of the first ones if those have no records.
 
     The last offsets may have no records: markers of transactions, and what compaction removed.
     """

@@ -1,7 +1,7 @@
 """Runs queries with Spark, through `format("barnabas")`.
 
-Spark's own analysis says which tables a query names: each one that it does not find is looked for
-among the topics, and the query is analysed again. What the JVM writes to stderr is kept aside and
+Spark's own analysis reports which tables a query names: each one that it does not find is looked up
+among the topics, and the query is analysed again. The JVM's stderr is captured and
 shown only if it does not start.
 """
 
@@ -30,11 +30,11 @@ _POSITION = re.compile(r"\(line (\d+), pos (\d+)\)|; line (\d+) pos (\d+)")
 
 
 class SparkEngine:
-    """One session of Spark; leave it by `close`."""
+    """One session of Spark; end it with `close`."""
 
     def __init__(self, client: Mapping[str, str], master: str) -> None:
         self._client = client
-        # Spark's catalog makes a folder; the default is where the command was typed.
+        # Spark's catalog creates a folder; the default is the current directory.
         self._warehouse = TemporaryDirectory(prefix="barnabas-sql-")
         try:
             self._spark = _start(master, self._warehouse.name)
@@ -43,14 +43,14 @@ class SparkEngine:
             raise
 
     def run(self, query: str, table_of: Callable[[str], TopicTable], rows: int | None) -> Result:
-        """Return the rows of a query, at most so many; `table_of` says what a topic is."""
+        """Return the rows of a query, at most that many; `table_of` returns a topic's table."""
         from pyspark.errors import PySparkException
 
         try:
             frame = self._analysed(query, table_of)
             if rows is not None:
                 frame = frame.limit(rows)
-            found = apart(frame.toArrow)  # PySpark would wait for the end of a job
+            found = apart(frame.toArrow)  # interrupted, PySpark would wait for the end of a job
         except PySparkException as failure:
             raise explained(str(failure), query) from None
         return Result(found.schema, iter(found.to_batches()))
@@ -106,7 +106,7 @@ class SparkEngine:
 
 
 _READ_BY_SOURCE = ("avro", "protobuf")
-"""Formats that the source reads; texts are parsed by Spark itself."""
+"""Formats that the source parses; JSON and CSV are parsed by Spark itself."""
 
 
 def _columns(table: TopicTable) -> list[Any]:
@@ -163,7 +163,7 @@ def explained(message: str, query: str) -> SqlError:
 def _start(master: str, warehouse: str) -> SparkSession:
     from barnabas.spark import register
 
-    # It writes each error of an analysis to stderr, before anybody can say that it is none.
+    # It writes each error of an analysis to stderr, even if we then retry.
     logging.getLogger("SQLQueryContextLogger").disabled = True
     conf = {"spark.sql.session.timeZone": "UTC", "spark.sql.warehouse.dir": warehouse}
     if master.startswith("local"):

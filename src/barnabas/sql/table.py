@@ -2,9 +2,9 @@
 
     partition INT, offset BIGINT, timestamp TIMESTAMP, key, value, headers, fields of the value …
 
-Keys and values are texts if the sample's are UTF-8, else bytes. A field that is called like one of
-these columns, or like another field but for its case, gets `value_` in front. With values that are
-parsed comes `valueError`: why one could not be, else null.
+Keys and values are strings if the sample's are UTF-8, else bytes. A field with the name of one of
+these columns, or of another field except for its case, gets the prefix `value_`. Parsed values add
+`valueError`: why one could not be parsed, else null.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ PARSED = "parsed"
 
 @dataclass(frozen=True, slots=True)
 class TopicTable:
-    """What is read of a topic, and as what."""
+    """What is read of a topic, and with which types."""
 
     topic: str
     ranges: tuple[OffsetRange, ...]
@@ -38,9 +38,9 @@ class TopicTable:
     text_keys: bool
     text_values: bool
     inferred: Fields | None = None
-    schema: str | None = None  # as it was given
+    schema: str | None = None  # as given
     names: Mapping[str, str] = field(default_factory=dict)
-    """Of fields: their columns."""
+    """The columns of fields."""
 
     @property
     def has_fields(self) -> bool:
@@ -100,7 +100,7 @@ def _is_text(data: bytes) -> bool:
 
 
 def _column_names(kind: pa.DataType | None) -> dict[str, str]:
-    """Return the columns of fields, each different from all others whatever the case."""
+    """Return the columns of fields, all different regardless of case."""
     import pyarrow as pa
 
     if kind is None:
@@ -117,7 +117,7 @@ def _column_names(kind: pa.DataType | None) -> dict[str, str]:
 
 
 class TableRows:
-    """Makes rows of a table from polled batches; `unreadable` counts values that do not fit."""
+    """Builds rows of a table from polled batches; `unreadable` counts values that do not match."""
 
     def __init__(self, table: TopicTable) -> None:
         import pyarrow as pa
@@ -180,7 +180,7 @@ class TableRows:
 
 
 def _texts(column: pa.BinaryArray, wanted: bool) -> pa.Array:
-    """Return bytes as texts; what is not UTF-8 is shown with its bytes in hexadecimal."""
+    """Return bytes as strings; what is not UTF-8 is shown with its bytes in hexadecimal."""
     import pyarrow as pa
 
     if not wanted:

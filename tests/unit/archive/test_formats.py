@@ -26,7 +26,7 @@ def test_files_of_a_directory_come_in_order_without_hidden_ones(tmp_path: Path) 
         ("c.csv", Format.CSV),
     ]
     assert [path.name for path, _ in files_of(tmp_path, Format.PARQUET)] == ["a.parquet"]
-    with pytest.raises(ArchiveError, match="without a file of jsonl"):
+    with pytest.raises(ArchiveError, match="the directory has no jsonl file"):
         files_of(tmp_path, Format.JSONL)
 
 

@@ -31,8 +31,8 @@ def test_a_file_of_ones_own(tmp_path: Path) -> None:
     ("line", "complaint"),
     [
         (b"{", "line 2: Expecting property name"),
-        (b"[]", "line 2: not an object with a value"),
-        (b'{"key": "k"}', "line 2: not an object with a value"),
+        (b"[]", "line 2: must be an object with a value"),
+        (b'{"key": "k"}', "line 2: must be an object with a value"),
         (b'{"value": 5}', "line 2: 5 must be one of"),
         (b'{"value": "", "timestamp": "now"}', "line 2: timestamp='now': must be a whole number"),
         (b'{"value": "", "partition": true}', "line 2: partition=True: must be a whole number"),

@@ -81,7 +81,7 @@ def test_nothing_is_replaced_unasked(tmp_path: Path) -> None:
         output(tmp_path)
     with pytest.raises(ArchiveError, match="is a directory"):
         output(tmp_path, single=True, overwrite=True)
-    with pytest.raises(ArchiveError, match="is not a directory"):
+    with pytest.raises(ArchiveError, match="must be a directory"):
         output(path)
     assert path.read_text() == "mine"
     output(path, single=True, overwrite=True).finish()

@@ -70,7 +70,7 @@ def test_files_that_are_not_of_this_kind_are_named(tmp_path: Path) -> None:
     with pytest.raises(ArchiveError, match=r"a\.parquet: "):
         count_rows(path)
     pq.write_table(pa.table({"price": [1]}), path)
-    with pytest.raises(ArchiveError, match="has no column value, only price"):
+    with pytest.raises(ArchiveError, match="must have a column value, has only price"):
         list(read_parquet(path))
 
 

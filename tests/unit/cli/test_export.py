@@ -201,7 +201,7 @@ def test_transactions_may_be_smaller(
         (("export", "no-such-topic", "a.csv"), "topic 'no-such-topic' does not exist"),
         (("export", "TOPIC", "a.csv", "--partition", "9"), "has partitions 0-2, not 9"),
         (("import", "none.csv", "TOPIC"), "none.csv: no such file"),
-        (("import", ".", "TOPIC"), "a directory without a file"),
+        (("import", ".", "TOPIC"), "the directory has no"),
     ],
 )
 def test_bad_input_is_named(

@@ -75,7 +75,7 @@ def test_the_word_offset_and_a_name_in_backticks(barnabas: Barnabas, fill: Fill)
     ]
     assert "write it as `web.clicks`" not in refusal(barnabas, "select * from web.clicks")
     told = refusal(barnabas, "select * from web.clicks-eu")
-    assert "names with dashes or dots stand between backticks" in told
+    assert "names with dashes or dots need backticks" in told
 
 
 def test_a_dotted_name_without_backticks(barnabas: Barnabas, fill: Fill) -> None:
@@ -163,7 +163,7 @@ def test_an_answer_goes_to_a_file(
     query = f"select count(*) as n, sum(id) as total from '{path}'"
     assert answer(barnabas, query)[0]["n"] == 150
     again = refusal(barnabas, f"select 1 from {topic}", "--output", str(path))
-    assert "is there already; --overwrite replaces it" in again
+    assert "already exists; --overwrite replaces it" in again
     words = ("--output", str(path), "--overwrite", "--limit", "3")
     assert barnabas("sql", f"select id from {topic}", *words).err.startswith("3 rows to")
 
@@ -244,9 +244,9 @@ def test_nothing_is_subscribed_to_or_committed(
     [
         ("selec 1", 'syntax error at or near "selec", in line 1 at column 1: selec 1'),
         ("select 1 +\n from\n where", "in line 2 at column 2: from"),
-        ("drop table x", "only a query can be run here: select …, with …, from …"),
-        ("select 1; select 2", "one query at a time, please: these are 2"),
-        ("", "one query at a time, please: these are 0"),
+        ("drop table x", "only queries can be run: select …, with …, from …"),
+        ("select 1; select 2", "must be one query, not 2"),
+        ("", "must be one query, not 0"),
     ],
 )
 def test_a_query_that_cannot_be_read(barnabas: Barnabas, query: str, told: str) -> None:

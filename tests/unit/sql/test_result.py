@@ -107,7 +107,7 @@ def test_files_that_cannot_be(tmp_path: Path) -> None:
     with pytest.raises(SqlError, match=r"must end in one of \.parquet, \.csv"):
         check_output(tmp_path / "a.txt", False)
     (tmp_path / "a.csv").write_text("old")
-    with pytest.raises(SqlError, match="is there already; --overwrite replaces it"):
+    with pytest.raises(SqlError, match="already exists; --overwrite replaces it"):
         check_output(tmp_path / "a.csv", False)
     check_output(tmp_path / "a.csv", True)
     (tmp_path / "b.csv").mkdir()
