@@ -93,7 +93,7 @@ def test_lag_is_told_in_records_and_in_seconds(barnabas: Any, wire: Wire, name: 
     assert document["offsets"][1]["lag_seconds"] == 0
     missing = barnabas("groups", "describe", "never-was", name)
     assert missing[0] == 1
-    assert "there is no group 'never-was' (GROUP_ID_NOT_FOUND)" in missing[2]
+    assert "group 'never-was' does not exist (GROUP_ID_NOT_FOUND)" in missing[2]
     assert title in missing[1]
 
 

@@ -143,12 +143,12 @@ def test_a_stream_that_may_lose_goes_on(
 
 
 def test_a_checkpoint_of_another_topic_is_refused() -> None:
-    with pytest.raises(CheckpointError, match="checkpoint is of topic t, the query reads subscr"):
+    with pytest.raises(CheckpointError, match="checkpoint is for topic t, the query reads subscr"):
         MicroBatchPlanner(options(subscribe="u")).next_end(at(5), view((0, 9), topic="u"), None, 0)
 
 
 def test_a_start_outside_of_the_log_is_refused() -> None:
-    with pytest.raises(InvalidValueError, match=r"startingOffsets: there are no offsets 1 to 2"):
+    with pytest.raises(InvalidValueError, match=r"startingOffsets: missing offsets 1 to 2"):
         MicroBatchPlanner(options()).first_start(view((3, 9)), {T0: 1})
     clamped = MicroBatchPlanner(options(failOnDataLoss="false")).first_start(view((3, 9)), {T0: 1})
     assert clamped.offsets == {T0: 3}
@@ -169,7 +169,7 @@ def test_a_replay_does_not_read_another_topic_of_the_same_name() -> None:
     assert planner.drop_replaced_topics(ranges, end, view((0, 20))) == ranges
     for now, why in [
         (view((0, 20), topic_id="two"), "recreated"),
-        (TopicSnapshot({}, {}, {}), "gone"),
+        (TopicSnapshot({}, {}, {}), "no longer exists"),
     ]:
         with pytest.raises(DataLossError, match=f"offsets 5 to 8 of t-0 .*{why}"):
             planner.drop_replaced_topics(ranges, end, now)

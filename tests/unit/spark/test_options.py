@@ -36,12 +36,12 @@ def test_tasks_are_about_the_cores_and_never_more_than_the_partitions() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"subscribe": "a", "assign": '{"a": [0]}'}, "subscribe and assign are given"),
-        ({"subscribe": " , "}, "names no topic"),
+        ({"subscribe": "a", "assign": '{"a": [0]}'}, "subscribe and assign are set"),
+        ({"subscribe": " , "}, "must name at least one topic"),
         ({"subscribePattern": "("}, "not a regular expression"),
         ({"assign": "[0]"}, "must be JSON like"),
         ({"assign": '{"a": [-1]}'}, "must look like"),
-        ({"assign": "{}"}, "names no partition"),
+        ({"assign": "{}"}, "must name at least one partition"),
         ({"subscribe": "a", "startingOffset": "earliest"}, "did you mean startingOffsets"),
         ({"subscribe": "a", "startingOffsets": "first"}, "must be earliest, latest or JSON"),
         ({"subscribe": "a", "startingOffsets": '{"a": {"0": -3}}'}, "-3 for a-0: .* at least -2"),

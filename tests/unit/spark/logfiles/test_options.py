@@ -73,7 +73,7 @@ def test_columns_depend_on_options() -> None:
         ({}, "load: needs a data directory"),
         ({"path": "x", "topic": "a"}, "topic: no such option; did you mean topics?"),
         ({"path": "x", "includeheader": "true"}, "did you mean includeHeaders?"),
-        ({"path": "x", "topics": " , "}, "topics= , : names no topic"),
+        ({"path": "x", "topics": " , "}, "topics= , : must name at least one topic"),
         ({"path": "x", "partitions": "one"}, "partitions=one: must be numbers and ranges"),
         ({"path": "x", "startingOffsets": "latest"}, "startingOffsets=latest: must be earliest"),
         ({"path": "x", "endingOffsets": '{"t": 5}'}, "endingOffsets="),
