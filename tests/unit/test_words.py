@@ -39,17 +39,10 @@ PATTERNS = (
 PHRASE = re.compile("|".join(PATTERNS), re.IGNORECASE)
 
 LEFT: dict[str, int] = {
-    "src/barnabas/admin": 2,
-    "src/barnabas/aio": 3,
-    "src/barnabas/blocking": 5,
     "src/barnabas/broker": 62,
     "src/barnabas/cli": 5,
-    "src/barnabas/client": 5,
-    "src/barnabas/consumer": 18,
     "src/barnabas/kernels": 15,
     "src/barnabas/log": 38,
-    "src/barnabas/mirror": 2,
-    "src/barnabas/pipeline": 3,
     "src/barnabas/producer": 11,
     "src/barnabas/records": 7,
 }
