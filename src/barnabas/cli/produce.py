@@ -6,23 +6,24 @@ import argparse
 import asyncio
 import json
 import os
-import random
 import sys
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from barnabas.cli.arguments import add_connection, assignment, index, separator
-from barnabas.cli.batch_sender import Batch, BatchSender, Headers, RecordsRefused, Row
 from barnabas.cli.interruption import INTERRUPTION
 from barnabas.cli.lines import read_lines
 from barnabas.cli.position import parse_time
 from barnabas.cli.session import run
 from barnabas.client.cluster_client import ClusterClient
 from barnabas.model.error_codes import ErrorCode
-from barnabas.model.errors import BarnabasError, InvalidValueError, RequestError
+from barnabas.model.errors import InvalidValueError, RequestError
 from barnabas.records.compression import Codec
 
-_ACKS = {"0": 0, "1": 1, "all": -1, "-1": -1}
+if TYPE_CHECKING:
+    from barnabas.cli.line_sender import Headers, LineSender, Row
+
 _COMPLAINTS_SHOWN = 10
 
 EXAMPLES = r"""examples:
@@ -69,7 +70,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--acks",
-        choices=sorted(_ACKS),
+        choices=["-1", "0", "1", "all"],
         default="all",
         help="who must have a record before it counts as sent (default: all)",
     )
@@ -108,46 +109,47 @@ def _produce(arguments: argparse.Namespace) -> int:
 
 
 async def _send(client: ClusterClient, arguments: argparse.Namespace, descriptor: int) -> int:
-    partition_count = await _partition_count(client, arguments.topic)
-    if arguments.partition is not None and arguments.partition >= partition_count:
-        raise InvalidValueError(
-            f"topic {arguments.topic!r} has partitions 0-{partition_count - 1}, "
-            f"not {arguments.partition}"
-        )
-    report = Report(arguments.topic, as_json=arguments.json)
-    sender = BatchSender(
-        client,
-        arguments.topic,
-        partition_count,
-        report,
-        random.Random(),
-        codec=Codec[arguments.codec.upper()],
-        acks=_ACKS[arguments.acks],
-        timeout_ms=arguments.timeout * 1000,
-    )
+    # Only here: the help does without a producer.
+    from barnabas.cli.line_sender import LineSender, producer_core
+
+    core = producer_core(client, arguments)
     try:
-        await _send_lines(descriptor, arguments, sender, report)
-    except asyncio.CancelledError:
-        report.finish()
-        INTERRUPTION.closed()
-        raise
+        await core.start(arguments.timeout * 1000)
+        partition_count = await _partition_count(client, arguments.topic)
+        if arguments.partition is not None and arguments.partition >= partition_count:
+            raise InvalidValueError(
+                f"topic {arguments.topic!r} has partitions 0-{partition_count - 1}, "
+                f"not {arguments.partition}"
+            )
+        await core.topics.know(arguments.topic, arguments.timeout * 1000)
+        report = Report(arguments.topic, as_json=arguments.json)
+        sender = LineSender(core, arguments.topic, arguments.partition, report)
+        try:
+            await _send_lines(descriptor, arguments, sender, report)
+        except BaseException as failure:
+            sender.drop()
+            if isinstance(failure, asyncio.CancelledError):
+                report.finish()
+                INTERRUPTION.closed()
+            raise
+    finally:
+        await core.close()
     return report.finish()
 
 
 async def _send_lines(
-    descriptor: int, arguments: argparse.Namespace, sender: BatchSender, report: Report
+    descriptor: int, arguments: argparse.Namespace, sender: LineSender, report: Report
 ) -> None:
     to_row = row_reader(arguments)
     line_number = 0
     async for lines in read_lines(descriptor):
-        now_ms = int(time.time() * 1000)
         for line in lines:
             line_number += 1
-            row = to_row(line, now_ms)
+            row = to_row(line)
             if isinstance(row, str):
                 report.refused(line_number, row)
             else:
-                sender.add(row, line_number, arguments.partition)
+                sender.add(row, line_number)
         await sender.room()
         report.show_progress()
     await sender.finish()
@@ -170,14 +172,14 @@ async def _partition_count(client: ClusterClient, topic: str) -> int:
     return await client.retrying(attempt)
 
 
-def row_reader(arguments: argparse.Namespace) -> Callable[[bytes, int], Row | str]:
+def row_reader(arguments: argparse.Namespace) -> Callable[[bytes], Row | str]:
     """Return the function that makes a record of a line, or says why it cannot."""
     headers: Headers = tuple(arguments.header)
     divider: bytes | None = arguments.key_separator
     null: bytes | None = arguments.null_marker
-    fixed_ms: int | None = arguments.timestamp
+    timestamp_ms: int | None = arguments.timestamp
 
-    def to_row(line: bytes, now_ms: int) -> Row | str:
+    def to_row(line: bytes) -> Row | str:
         key: bytes | None = None
         value: bytes | None = line
         if divider is not None:
@@ -187,7 +189,7 @@ def row_reader(arguments: argparse.Namespace) -> Callable[[bytes, int], Row | st
         if null is not None:
             key = None if key == null else key
             value = None if value == null else value
-        return (now_ms if fixed_ms is None else fixed_ms, key, value, headers)
+        return key, value, headers, timestamp_ms
 
     return to_row
 
@@ -208,38 +210,37 @@ class Report:
         self._next_progress = self._started + 1.0
         self._progress_shown = False
 
-    def acknowledged(self, partition: int, batch: Batch, base_offset: int | None) -> None:
-        self._sent += len(batch.rows)
+    def acknowledged(self, partition: int, lines: list[int], base_offset: int | None) -> None:
+        """Count lines that the broker has; without acknowledgements no offset is known."""
+        self._sent += len(lines)
         if base_offset is not None:
             first, _ = self._spans.get(partition, (base_offset, base_offset))
-            self._spans[partition] = (first, base_offset + len(batch.rows) - 1)
+            self._spans[partition] = (first, base_offset + len(lines) - 1)
         if self._as_json:
-            for position, line in enumerate(batch.lines):
-                offset = None if base_offset is None else base_offset + position
+            for index, line in enumerate(lines):
                 document = {
                     "line": line,
                     "topic": self._topic,
                     "partition": partition,
-                    "offset": offset,
+                    "offset": None if base_offset is None else base_offset + index,
                 }
                 print(json.dumps(document))
             sys.stdout.flush()
 
-    def failed(self, partition: int, batch: Batch, failure: BarnabasError) -> None:
-        reasons = failure.reasons if isinstance(failure, RecordsRefused) else {}
-        code = f" ({failure.code.name})" if isinstance(failure, RequestError) else ""
-        for position, line in enumerate(batch.lines):
-            if not reasons:
-                self.refused(line, f"{failure}{code}")
-            else:
-                self.refused(
-                    line,
-                    reasons.get(
-                        position,
-                        f"it shared a batch with line "
-                        f"{batch.lines[min(reasons)]}, which was refused",
-                    ),
-                )
+    def failed(
+        self, lines: list[int], failure: BaseException, rejected: dict[int, BaseException]
+    ) -> None:
+        """Count the lines of a batch that was given up, some of which may be to blame."""
+        for line in lines:
+            if rejected and line not in rejected:
+                culprit = min(rejected)
+                self.refused(line, f"it shared a batch with line {culprit}, which was refused")
+                continue
+            reason = rejected.get(line, failure)
+            # Of a batch that was given up for its age, the last answer is the reason.
+            reason = reason.__cause__ or reason
+            code = f" ({reason.code.name})" if isinstance(reason, RequestError) else ""
+            self.refused(line, f"{reason}{code}")
 
     def refused(self, line: int, reason: str) -> None:
         """Count a line that was not sent; the first ones are named."""

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from barnabas.cli.batch_sender import Batch, RecordsRefused
 from barnabas.cli.produce import Report, row_reader
 from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import RequestError
 
 
 def consumed(barnabas: Any, topic: str, *words: str) -> list[dict[str, Any]]:
@@ -139,24 +139,23 @@ def arguments(**given: Any) -> argparse.Namespace:
 
 
 def test_a_line_becomes_a_row() -> None:
-    assert row_reader(arguments())(b"a:b", 5) == (5, None, b"a:b", ())
+    assert row_reader(arguments())(b"a:b") == (None, b"a:b", (), None)
     keyed = row_reader(arguments(key_separator=b":", null_marker=b"", timestamp=9))
-    assert keyed(b"a:", 5) == (9, b"a", None, ())
-    assert keyed(b":b:c", 5) == (9, None, b"b:c", ())
+    assert keyed(b"a:") == (b"a", None, (), 9)
+    assert keyed(b":b:c") == (None, b"b:c", (), 9)
 
 
 def test_refused_records_are_told_apart_from_their_neighbours(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     report = Report("t", as_json=False)
-    batch = Batch([(0, None, b"", ())] * 3, [7, 8, 9], 0)
-    failure = RecordsRefused(ErrorCode.INVALID_RECORD, "bad", {1: "no key"})
-    report.failed(0, batch, failure)
+    failure = RequestError(ErrorCode.INVALID_RECORD, "bad")
+    report.failed([7, 8, 9], failure, {8: RequestError(ErrorCode.INVALID_RECORD, "no key")})
     lines = capsys.readouterr().err.splitlines()
     assert lines[0].endswith(
         "line 7 was not sent: it shared a batch with line 8, which was refused"
     )
-    assert lines[1].endswith("line 8 was not sent: no key")
+    assert lines[1].endswith("line 8 was not sent: no key (INVALID_RECORD)")
 
 
 def test_only_the_first_complaints_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
