@@ -1,17 +1,16 @@
-"""`barnabas consume`: print the records of a topic, from anywhere in it, once or for ever."""
+"""`barnabas consume`: print the records of a topic, from anywhere in it, once or forever."""
 
 from __future__ import annotations
 
 import argparse
 import os
-import random
 import sys
 import time
 from contextlib import aclosing
+from typing import TYPE_CHECKING
 
 from barnabas.admin.offsets import LATEST, list_offsets
 from barnabas.cli.arguments import add_connection, count, index
-from barnabas.cli.fetcher import Delivery, Fetcher
 from barnabas.cli.group_reader import check, read_in_group
 from barnabas.cli.interruption import INTERRUPTION
 from barnabas.cli.partitions import existing_partitions, offsets_at
@@ -19,8 +18,10 @@ from barnabas.cli.position import Beginning, End, Position, parse_position
 from barnabas.cli.record_format import Formatter, compile_format, json_line, parse_format
 from barnabas.cli.session import run
 from barnabas.client.cluster_client import ClusterClient
-from barnabas.client.retry import Backoff
 from barnabas.model.ids import TopicPartition
+
+if TYPE_CHECKING:
+    from barnabas.cli.partition_reader import Delivery
 
 EXAMPLES = r"""formats:
   %t topic  %p partition  %o offset  %T timestamp in ms  %h headers  %k key  %v value
@@ -108,6 +109,9 @@ def _consume(arguments: argparse.Namespace) -> None:
 async def _print_records(
     client: ClusterClient, arguments: argparse.Namespace, formatter: Formatter
 ) -> None:
+    # Only here: the consumer is by far the largest thing that a command may load.
+    from barnabas.cli.partition_reader import PartitionReader, reader_options
+
     partitions = await existing_partitions(client, arguments.topic, arguments.partition)
     committed = arguments.isolation == "committed"
     start: Position = arguments.start
@@ -117,17 +121,15 @@ async def _print_records(
     if arguments.exit_at_end:
         found = await list_offsets(client, dict.fromkeys(partitions, LATEST), committed=committed)
         ends = {partition: answer.offset for partition, answer in found.items()}
-    fetcher = Fetcher(
+    reader = PartitionReader(
         client,
+        reader_options(arguments),
         await offsets_at(client, partitions, start, committed),
-        Backoff(random.random),
         ends=ends,
-        committed=committed,
-        patience_ms=arguments.timeout * 1000,
         moved=_tell_moved,
     )
     left: int | None = arguments.max_messages
-    async with aclosing(fetcher.deliveries()) as deliveries:
+    async with aclosing(reader.deliveries()) as deliveries:
         async for delivery in deliveries:
             left = _print(delivery, formatter, left)
             if left == 0:

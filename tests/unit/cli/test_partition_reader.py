@@ -1,17 +1,19 @@
-"""Partitions are fetched through failures that pass, and not through others."""
+"""Partitions are read through failures that pass, up to their timeout, and not through others."""
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 from typing import Any
 
 import pytest
 from tests.network.scripted_broker import CLOSE, Closing, ScriptedBroker
 
-from barnabas.cli.fetcher import Fetcher
+from barnabas.cli.partition_reader import PartitionReader, reader_options
 from barnabas.client.cluster_client import ClusterClient
-from barnabas.client.errors import NetworkError
-from barnabas.client.retry import Backoff
+from barnabas.client.errors import LogTruncationError, NetworkError
+from barnabas.consumer.fetch_buffer import FetchBuffer
+from barnabas.consumer.reset import EARLIEST, LATEST
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import TopicPartition
@@ -21,6 +23,12 @@ from barnabas.wire.messages.fetch import (
     FetchRequest,
     FetchResponse,
     PartitionData,
+)
+from barnabas.wire.messages.list_offsets import (
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
 )
 from barnabas.wire.messages.metadata import (
     MetadataRequest,
@@ -43,7 +51,14 @@ class Leader:
         self.served = True
         self.stale_id: bytes | None = None
         """The id of which the next answer tells, instead of the topic's."""
-        self.broker = ScriptedBroker({MetadataRequest: self.metadata, FetchRequest: self.fetch})
+        self.offsets = {EARLIEST: 0, LATEST: 10}
+        self.broker = ScriptedBroker(
+            {
+                MetadataRequest: self.metadata,
+                FetchRequest: self.fetch,
+                ListOffsetsRequest: self.list_offsets,
+            }
+        )
 
     def metadata(self, request: MetadataRequest, version: int) -> MetadataResponse:
         host, port = self.broker.address
@@ -55,6 +70,14 @@ class Leader:
                 MetadataResponseTopic(name="t", topic_id=self.topic_id, partitions=[partition])
             ],
         )
+
+    def list_offsets(self, request: ListOffsetsRequest, version: int) -> ListOffsetsResponse:
+        [topic] = request.topics
+        [asked] = topic.partitions
+        found = ListOffsetsPartitionResponse(
+            partition_index=0, offset=self.offsets[asked.timestamp]
+        )
+        return ListOffsetsResponse(topics=[ListOffsetsTopicResponse(name="t", partitions=[found])])
 
     def fetch(self, request: FetchRequest, version: int) -> FetchResponse | Closing:
         [topic] = request.topics
@@ -74,23 +97,31 @@ class Leader:
         )
 
 
-def fetched(leader: Leader, start: int, end: int, *, patience_ms: float = 60_000) -> list[int]:
+Move = tuple[TopicPartition, int, int]
+
+
+def fetched(
+    leader: Leader, start: int, end: int, *, timeout: float = 60, moves: list[Move] | None = None
+) -> list[int]:
+    seen: list[Move] = [] if moves is None else moves
+
     async def conversation() -> list[int]:
         values: list[int] = []
         async with (
             leader.broker,
             ClusterClient([leader.broker.address], reconnect_backoff_ms=(1, 2)) as client,
         ):
-            await client.refresh(["t"])
-            fetcher = Fetcher(
-                client,
-                {T0: start},
-                Backoff(lambda: 0.5, initial_ms=1, max_ms=2),
-                ends={T0: end},
-                patience_ms=patience_ms,
-                moved=lambda *_: None,
+            arguments = argparse.Namespace(
+                bootstrap=str(leader.broker.address), isolation="uncommitted", timeout=timeout
             )
-            async for delivery in fetcher.deliveries():
+            reader = PartitionReader(
+                client,
+                reader_options(arguments),
+                {T0: start},
+                ends={T0: end},
+                moved=lambda *move: seen.append(move),
+            )
+            async for delivery in reader.deliveries():
                 values += [int(record.value or b"") for record in delivery.records]
         return values
 
@@ -127,10 +158,44 @@ def test_a_leader_is_waited_for() -> None:
 
 
 def test_an_answer_about_a_topic_that_is_gone_is_passed() -> None:
-    """A topic may be deleted and made anew while a poll is under way."""
+    """A topic may be deleted and created again while a fetch is in progress."""
     leader = Leader()
     leader.stale_id = bytes(reversed(ID))
     assert fetched(leader, 0, 4) == list(range(4))
+
+
+@pytest.mark.parametrize(("start", "first", "last", "moved"), [(2, 4, 10, 4), (8, 0, 5, 5)])
+def test_an_offset_outside_of_the_log_is_moved_to_the_nearer_end(
+    start: int, first: int, last: int, moved: int
+) -> None:
+    leader = Leader(ErrorCode.OFFSET_OUT_OF_RANGE)
+    leader.offsets = {EARLIEST: first, LATEST: last}
+    moves: list[Move] = []
+    assert fetched(leader, start, 10, moves=moves) == list(range(moved, 10))
+    assert moves == [(T0, start, moved)]
+
+
+def test_an_offset_that_the_log_has_again_is_not_reported() -> None:
+    moves: list[Move] = []
+    leader = Leader(ErrorCode.OFFSET_OUT_OF_RANGE)
+    assert fetched(leader, 2, 10, moves=moves) == list(range(2, 10))
+    assert moves == []
+
+
+def test_a_truncated_log_is_read_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    collect, truncations = FetchBuffer.collect, [T0]
+
+    def truncated_once(self: FetchBuffer, *arguments: Any) -> Any:
+        if truncations:
+            raise LogTruncationError({truncations.pop(): None})
+        return collect(self, *arguments)
+
+    monkeypatch.setattr(FetchBuffer, "collect", truncated_once)
+    leader = Leader()
+    leader.offsets[LATEST] = 6
+    moves: list[Move] = []
+    assert fetched(leader, 8, 10, moves=moves) == list(range(6, 10))
+    assert moves == [(T0, 8, 6)]
 
 
 def test_a_final_failure_ends_it() -> None:
@@ -139,6 +204,6 @@ def test_a_final_failure_ends_it() -> None:
 
 
 @pytest.mark.parametrize("failure", [ErrorCode.NOT_LEADER_OR_FOLLOWER, CLOSE], ids=str)
-def test_patience_ends(failure: Any) -> None:
+def test_a_failure_that_lasts_is_raised_after_the_timeout(failure: Any) -> None:
     with pytest.raises((RequestError, NetworkError)):
-        fetched(Leader(*[failure] * 10_000), 0, 10, patience_ms=30)
+        fetched(Leader(*[failure] * 10_000), 0, 10, timeout=0.3)
