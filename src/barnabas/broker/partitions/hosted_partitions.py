@@ -133,6 +133,11 @@ class HostedPartitions(dict[tuple[str, int], Partition]):
         self.wake_readers(key)
         self.produce_purgatory.check(key)
         self.deletion_purgatory.check(key)
+        partition = self.get(key)
+        if partition is not None and partition.log.has_finished_segment_to_flush:
+            # Recovered after an unclean start: until these are flushed, an idle log could be
+            # neither compacted nor shortened by retention.
+            self.flusher.request_finished(partition)
 
     def flushed(self, partition: Partition) -> None:
         """A partition's log was flushed."""

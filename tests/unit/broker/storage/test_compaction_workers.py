@@ -73,6 +73,24 @@ def test_a_compacted_topic_shrinks_and_keeps_the_newest_values(tmp_path: Path) -
         assert serving.inside(lambda: cleaned(serving, "t")) >= int(end)
 
 
+def test_an_idle_log_is_compacted_after_an_unclean_start(tmp_path: Path) -> None:
+    """Recovery leaves the recovery point where it was, and no append comes to move it."""
+    serving = Serving(tmp_path, {**OPTIONS, "log.cleaner.enable": "false"}).start()
+    wire = serving.connect()
+    create_topic(wire, "t", configs=COMPACTED)
+    for number in range(100):
+        put(wire, "t", (b"k", b"v%d" % number))
+    log = serving.broker.partitions[("t", 0)].log
+    end = log.segments[-1].base_offset
+    serving.wait_inside(lambda: log.recovery_point == end, "what the crash must not take")
+    serving.kill()
+    (tmp_path / "recovery-point-offset-checkpoint").unlink(missing_ok=True)
+    with Serving(tmp_path, OPTIONS) as serving:
+        log = serving.broker.partitions[("t", 0)].log
+        serving.wait_inside(lambda: log.cleaned_offset == end, "it is compacted")
+        assert read_all(serving.connect(), "t") == [(end - 1, b"k", b"v%d" % (end - 1))]
+
+
 def test_consumers_pass_over_what_replicas_copy(tmp_path: Path) -> None:
     """The last batch of each producer stays as an empty header: many segments hold nothing else."""
     with Serving(tmp_path, OPTIONS) as serving:

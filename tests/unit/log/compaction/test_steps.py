@@ -831,6 +831,40 @@ def test_old_names_are_surely_gone_before_the_new_segment_takes_its_own(seed: in
     check_after_crash(host, newest, end)
 
 
+@pytest.mark.parametrize("cut", range(120))
+def test_a_crash_between_recovery_and_the_first_compaction_loses_nothing(cut: int) -> None:
+    """The segments that recovery has walked are flushed and checkpointed, and then compacted."""
+    for seed in range(2):
+        disk = CrashingDisk(Random(1000 * cut + seed), lambda: NOW)
+        host = Host(disk, make_options(segment_bytes=1200, cleanup_policy="compact"))
+        rows = [(b"k%d" % (number % 5), b"v%d" % number) for number in range(30)]
+        for number, row in enumerate(rows):
+            assert host.put(row) == number
+            if number % 4 == 3:
+                host.log.roll(host.now_ms)
+        disk.kill()
+        host.open()
+        assert host.log.recovery_point == 0
+        assert examine(host.log, host.now_ms) is None
+        disk.countdown = cut
+        try:
+            host.log.flush(host.now_ms, host.log.segments[-1].base_offset)
+            host.directory.write_recovery_points()
+            assert host.compact() is not None
+        except PowerCut:
+            pass
+        disk.countdown = None
+        safe = host.log.checkpointed_recovery_point
+        disk.crash()
+        host.open()
+        end = host.log.log_end_offset
+        assert end >= safe
+        host.checkpoint()
+        host.compact()
+        expected = {key: (offset, value) for offset, (key, value) in enumerate(rows[:end])}
+        assert {key: (offset, value) for offset, key, value in host.records()} == expected
+
+
 def check_after_crash_again(
     host: Host, newest: dict[bytes, tuple[int, bytes | None]], end: int
 ) -> None:
