@@ -60,7 +60,7 @@ NOTICEABLE_S = 0.05
 """Two starts that differ by less say nothing of a rate."""
 
 CHECKED = re.compile(r"was not closed cleanly: checked \d+ logs in ([\d.]+) s")
-WALKED = re.compile(r"recovered .*?: \d+ segments and \d+ batches \((\d+) bytes\) walked")
+WALKED = re.compile(r"recovered up to offset \d+: .*? (\d+) bytes checked")
 
 RECOVERED = "recovery"
 MANY = "many"

@@ -30,7 +30,7 @@ TIMESTAMP_MAX = 2**63 - 1
 
 
 class Fault(IntEnum):
-    """What can be wrong with one record; `text` is what a person is told."""
+    """What can be wrong with one record; `text` describes it."""
 
     CUT = 1
     VARINT = 2
@@ -50,7 +50,7 @@ class Fault(IntEnum):
 
 _FAULT_TEXTS = {
     Fault.CUT: "the record runs past the end of its batch",
-    Fault.VARINT: "a variable-length number is longer than its type allows",
+    Fault.VARINT: "a varint is longer than its type allows",
     Fault.LENGTH: "the record's length does not match its fields",
     Fault.FIELD: "a key or value has a negative length other than -1",
     Fault.HEADERS: "the header count or a header's length is impossible",
@@ -68,13 +68,11 @@ def corrupt_record(index: int, fault: int) -> CorruptRecordError:
 
 
 def cut_header(available: int) -> CorruptRecordError:
-    return CorruptRecordError(f"a batch header is {HEADER_SIZE} bytes, only {available} are there")
+    return CorruptRecordError(f"batch header of {available} bytes, must have {HEADER_SIZE}")
 
 
 def wrong_magic(magic: int) -> CorruptRecordError:
-    return CorruptRecordError(
-        f"magic {magic} where a batch of magic 2 was expected", ErrorCode.INVALID_RECORD
-    )
+    return CorruptRecordError(f"magic {magic} in a batch, must be 2", ErrorCode.INVALID_RECORD)
 
 
 def wrong_size(size: int) -> CorruptRecordError:
@@ -93,11 +91,11 @@ def untraced(failure: Exception) -> Exception:
 
 
 def cut_batch(size: int, available: int) -> CorruptRecordError:
-    return CorruptRecordError(f"the batch says {size} bytes, only {available} are there")
+    return CorruptRecordError(f"batch of {size} bytes is truncated at {available}")
 
 
 def wrong_crc(stored: int, computed: int) -> CorruptRecordError:
-    return CorruptRecordError(f"the batch says CRC {stored:#010x}, its bytes have {computed:#010x}")
+    return CorruptRecordError(f"batch has CRC {stored:#010x}, computed {computed:#010x}")
 
 
 def wrong_counts(count: int, last_offset_delta: int) -> CorruptRecordError:
@@ -125,7 +123,7 @@ def nothing_appended() -> InvalidValueError:
 
 
 def batch_finished() -> InvalidValueError:
-    return InvalidValueError("this batch was finished: it takes no record and finishes once")
+    return InvalidValueError("batch is finished: it takes no more records")
 
 
 def column_range() -> InvalidValueError:
@@ -137,7 +135,7 @@ def cut_marker() -> CorruptRecordError:
 
 
 def wrong_varint() -> CorruptRecordError:
-    return CorruptRecordError("a variable-length number is cut or too long")
+    return CorruptRecordError("varint is truncated or too long")
 
 
 Column: TypeAlias = tuple[

@@ -34,13 +34,13 @@ def decode_lines(data: bytes, path: str) -> list[list[str]]:
     try:
         lines = data.decode().split("\n")
         if lines[0].strip() != VERSION:
-            raise CorruptFileError(f"{path} has version {lines[0]!r}; only {VERSION} is known")
+            raise CorruptFileError(f"{path}: version {lines[0]!r}, must be {VERSION}")
         count = int(lines[1])
     except (UnicodeDecodeError, ValueError, IndexError) as failure:
-        raise CorruptFileError(f"{path} does not start with a version and a count") from failure
+        raise CorruptFileError(f"{path}: does not start with a version and a count") from failure
     entries = [line.split() for line in lines[2:] if line.strip()]
     if len(entries) != count:
-        raise CorruptFileError(f"{path} announces {count} entries and holds {len(entries)}")
+        raise CorruptFileError(f"{path}: claims {count} entries, has {len(entries)}")
     return entries
 
 
@@ -57,7 +57,7 @@ def decode_offsets(data: bytes, path: str) -> dict[TopicPartition, int]:
             topic, partition, offset = fields
             offsets[TopicPartition(topic, int(partition))] = int(offset)
         except ValueError as failure:
-            raise CorruptFileError(f"{path} has the line {' '.join(fields)!r}") from failure
+            raise CorruptFileError(f"{path}: unreadable line {' '.join(fields)!r}") from failure
     return offsets
 
 

@@ -1,8 +1,8 @@
 """What a consumer is given of a log: batches in which there is something for it.
 
-Compaction leaves batches without records, transactions leave markers, and who reads committed
-records passes over those of aborted transactions. An answer of nothing else moves a client on but
-gives it nothing, and librdkafka takes one of empty batches for a record that is too large. So a
+Compaction leaves batches without records, transactions leave markers, and a reader of
+committed records skips those of aborted transactions. A response of nothing else moves a client on
+but gives it nothing, and librdkafka takes one of empty batches for a record that is too large. So a
 read that begins with such batches goes on, into later segments where need be, and begins at the
 first batch that gives something. The end of an aborted transaction is something for a client that
 has read its beginning. Where nothing follows below the bound, it begins at the last batch: a client
@@ -25,8 +25,8 @@ from barnabas.log.transaction_index import AbortedTransaction
 from barnabas.model.errors import CorruptRecordError
 
 WALK_BATCHES_MAX = 4096
-"""How many batches are passed over before a marker or an aborted batch is given after all: whoever
-else needs the loop waits meanwhile. Batches without records do not count, because they must never
+"""How many batches are skipped before a marker or an aborted batch is returned after all: the loop
+is blocked meanwhile. Batches without records do not count, because they must never
 be all that is given; compaction leaves few of them."""
 
 
@@ -43,9 +43,9 @@ def read_for_consumer(
     at_least_one: bool = True,
     committed: bool = False,
 ) -> ConsumerRead:
-    """Read as `PartitionLog.read` does, but pass over what gives the consumer nothing.
+    """Read as `PartitionLog.read` does, but skip what gives the consumer nothing.
 
-    A reader of committed records is told which transactions were aborted.
+    A reader of committed records gets the aborted transactions, too.
     """
     piece = log.read(offset, max_bytes, max_offset=max_offset, at_least_one=at_least_one)
     aborted = _aborted_in(piece, log, offset) if committed else ()
@@ -60,7 +60,7 @@ def read_for_consumer(
 
 
 def _aborted_in(piece: Slice, log: PartitionLog, start: int) -> Sequence[AbortedTransaction]:
-    """Return the aborted transactions that a slice may hold records of; without them let it go."""
+    """Return the aborted transactions that a slice may hold records of; on a failure release it."""
     if not piece.size or piece.first_batch_incomplete:
         return ()
     try:
@@ -77,11 +77,11 @@ def _begin_with_records(
     read: Callable[[int], ConsumerRead],
 ) -> ConsumerRead:
     """Go on from a slice to the first that begins with something for the consumer, if any does."""
-    last: int | None = None  # the last offset that was passed over
+    last: int | None = None  # the last offset that was skipped
     walked = 0
     while (piece.may_begin_void or aborted) and not piece.first_batch_incomplete:
         try:
-            passed, useful = _pass_over(piece, aborted, offset)
+            passed, useful = _skip_useless(piece, aborted, offset)
         except BaseException:
             piece.release()
             raise
@@ -100,12 +100,12 @@ def _begin_with_records(
     return piece, aborted
 
 
-def _pass_over(
+def _skip_useless(
     piece: Slice, aborted: Sequence[AbortedTransaction], offset: int
 ) -> tuple[list[BatchHeader], int | None]:
-    """Return the batches that a slice begins with in vain, and the last offset of the next one.
+    """Return the useless batches that a slice begins with, and the last offset of the next one.
 
-    That is None where the slice holds no other.
+    The offset is None if the slice holds no other.
     """
     passed: list[BatchHeader] = []
     ahead = deque(sorted(aborted, key=attrgetter("first_offset")))
@@ -119,7 +119,7 @@ def _pass_over(
             return passed, last_offset
         ended = begun.get(header.producer_id) if header.is_transactional else None
         if header.is_control:
-            # A client that was told of the transaction may wait for its end to forget it.
+            # A client that knows of the transaction may wait for its end to forget it.
             useful = (
                 ended is not None
                 and ended.last_offset == last_offset

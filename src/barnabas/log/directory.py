@@ -1,4 +1,4 @@
-"""One entry of `log.dirs`: who owns it, how it was left, and the partition logs in it.
+"""One entry of `log.dirs`: its owner, how it was closed, and the partition logs in it.
 
     .lock  meta.properties  .kafka_cleanshutdown
     recovery-point-offset-checkpoint  replication-offset-checkpoint
@@ -112,7 +112,7 @@ class LogDirectory:
         try:
             return read_offsets(self._files, self._at(name))
         except CorruptFileError as failure:
-            _logger.warning("%s; going on without it", failure)
+            _logger.warning("checkpoint ignored: %s", failure)
             return {}
 
     # -- identity -----------------------------------------------------------------------------
@@ -131,7 +131,7 @@ class LogDirectory:
             names["cluster.id"] = meta.get("cluster.id")
             return {name: value for name, value in names.items() if value is not None}
         except (UnicodeDecodeError, ConfigError) as failure:
-            raise CorruptFileError(f"{self._at(META)} cannot be read: {failure}") from failure
+            raise CorruptFileError(f"{self._at(META)}: unreadable: {failure}") from failure
 
     def write_meta(self, broker_id: int, cluster_id: str) -> None:
         """Mark the disk as this broker's."""
@@ -152,7 +152,7 @@ class LogDirectory:
     ) -> dict[TopicPartition, PartitionLog]:
         """Open every log, recovering them after a crash; `each` may be an executor's map.
 
-        A log that cannot be opened as its files are is left alone, and named in `damaged`. The
+        A log that cannot be opened as its files are stays as it is, and is listed in `damaged`. The
         marker goes now, and not before: a start that is given up earlier has changed nothing.
         """
         if self.clean:
@@ -164,7 +164,7 @@ class LogDirectory:
             try:
                 return self._open(partition, options, now_ms, topic_id=None, random=random)
             except DamagedLogError as failure:
-                return self._leave_alone(partition, failure)
+                return self._keep_damaged(partition, failure)
 
         found = list(self._partitions())
         for partition, log in zip(found, each(load, found), strict=True):
@@ -174,10 +174,10 @@ class LogDirectory:
                 self.logs[partition] = log
         return self.logs
 
-    def _leave_alone(self, partition: TopicPartition, failure: DamagedLogError) -> Damaged:
+    def _keep_damaged(self, partition: TopicPartition, failure: DamagedLogError) -> Damaged:
         _logger.error(
-            "log %s is offline and nothing of it was changed: %s; "
-            "`barnabas log verify` shows it, `barnabas log repair` puts it aside",
+            "log %s: offline, its files were not changed: %s; `barnabas log verify` shows "
+            "the damage, `barnabas log repair` moves the damaged part aside",
             partition,
             failure,
         )
@@ -199,7 +199,9 @@ class LogDirectory:
             if partition is not None:
                 yield partition
             elif not name.endswith(REMOVED):
-                _logger.warning("%s is not the log of a partition; left alone", self._at(name))
+                _logger.warning(
+                    "directory %s: ignored, its name is not <topic>-<partition>", self._at(name)
+                )
 
     def leftovers(self) -> list[str]:
         """Return the paths of deleted logs and of unfinished copies that are still on the disk."""
@@ -285,13 +287,17 @@ class LogDirectory:
             self._files.rename(log.directory, target)
         except StorageError as failure:
             # The next start finds a second log of the partition, and removes it.
-            _logger.error("%s stays on disk: %s", log.directory, failure)
+            _logger.error(
+                "log %s: could not be renamed, deleted at the next start: %s",
+                log.directory,
+                failure,
+            )
         return target
 
     def purge(self, path: str) -> None:
         """Remove a deleted log's files; may run on another thread."""
         if not path.startswith(self.path + "/") or not path.endswith(REMOVED):
-            raise StorageError(f"{path} is not a deleted log of {self.path}")
+            raise StorageError(f"{path}: not a deleted log of {self.path}")
         self._files.remove_tree(path)
 
     # -- checkpoints --------------------------------------------------------------------------
@@ -299,7 +305,7 @@ class LogDirectory:
     def checkpoints(self) -> dict[str, dict[TopicPartition, int]]:
         """Return what belongs into each checkpoint file now.
 
-        Of a damaged log it is what was there before: whoever repairs it needs that.
+        Of a damaged log it is what was there before: a repair needs that.
         """
         logs = self.logs.items()
         now: dict[str, dict[TopicPartition, int]] = {

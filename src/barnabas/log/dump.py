@@ -1,7 +1,8 @@
 """The content of a log's files, entry by entry, as plain values that can be printed.
 
-A file is told by its name: segments and their indexes, snapshots, checkpoints, leader epochs,
-partition.metadata, meta.properties. A batch whose CRC is wrong is shown as it is and marked.
+The name of a file says what it holds: segments and their indexes, snapshots, checkpoints,
+leader epochs, partition.metadata, meta.properties. A batch whose CRC is wrong is shown as it is,
+and marked.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def files_to_dump(files: Files, path: str) -> Iterator[str]:
     """Yield the files that a path stands for: itself, those of a partition, or of all of them."""
     if not files.is_dir(path):
         if not files.exists(path):
-            raise InvalidValueError(f"there is no file {path}")
+            raise InvalidValueError(f"{path}: no such file")
         yield path
         return
     for name in files.list(path):
@@ -57,7 +58,7 @@ def _is_known(name: str) -> bool:
 
 
 def dump_file(files: Files, path: str, *, records: bool = False) -> Iterator[Entry]:
-    """Yield what is in a file, in its order; CorruptFileError where it makes no sense.
+    """Yield what is in a file, in its order; CorruptFileError where it is unreadable.
 
     With `records`, a batch has an iterator of them: a few bytes may unpack to millions.
     """
@@ -68,7 +69,7 @@ def dump_file(files: Files, path: str, *, records: bool = False) -> Iterator[Ent
         return
     data = files.read(path)
     if data is None:
-        raise InvalidValueError(f"there is no file {path}")
+        raise InvalidValueError(f"{path}: no such file")
     if name.endswith(INDEX):
         size = files.size(f"{directory}/{name[:20]}{LOG}")
         index = OffsetIndex.decode(base, data, 2**31 if size is None else size)
@@ -103,7 +104,7 @@ def dump_file(files: Files, path: str, *, records: bool = False) -> Iterator[Ent
         lines = data.decode(errors="replace").splitlines()
         yield dict(line.split("=", 1) for line in lines if "=" in line and line[0] != "#")
     else:
-        raise InvalidValueError(f"{path} is no file of a log that this command knows")
+        raise InvalidValueError(f"{path}: not a file of a log")
 
 
 def _dump_segment(files: Files, path: str, records: bool) -> Iterator[Entry]:
@@ -135,7 +136,7 @@ def _dump_batch(file: File, position: int, header: BatchHeader, records: bool) -
         if not header.is_message:
             check_batch(data, 0)
         else:
-            # Only what is unpacked tells which offsets a wrapper holds, and how many.
+            # Only unpacking shows which offsets a wrapper holds, and how many.
             found = list(iterate_messages(data))
             first = found[0].offset
             delta = header.base_offset - first
@@ -172,7 +173,7 @@ def _dump_batch(file: File, position: int, header: BatchHeader, records: bool) -
 
 
 def _dump_records(records: Iterable[Record], header: BatchHeader) -> Iterator[Entry]:
-    """Yield the records of a batch, up to one that is not to be unpacked."""
+    """Yield the records of a batch, up to one that is too large to unpack."""
     try:
         for record in records:
             yield {

@@ -53,7 +53,7 @@ class PooledFile:
             self._shut()
 
     def close(self) -> None:
-        """Close for good, or at the last unpin when someone still reads."""
+        """Close for good, or at the last unpin while it is still read."""
         self._pool._forget(self)
         self._pool = _CLOSED_POOL
         if self.pins == 0:
@@ -74,7 +74,7 @@ class Droppable(Protocol):
 
 
 class LoadedIndexes:
-    """Who has read indexes into memory; the first of too many is asked to drop them."""
+    """Holders of indexes in memory; beyond the limit the oldest one drops its own."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -84,7 +84,7 @@ class LoadedIndexes:
         return len(self._holders)
 
     def add(self, holder: Droppable) -> None:
-        """Note that `holder` has indexes in memory from now on."""
+        """Record that `holder` has indexes in memory."""
         self._holders[holder] = None
         if len(self._holders) > self._limit:
             oldest = next(iter(self._holders))
@@ -92,7 +92,7 @@ class LoadedIndexes:
             oldest.drop_indexes()
 
     def discard(self, holder: Droppable) -> None:
-        """Note that it has none any more."""
+        """Record that `holder` has none in memory."""
         self._holders.pop(holder, None)
 
 

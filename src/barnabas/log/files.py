@@ -18,7 +18,7 @@ rely on:
 - A crash of the process alone loses nothing that a call returned from.
 
 Every refusal of the operating system is a StorageError that names the operation and the path, with
-the OSError as its cause. A missing file is an answer (None or False) where callers can expect one.
+the OSError as its cause. A missing file is None or False where callers can expect it.
 Paths are `str` with slashes.
 """
 
@@ -59,7 +59,7 @@ class File(Protocol):
         ...
 
     def size(self) -> int:
-        """Return the present size in bytes."""
+        """Return the current size in bytes."""
         ...
 
     def truncate(self, size: int) -> None:

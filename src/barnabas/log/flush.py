@@ -1,6 +1,6 @@
 """A flush of one log, in three steps, so that the slow one can run on another thread.
 
-`PartitionLog.begin_flush` pins the files and notes what to write; `Flush.run` does the work and
+`PartitionLog.begin_flush` pins the files and records what to write; `Flush.run` does the work and
 touches nothing that another thread may change; `PartitionLog.finish_flush` moves the recovery
 point. Many flushes can be run as one group between their first and last steps.
 """
@@ -66,6 +66,6 @@ class Flush:
         self.done = True
 
     def release(self) -> None:
-        """Let the files go."""
+        """Unpin the files."""
         for pooled in self._pooled:
             pooled.unpin()

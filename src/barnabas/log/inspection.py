@@ -3,7 +3,7 @@
 Every batch's CRC is checked, and everything beside the batches (indexes, snapshots, epochs,
 checkpoints) against them: the batches are the truth. A flaw comes with what a recovery makes of it.
 Those that are `damage` are bytes that a stopped broker never leaves; the others are what a crash
-may leave and every start repairs. Wrappers of older formats are unpacked: only so it can be told
+may leave and every start repairs. Wrappers of older formats are unpacked: only that shows
 which offsets they hold.
 """
 
@@ -70,7 +70,7 @@ class _Batches:
         self.aborts: dict[int, int] = {}  # producers by the offset of the marker
 
     def note(self, position: int, header: BatchHeader, buffer: Buffer, start: int) -> None:
-        """Take note of the batch at a position, whose bytes begin at `buffer[start]`."""
+        """Record the batch at a position, whose bytes begin at `buffer[start]`."""
         if header.is_message:
             self.old.add(len(self.positions))
             header = self._unpacked(position, header, buffer, start)
@@ -158,10 +158,10 @@ def inspect_directory(files: Files, directory: str) -> Iterator[Flaw]:
         try:
             decode_offsets(files.read(path) or b"", path)
         except CorruptFileError as failure:
-            yield Flaw(path, None, str(failure), "left out of account, and removed")
+            yield Flaw(path, None, str(failure), "ignored, and replaced")
     for name in files.list(directory):
         if name.endswith(REMOVED):
-            yield Flaw(f"{directory}/{name}", None, "is out of use", "removed", False)
+            yield Flaw(f"{directory}/{name}", None, "is no longer in use", "deleted", False)
     for path in partitions_in(files, directory):
         yield from inspect_partition(files, path)
 
@@ -176,7 +176,9 @@ def inspect_partition(files: Files, directory: str) -> Iterator[Flaw]:
     for index, base in enumerate(bases):
         path = f"{directory}/{base:020d}{LOG}"
         if index and base < end:
-            flaws.append(Flaw(path, 0, f"begins at {base} inside the one before", "removed"))
+            flaws.append(
+                Flaw(path, 0, f"base offset {base} lies inside the segment before", "removed")
+            )
             break
         batches = _Batches()
         later = (n for n in bases[index + 1 :] if files.size(f"{directory}/{n:020d}{LOG}"))
@@ -212,16 +214,16 @@ def inspect_partition(files: Files, directory: str) -> Iterator[Flaw]:
 def _gaps(path: str, end: int, batches: _Batches) -> Iterator[Flaw]:
     """Mention offsets that are missing: compaction leaves such gaps, nothing else should."""
     missing = 0
-    place: int | None = None
+    gap_at: int | None = None
     for position, first, last in zip(
         batches.positions, batches.base_offsets, batches.last_offsets, strict=True
     ):
-        if first != end and place is None:
-            place = position
+        if first != end and gap_at is None:
+            gap_at = position
         missing += first - end
         end = last + 1
     if missing:
-        yield Flaw(path, place, f"{missing} offsets are missing", "kept as it is", damage=False)
+        yield Flaw(path, gap_at, f"{missing} offsets are missing", "kept as it is", damage=False)
 
 
 def _walk(
@@ -239,7 +241,7 @@ def _walk(
                 walk.flaw = f"offset {header.base_offset} after offset {end - 1}"
                 break
             if header.last_offset >= bound:
-                walk.flaw = f"offset {header.last_offset} in front of offset {bound}"
+                walk.flaw = f"offset {header.last_offset} before offset {bound}"
                 break
             if not header.is_message:
                 if header.leader_epoch < epoch:
@@ -275,7 +277,7 @@ def _inspect_indexes(
     data = files.read(stem + INDEX)
     if data is None:
         if size:
-            yield Flaw(stem + INDEX, None, "is missing", "made again", not (is_last or cut))
+            yield Flaw(stem + INDEX, None, "is missing", "rebuilt", not (is_last or cut))
     else:
         try:
             offsets = OffsetIndex.decode(base, data, size)
@@ -286,34 +288,34 @@ def _inspect_indexes(
                     batches.last_offsets[slot] == offset or slot in batches.old
                 )
                 if not (known and batches.starts_at(position)) and not cut:
-                    what = f"says that offset {offset} is at {position}"
-                    yield Flaw(stem + INDEX, number * 8, what, "made again")
+                    what = f"entry offset={offset} position={position} matches no batch"
+                    yield Flaw(stem + INDEX, number * 8, what, "rebuilt")
                     break
         except CorruptFileError as failure:
-            yield Flaw(stem + INDEX, None, str(failure), "made again")
+            yield Flaw(stem + INDEX, None, str(failure), "rebuilt")
     data = files.read(stem + TIME_INDEX)
     if data is None:
         if size:
-            yield Flaw(stem + TIME_INDEX, None, "is missing", "made again", not (is_last or cut))
+            yield Flaw(stem + TIME_INDEX, None, "is missing", "rebuilt", not (is_last or cut))
     else:
         try:
             times = TimeIndex.decode(base, data)
             for number, (timestamp, offset) in enumerate(times.entries()):
                 slot = batches.slot_of(offset)
                 if (slot is None or batches.max_timestamps[slot] != timestamp) and not cut:
-                    what = f"says that offset {offset} has the time {timestamp}"
-                    yield Flaw(stem + TIME_INDEX, number * 12, what, "made again")
+                    what = f"entry offset={offset} timestamp={timestamp} matches no batch"
+                    yield Flaw(stem + TIME_INDEX, number * 12, what, "rebuilt")
                     break
         except CorruptFileError as failure:
-            yield Flaw(stem + TIME_INDEX, None, str(failure), "made again")
+            yield Flaw(stem + TIME_INDEX, None, str(failure), "rebuilt")
     try:
         for entry in transaction_index.decode(files.read(stem + TRANSACTION_INDEX) or b"", base):
             if not cut and not batches.bears_out(entry):
-                what = f"has a transaction that the batches have not: {entry}"
-                yield Flaw(stem + TRANSACTION_INDEX, None, what, "made again")
+                what = f"entry {entry} matches no batch"
+                yield Flaw(stem + TRANSACTION_INDEX, None, what, "rebuilt")
                 break
     except CorruptFileError as failure:
-        yield Flaw(stem + TRANSACTION_INDEX, None, str(failure), "made again")
+        yield Flaw(stem + TRANSACTION_INDEX, None, str(failure), "rebuilt")
 
 
 def _inspect_rest(
@@ -325,23 +327,29 @@ def _inspect_rest(
             try:
                 producer_snapshot.decode(files.read(path) or b"")
             except CorruptFileError as failure:
-                yield Flaw(path, None, str(failure), "removed; made from the batches")
+                yield Flaw(path, None, str(failure), "deleted, and rebuilt from the batches")
         elif name.endswith((INDEX, TIME_INDEX, TRANSACTION_INDEX)):
             if int(name[:20]) not in bases:
-                yield Flaw(path, None, "has no segment", "removed", False)
+                yield Flaw(path, None, "has no segment", "deleted", False)
         elif not name.endswith(LOG):
-            yield Flaw(path, None, "is left of something unfinished", "removed or used", False)
+            yield Flaw(
+                path,
+                None,
+                "is left over from an interrupted operation",
+                "finished or deleted",
+                False,
+            )
     path = f"{directory}/{EPOCH_FILE}"
     try:
         known = LeaderEpochs.decode(files.read(path) or b"", path)
         for epoch, offset in epochs:
-            said = known.epoch_of(offset)
-            if said != epoch:
-                what = f"says that offset {offset} is of leader epoch {said}, not {epoch}"
-                yield Flaw(path, None, what, "made from the batches", said > epoch)
+            claimed = known.epoch_of(offset)
+            if claimed != epoch:
+                what = f"gives offset {offset} leader epoch {claimed}, its batch has {epoch}"
+                yield Flaw(path, None, what, "rebuilt from the batches", claimed > epoch)
                 break
     except CorruptFileError as failure:
-        yield Flaw(path, None, str(failure), "made from the batches")
+        yield Flaw(path, None, str(failure), "rebuilt from the batches")
     path = f"{directory}/{partition_metadata.NAME}"
     data = files.read(path)
     if not data:

@@ -99,13 +99,13 @@ class LeaderEpochs:
 
     @classmethod
     def decode(cls, data: bytes, path: str) -> LeaderEpochs:
-        """Read the content of a file; raise CorruptFileError when it does not add up."""
+        """Read the content of a file; raise CorruptFileError if it is not valid."""
         epochs = cls()
         for fields in decode_lines(data, path):
             try:
                 epoch, start = map(int, fields)
             except ValueError as failure:
-                raise CorruptFileError(f"{path} has the line {' '.join(fields)!r}") from failure
+                raise CorruptFileError(f"{path}: unreadable line {' '.join(fields)!r}") from failure
             epochs.assign(epoch, start)
         epochs.changed = False
         return epochs

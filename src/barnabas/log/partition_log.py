@@ -122,7 +122,7 @@ class PartitionLog:
         random: Callable[[], float] = lambda: 0.0,
         repair: bool = False,
     ) -> PartitionLog:
-        """Open the log in a directory, recovering it unless `clean`; make a new one where none is.
+        """Open the log in a directory, recovering it unless `clean`; create it if missing.
 
         DamagedLogError, with nothing changed, where the files hold what is no torn tail; a `repair`
         cuts that, too, and keeps it aside.
@@ -163,7 +163,7 @@ class PartitionLog:
         self._files.write_atomic(path, partition_metadata.encode(topic_id))
         self.topic_id = topic_id
 
-    # -- what there is ------------------------------------------------------------------------
+    # -- state --------------------------------------------------------------------------------
 
     @property
     def last_stable_offset(self) -> int:
@@ -218,7 +218,7 @@ class PartitionLog:
 
         `records` may be changed in place and is not kept. A batch that the producer has sent
         before is not appended again. Raises RequestError with the code for the producer
-        (InvalidRecords when single records are at fault) and StorageError when the disk refuses;
+        (InvalidRecords when single records are at fault) and StorageError when the disk fails;
         then nothing has changed.
         """
         rules = self._rules
@@ -246,7 +246,9 @@ class PartitionLog:
         """Append the end of a transaction, which its coordinator wrote."""
         marker = marker_of(data, 0, header)
         if marker is None:
-            raise RequestError(ErrorCode.INVALID_RECORD, "a control batch without a marker")
+            raise RequestError(
+                ErrorCode.INVALID_RECORD, "control batch without a transaction marker"
+            )
         self.producers.check_marker(header, marker.coordinator_epoch)
         self._segments.active.load_aborted()
         offset = self.log_end_offset
@@ -383,7 +385,7 @@ class PartitionLog:
         if offset < self.log_start_offset or offset > end:
             raise RequestError(
                 ErrorCode.OFFSET_OUT_OF_RANGE,
-                f"offset {offset} is outside of {self.log_start_offset} to {end}",
+                f"offset {offset}: must be {self.log_start_offset} to {end}",
             )
         bound = None
         if max_offset is not None and max_offset < end:
@@ -453,7 +455,7 @@ class PartitionLog:
         )
 
     def finish_flush(self, flush: Flush, now_ms: int) -> None:
-        """Take note of a flush that has run; of one that failed, too."""
+        """Record the outcome of a flush that has run or failed."""
         flush.release()
         self._unflushed.settle(flush, self.leader_epochs)
         if not flush.done:
@@ -475,14 +477,14 @@ class PartitionLog:
             finally:
                 self.finish_flush(flush, now_ms)
 
-    # -- cutting ------------------------------------------------------------------------------
+    # -- deleting -----------------------------------------------------------------------------
 
     def delete_records_before(self, offset: int) -> None:
         """Raise the log start to an offset, at most the high watermark; never lowers it."""
         if offset > self.high_watermark or offset < 0:
             raise RequestError(
                 ErrorCode.OFFSET_OUT_OF_RANGE,
-                f"cannot delete up to {offset}, the high watermark is {self.high_watermark}",
+                f"offset {offset}: must be 0 to {self.high_watermark}, the high watermark",
             )
         if offset > self.log_start_offset:
             self.log_start_offset = offset
@@ -525,7 +527,7 @@ class PartitionLog:
         return removal.take_out_first(self._pool, self.directory, self._segments, count)
 
     def finish_removal(self) -> None:
-        """Note that the names of removed segments cannot come back."""
+        """Record that the names of removed segments cannot come back."""
         self._removing = False
 
     # -- compaction ---------------------------------------------------------------------------
@@ -540,7 +542,7 @@ class PartitionLog:
         return self._segments.holds(segments)
 
     def replace(self, old: Sequence[Segment], new: Segment) -> list[str]:
-        """Put a compacted segment in the place of those it was made of.
+        """Replace segments by the compacted one that was built from them.
 
         Returns the files to unlink later.
         """
@@ -548,7 +550,7 @@ class PartitionLog:
         self._segments.assert_order()
         return paths
 
-    # -- taking back --------------------------------------------------------------------------
+    # -- truncating ---------------------------------------------------------------------------
 
     def truncate_to(self, offset: int, now_ms: int) -> None:
         """Remove the batches that hold `offset` or lie above it, as a follower must at times.
@@ -597,7 +599,7 @@ class PartitionLog:
             self._files.write_atomic(path, self.leader_epochs.encode())
             self.leader_epochs.changed = False
 
-    # -- ending -------------------------------------------------------------------------------
+    # -- closing ------------------------------------------------------------------------------
 
     def begin_close(self) -> Flush | None:
         """Write what the next clean start expects, and gather all that must still be flushed."""
@@ -610,7 +612,7 @@ class PartitionLog:
         return self._gather(end, side_files)
 
     def close(self, now_ms: int) -> None:
-        """Leave everything on disk as the next clean start expects it, and let the files go."""
+        """Leave everything on disk as the next clean start expects it, and close the files."""
         flush = self.begin_close()
         if flush is not None:
             try:
@@ -631,12 +633,12 @@ class PartitionLog:
             segment.adopt(pool, directory)
 
     def mark_deleted(self, directory: str) -> None:
-        """Rename the directory and let the files go; slices in use can still be read."""
+        """Rename the directory and close the files; slices in use can still be read."""
         self._files.rename(self.directory, directory)
         self.directory = directory
         self.release()
 
     def release(self) -> None:
-        """Let the files go without writing anything."""
+        """Close the files without writing anything."""
         for segment in self._segments:
             segment.file.close()

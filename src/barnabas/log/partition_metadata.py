@@ -23,21 +23,33 @@ def encode(topic_id: Uuid) -> bytes:
 
 
 def decode(data: bytes, path: str) -> Uuid:
-    """Read the content of the file."""
+    """Return the topic id in the content of the file; CorruptFileError if there is none."""
     try:
-        fields = dict(line.split(": ", 1) for line in data.decode().splitlines())
-        if fields["version"].strip() != "0":
-            raise CorruptFileError(f"{path} has version {fields['version']!r}; only 0 is known")
-        return uuid_from_text(fields["topic_id"].strip())
-    except (UnicodeDecodeError, ValueError, KeyError, InvalidValueError) as failure:
-        raise CorruptFileError(f"{path} does not name a topic: {failure}") from failure
+        lines = data.decode().splitlines()
+    except UnicodeDecodeError as failure:
+        raise CorruptFileError(f"{path}: not UTF-8 at byte {failure.start}") from failure
+    fields: dict[str, str] = {}
+    for number, line in enumerate(lines, 1):
+        field, separator, value = line.partition(": ")
+        if not separator:
+            raise CorruptFileError(f"{path}: line {number} is {line!r}, must be 'name: value'")
+        fields[field] = value.strip()
+    for field in ("version", "topic_id"):
+        if field not in fields:
+            raise CorruptFileError(f"{path}: no {field}, only {', '.join(fields)}")
+    if fields["version"] != "0":
+        raise CorruptFileError(f"{path}: version {fields['version']!r}, must be 0")
+    try:
+        return uuid_from_text(fields["topic_id"])
+    except InvalidValueError as failure:
+        raise CorruptFileError(f"{path}: topic_id {failure}") from failure
 
 
 def read(files: Files, directory: str) -> Uuid | None:
     """Return the topic id of a partition directory; None for a directory that has none yet.
 
-    The file is flushed with the first records, not before, so a crash can leave it damaged; then
-    it is as good as not there.
+    The file is flushed with the first records, not before, so a crash can leave it damaged. A
+    damaged file counts as missing.
     """
     path = f"{directory}/{NAME}"
     data = files.read(path)
@@ -46,5 +58,9 @@ def read(files: Files, directory: str) -> Uuid | None:
     try:
         return decode(data, path)
     except CorruptFileError as failure:
-        _logger.warning("%s; taken for a log whose topic is not known", failure)
+        _logger.warning(
+            "log %s: topic id unreadable, set again when the partition is assigned: %s",
+            directory,
+            failure,
+        )
         return None

@@ -60,16 +60,16 @@ def decode(data: bytes) -> list[ProducerEntry]:
     """Read a snapshot; raise CorruptFileError when it cannot be trusted."""
     start = _PREFIX.size + _COUNT.size
     if len(data) < start:
-        raise CorruptFileError(f"a snapshot has at least {start} bytes, not {len(data)}")
+        raise CorruptFileError(f"snapshot of {len(data)} bytes, must have at least {start}")
     version, crc = _PREFIX.unpack_from(data)
     if version != VERSION:
-        raise CorruptFileError(f"snapshot of version {version}; only {VERSION} is known")
+        raise CorruptFileError(f"snapshot of version {version}, must be {VERSION}")
     body = data[_PREFIX.size :]
     if crc32c(body) != crc:
-        raise CorruptFileError("the snapshot's CRC does not match its bytes")
+        raise CorruptFileError("snapshot CRC does not match its content")
     (count,) = _COUNT.unpack_from(body)
     if count * _ENTRY.size != len(data) - start:
-        raise CorruptFileError(f"the snapshot announces {count} producers in {len(data)} bytes")
+        raise CorruptFileError(f"snapshot claims {count} producers in {len(data)} bytes")
     return [_entry(*fields) for fields in _ENTRY.iter_unpack(data[start:])]
 
 
@@ -139,7 +139,11 @@ def restore_snapshot(
         try:
             producers.restore(decode(files.read(path) or b""))
         except CorruptFileError as failure:
-            _logger.warning("%s cannot be used and is removed: %s", path, failure)
+            _logger.warning(
+                "producer snapshot %s: unreadable, deleted; state comes from batches: %s",
+                path,
+                failure,
+            )
             files.unlink(path)
             continue
         return offset

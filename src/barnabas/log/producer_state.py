@@ -2,7 +2,7 @@
 transactions.
 
 For every producer id the entry keeps its epoch and its last five batches, so that a batch that is
-sent again is answered with the offsets of its first copy and a gap in the sequence is refused.
+sent again is answered with the offsets of its first copy and a gap in the sequence is rejected.
 Transactional batches open a transaction at their base offset, a marker closes it; the first
 unstable offset follows.
 
@@ -89,7 +89,7 @@ class ProducerStates:
         self._ended: list[tuple[int, int]] = []
         self.first_unstable_offset: int | None = None
         self.markers_seen = 0
-        """How many markers came in this life; whoever waited compares it with what it was."""
+        """How many markers came since the start; a waiter compares it with what it was."""
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -114,7 +114,7 @@ class ProducerStates:
         return entry.find_duplicate(header.producer_epoch, header.base_sequence, last)
 
     def check(self, header: BatchHeader, *, sequenced: bool = True) -> None:
-        """Refuse a data batch that its producer must not write now; duplicates are found before.
+        """Reject a data batch that its producer must not write now; duplicates are found before.
 
         Batches of a coordinator (`sequenced` False) are checked by epoch only.
         """
@@ -125,43 +125,43 @@ class ProducerStates:
         if epoch < entry.epoch:
             raise RequestError(
                 ErrorCode.INVALID_PRODUCER_EPOCH,
-                f"producer {header.producer_id} has epoch {epoch}, "
-                f"the partition has seen {entry.epoch}",
+                f"producer {header.producer_id}: epoch {epoch} is fenced by epoch {entry.epoch}",
             )
         if sequenced:
             expected = _expected_sequence(entry, epoch)
             if expected is not None and sequence != expected:
                 raise RequestError(
                     ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
-                    f"producer {header.producer_id} epoch {epoch} sent sequence {sequence}, "
-                    f"expected {expected}",
+                    f"producer {header.producer_id} epoch {epoch}: sequence {sequence}, "
+                    f"must be {expected}",
                 )
         if entry.transaction_first_offset >= 0 and not header.attributes & TRANSACTIONAL_BIT:
             raise RequestError(
                 ErrorCode.INVALID_TXN_STATE,
-                f"producer {header.producer_id} has an open transaction "
-                "and sent a batch outside of it",
+                f"producer {header.producer_id}: batch is not transactional, "
+                "but a transaction is open",
             )
 
     def check_marker(self, header: BatchHeader, coordinator_epoch: int) -> None:
-        """Refuse an end marker of an outdated producer epoch or coordinator."""
+        """Reject an end marker of an outdated producer epoch or coordinator."""
         entry = self._entries.get(header.producer_id)
         if entry is None:
             return
         if header.producer_epoch < entry.epoch:
             raise RequestError(
                 ErrorCode.INVALID_PRODUCER_EPOCH,
-                f"marker of producer {header.producer_id} has epoch {header.producer_epoch}, "
-                f"seen {entry.epoch}",
+                f"marker of producer {header.producer_id}: epoch {header.producer_epoch} "
+                f"is fenced by epoch {entry.epoch}",
             )
         if coordinator_epoch < entry.coordinator_epoch:
             raise RequestError(
                 ErrorCode.TRANSACTION_COORDINATOR_FENCED,
-                f"marker of coordinator epoch {coordinator_epoch}, seen {entry.coordinator_epoch}",
+                f"marker of producer {header.producer_id}: coordinator epoch {coordinator_epoch} "
+                f"is fenced by epoch {entry.coordinator_epoch}",
             )
 
     def append_data(self, header: BatchHeader, base_offset: int) -> None:
-        """Note a data batch that is in the log from `base_offset` on."""
+        """Record a data batch that is in the log from `base_offset` on."""
         producer_id, epoch, sequence, delta = (
             header.producer_id,
             header.producer_epoch,
@@ -187,7 +187,7 @@ class ProducerStates:
     def append_marker(
         self, header: BatchHeader, offset: int, *, committed: bool, coordinator_epoch: int
     ) -> AbortedTransaction | None:
-        """Note an end marker in the log; return what the transaction index must remember."""
+        """Record an end marker in the log; return what the transaction index must remember."""
         self.markers_seen += 1
         producer_id, epoch = header.producer_id, header.producer_epoch
         entry = self._entries.get(producer_id)
@@ -211,7 +211,7 @@ class ProducerStates:
         return AbortedTransaction(producer_id, first_offset, offset, stable)
 
     def advance_high_watermark(self, high_watermark: int) -> None:
-        """Let go of ended transactions whose marker every replica has."""
+        """Forget ended transactions whose marker every replica has."""
         if self._ended:
             kept = [ended for ended in self._ended if ended[1] >= high_watermark]
             if len(kept) != len(self._ended):

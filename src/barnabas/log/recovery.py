@@ -5,9 +5,9 @@ the recovery point on is walked batch by batch: a torn tail is cut at the last w
 indexes, leader epochs and producer state are rebuilt. What a crash can leave behind of a
 compaction or a deletion is finished or undone first. One line in the log says what was done.
 
-Only a torn tail is ever cut (see `torn`), and only where nothing was flushed. Whatever else is met
+Only a torn tail is ever cut (see `torn`), and only where nothing was flushed. Anything else
 that is no batch, of any format, raises DamagedLogError, and the files stay as they are. A repair,
-which somebody asked for, goes on, and keeps what it cuts in files that end in `.cut`.
+which an operator asked for, goes on, and keeps what it cuts in files that end in `.cut`.
 
 Index files are right for every segment below the recovery point, and for all after a clean stop.
 """
@@ -153,7 +153,7 @@ class Recovery:
         self._epochs.truncate_end(end)
         self._epochs.truncate_start(start)
         self._load_producers(end)
-        self._report()
+        self._report(end)
         point = end if self._clean else min(self._recovery_point, end)
         return Found(self._segments, start, end, point, self._epochs, self._producers)
 
@@ -191,7 +191,7 @@ class Recovery:
                 first -= index < first
                 continue
             if index > first and end is not None and self._is_gap(end, segment):
-                self._work.flaws.append(f"nothing is left of {end} to {segment.base_offset - 1}")
+                self._work.flaws.append(f"offsets {end} to {segment.base_offset - 1} are lost")
                 self._drop_from(index)
                 return end
             end = None
@@ -260,7 +260,7 @@ class Recovery:
                     walk.flaw = f"offset {header.base_offset} after offset {end - 1}"
                     break
                 if header.last_offset >= bound:
-                    walk.flaw = f"offset {header.last_offset} in front of offset {bound}"
+                    walk.flaw = f"offset {header.last_offset} before offset {bound}"
                     break
                 if header.leader_epoch < epoch:
                     if not header.is_message:  # older formats have no epochs
@@ -275,7 +275,7 @@ class Recovery:
                         aborted = apply_batch(self._producers, walk.buffer, walk.start, header)
                     except CorruptRecordError as failure:  # a marker that no broker writes
                         walk.flaw = str(failure)
-                        self._refuse(file, segment, good, walk.flaw)
+                        self._handle_damage(file, segment, good, walk.flaw)
                         break
                     if aborted is not None:
                         segment.add_aborted(aborted)
@@ -319,9 +319,9 @@ class Recovery:
         else:
             why = torn.contradiction(file, good, size, end, followed=followed)
         if why is not None:
-            self._refuse(file, segment, good, f"{flaw}; {why}")
+            self._handle_damage(file, segment, good, f"{flaw}; {why}")
 
-    def _refuse(self, file: File, segment: Segment, position: int, what: str) -> None:
+    def _handle_damage(self, file: File, segment: Segment, position: int, what: str) -> None:
         """Raise DamagedLogError; a repair keeps the bytes from a position on, and goes on."""
         path = segment.path(LOG)
         if not self._repair:
@@ -367,7 +367,7 @@ class Recovery:
         finally:
             file.close()
         if end != segment.size_bytes:
-            raise CorruptRecordError(f"{segment.size_bytes - end} bytes follow the last batch")
+            raise CorruptRecordError(f"{segment.size_bytes - end} bytes after the last batch")
         segment.forget_tail(next_offset - 1)
         return next_offset
 
@@ -410,8 +410,8 @@ class Recovery:
                 self._files, self._directory, self._producers, self._segments, offset
             )
         except CorruptRecordError as failure:
-            # What lies below the recovery point is not cut; readers are told when they come to it.
-            self._work.flaws.append(f"producers are known only in part: {failure}")
+            # What lies below the recovery point is not cut; readers get an error there.
+            self._work.flaws.append(f"producer state is incomplete: {failure}")
         self._producers_end = offset
 
     def _load_producers(self, end: int) -> None:
@@ -430,14 +430,15 @@ class Recovery:
         if len(self._producers) and (not usable or usable[-1] != end):
             write_snapshot(self._files, self._directory, self._producers, end)
 
-    def _report(self) -> None:
+    def _report(self, end: int) -> None:
         work = self._work
         if work.segments or work.dropped or work.flaws:
             _logger.log(
                 logging.WARNING if work.flaws or work.dropped else logging.INFO,
-                "recovered %s: %d segments and %d batches (%d bytes) walked, %d bytes cut, "
-                "%d segments dropped%s%s",
+                "log %s: recovered up to offset %d: %d segments, %d batches and %d bytes checked, "
+                "%d bytes truncated, %d segments dropped%s%s",
                 self._directory,
+                end,
                 work.segments,
                 work.batches,
                 work.bytes_walked,

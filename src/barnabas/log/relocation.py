@@ -80,7 +80,7 @@ class Relocation:
         if future.log_end_offset < log.log_start_offset:
             passed = future.log_end_offset < _first_batch_offset(log)
         if log.truncations != self._truncations or passed:
-            # What was copied is not in the source any more: begin again at its start.
+            # What was copied is no longer in the source: begin again at its start.
             self._truncations = log.truncations
             future.truncate_all(_first_batch_offset(log), now_ms)
             future.producers.restore([])

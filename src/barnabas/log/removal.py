@@ -1,7 +1,7 @@
 """Segments that leave a log, with the snapshots beside them: the oldest, and compacted ones.
 
-Their files are renamed as deleted and named to the caller, who unlinks them when no reader can be
-at them any more.
+Their files are renamed as deleted and returned to the caller, who unlinks them when no reader can
+use them.
 """
 
 from __future__ import annotations

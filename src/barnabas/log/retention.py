@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from barnabas.config.topic import TopicOptions
 from barnabas.log.segment import LOG, Segment
 
-FOR_EVER = -1
+UNLIMITED = -1
 
 
 def expired_before(
@@ -29,8 +29,8 @@ def expired_before(
     At the log's end all of them may: then a new segment must be begun first.
     """
     excess = sum(segment.size_bytes for segment in segments) - options.retention_bytes
-    limited = options.delete and options.retention_bytes != FOR_EVER
-    timed = options.delete and options.retention_ms != FOR_EVER
+    limited = options.delete and options.retention_bytes != UNLIMITED
+    timed = options.delete and options.retention_ms != UNLIMITED
     for index, segment in enumerate(segments):
         is_active = index == len(segments) - 1
         end = log_end_offset if is_active else segments[index + 1].base_offset

@@ -1,7 +1,7 @@
 """Walks over batches: in a file by header only or checked, or as they came from a leader.
 
 Those over a file stop at the end they are given, which lies on a batch boundary unless the file
-was torn. The checked walk also stops at the first byte that cannot be a batch; `torn` tells whether
+was torn. The checked walk also stops at the first byte that cannot be a batch; `torn` says whether
 a crash can have left it so.
 
 Entries of older formats (magic 0 and 1) are batches, too, with the header that
@@ -65,7 +65,7 @@ def headers(file: File, position: int, end: int) -> Iterator[tuple[int, BatchHea
         if header.size > end - position:
             return
         if header.last_offset_delta < 0:
-            raise CorruptRecordError(f"a batch at {position} that ends before it begins")
+            raise CorruptRecordError(f"batch at {position} has a negative last offset delta")
         yield position, header
         position += header.size
         before = header
@@ -87,9 +87,7 @@ def _first_offset(data: Data, header: BatchHeader) -> int:
             0, header.base_offset - conversion.OFFSETS_MAX + 1
         )  # it is served as it is stored
     except CorruptRecordError:
-        return (
-            header.base_offset
-        )  # whoever asks for an offset inside is told that it cannot be read
+        return header.base_offset  # a reader of an offset inside gets the error
 
 
 def check_batches(data: Data, next_offset: int) -> tuple[list[BatchHeader], int]:
@@ -111,7 +109,9 @@ def check_batches(data: Data, next_offset: int) -> tuple[list[BatchHeader], int]
             if header.is_compressed:
                 header = header.starting_at(next_offset)
         if header.base_offset < next_offset:
-            raise CorruptRecordError(f"offset {header.base_offset} where {next_offset} must follow")
+            raise CorruptRecordError(
+                f"batch at offset {header.base_offset}, must be {next_offset} or later"
+            )
         next_offset = header.base_offset + header.last_offset_delta + 1  # a property would show
         batches.append(header)
         position += header.size

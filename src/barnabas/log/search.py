@@ -60,7 +60,9 @@ def _find_in(segment: Segment, timestamp: int, log_start_offset: int) -> FoundOf
             if found is not None:
                 return found
     if doubted:
-        raise CorruptFileError(f"the time index says that offset {offset} has the time {time}")
+        raise CorruptFileError(
+            f"time index entry offset={offset} timestamp={time} matches no batch"
+        )
     return None
 
 
@@ -86,8 +88,8 @@ def _first_record(
                 return FoundOffset(record.timestamp, record.offset, header.leader_epoch)
             seen = max(seen, record.offset + 1)
     except TooLargeError:
-        # A record that is not to be unpacked may have that time: whoever reads from it on misses
-        # none.
+        # A record that is too large to unpack may have that time: a reader that starts there
+        # misses none.
         return FoundOffset(header.max_timestamp, seen, header.leader_epoch)
     return None
 

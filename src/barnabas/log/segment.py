@@ -6,8 +6,8 @@ the next one.
 
 The indexes of the segment live in memory while they are used. They reach their files when the
 segment is finished (at a roll or at a clean stop); after a crash they are rebuilt
-from the batches. A segment that is read or written at its end needs no file look-up: the places of
-its last batches are kept.
+from the batches. A segment that is read or written at its end needs no file look-up: the positions
+of its last batches are kept.
 """
 
 from __future__ import annotations
@@ -220,15 +220,19 @@ class Segment:
     def _read_side_file(self, suffix: str) -> bytes:
         data = self.pool.files.read(self.path(suffix))
         if data is None:
-            raise CorruptFileError(f"{self.path(suffix)} is missing")
+            raise CorruptFileError(f"{self.path(suffix)}: missing")
         return data
 
     def rebuild_indexes(self, failure: CorruptFileError | CorruptRecordError) -> None:
-        """Make offset and time index from the batches, whose bytes are the truth.
+        """Rebuild offset and time index from the batches, which are authoritative.
 
         Where a batch cannot be read either, everything stays as it was.
         """
-        _logger.warning("indexes of %s are rebuilt: %s", self.path(LOG), failure)
+        _logger.warning(
+            "segment %s: offset and time index rebuilt from its batches: %s",
+            self.path(LOG),
+            failure,
+        )
         made = Segment(
             self.pool,
             self._stem.rpartition("/")[0],
@@ -261,8 +265,8 @@ class Segment:
                     return
         except CorruptRecordError:
             return  # a batch that cannot be read says nothing against it
-        what = f"offset {offset} has the time {timestamp}"
-        raise CorruptFileError(f"{self.path(TIME_INDEX)} says that {what}")
+        entry = f"entry offset={offset} timestamp={timestamp}"
+        raise CorruptFileError(f"{self.path(TIME_INDEX)}: {entry} matches no batch")
 
     def newest(self) -> tuple[int, int]:
         """Return (greatest timestamp, last offset of the first batch that has it); (-1, …)
@@ -345,7 +349,7 @@ class Segment:
         self.save_indexes()
 
     def forget_tail(self, last_offset: int) -> None:
-        """Drop the places of the last batches when they (up to this offset) are not the end."""
+        """Drop the positions of the last batches when they (up to this offset) are not the end."""
         self._tail_floor = last_offset
         self._tail_offsets = array("q")
         self._tail_positions = array("q")
@@ -517,7 +521,7 @@ class Segment:
         """Scan from a position of the index, which no batch before the wanted one may follow."""
         for position, header in self.headers(start):
             if start and position == start and header.base_offset > offset:
-                raise CorruptRecordError(f"the index passes over offset {offset}")
+                raise CorruptRecordError(f"offset index skips offset {offset}")
             if header.last_offset >= offset:
                 inside = header.base_offset < offset
                 void = not header.count or (inside and header.count <= header.last_offset_delta)
@@ -570,7 +574,7 @@ class Segment:
         """Let the names of the files end in another suffix; none is where a segment belongs."""
         files = self.pool.files
         # The batches last: where a failure ends this, they are where the segment looks for them,
-        # and indexes that are elsewhere are made again.
+        # and indexes that are elsewhere are rebuilt.
         for kind in (*SUFFIXES[1:], LOG):
             path = self.path(kind)
             if files.exists(path):
@@ -579,7 +583,7 @@ class Segment:
         self.file.path = self.path(LOG)
 
     def take_out(self) -> list[str]:
-        """Rename the files as deleted and return their paths, for whoever removes them later.
+        """Rename the files as deleted and return their paths, to be removed later.
 
         A reader that has the file pinned can finish.
         """
@@ -588,7 +592,7 @@ class Segment:
         return [self.path(kind) for kind in SUFFIXES]
 
     def let_go(self) -> None:
-        """Close the file, at the last unpin when someone reads, and forget the indexes."""
+        """Close the file, at the last unpin while it is read, and forget the indexes."""
         self.file.close()
         self.pool.loaded_indexes.discard(self)
 

@@ -82,7 +82,9 @@ class TimeIndex:
     def decode(cls, base_offset: int, data: bytes) -> TimeIndex:
         """Read a file; raise CorruptFileError when it cannot be one."""
         if len(data) % ENTRY_SIZE:
-            raise CorruptFileError(f"{len(data)} bytes are no multiple of {ENTRY_SIZE}")
+            raise CorruptFileError(
+                f"time index of {len(data)} bytes, must be a multiple of {ENTRY_SIZE}"
+            )
         words = array("i")
         words.frombytes(data)
         halves = array("i", bytes(8 * (len(words) // 3)))
@@ -97,9 +99,9 @@ class TimeIndex:
             timestamps.pop()
             offsets.pop()
         if not all(map(int.__lt__, timestamps, timestamps[1:])):
-            raise CorruptFileError("time index timestamps do not ascend")
+            raise CorruptFileError("time index timestamps are not ascending")
         if offsets and min(offsets) < 0:
-            raise CorruptFileError("time index has an offset below its segment")
+            raise CorruptFileError("time index has an offset below the base offset of its segment")
         index = cls(base_offset)
         index._timestamps, index._offsets = timestamps, offsets
         return index

@@ -1,11 +1,11 @@
-"""What a crash can leave behind the last whole batch of a segment, told from what it cannot.
+"""What a crash can leave behind the last whole batch of a segment, and what it cannot.
 
 A crash takes bytes away that were not flushed. The file ends early, so that its last batch is cut;
 or blocks never reached the disk and read as zeros, where a batch should begin or inside of one.
 That is a torn tail, which recovery cuts. Everything else (another format, bytes that begin no
-batch, a good batch in the wrong place, a wrong CRC with good batches behind it) was not done by a
-crash: it may be somebody's records, and is left alone. What else a crash could leave, the rest of
-a failed write or of a truncation, is flushed away before anything is written in its place.
+batch, a good batch at the wrong position, a wrong CRC with good batches after it) was not done by
+a crash: it may be records, and stays as it is. What else a crash could leave, the rest of a failed
+write or of a truncation, is flushed away before anything is written in its place.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ def contradiction(
     if _has_hole(file, position, position + reach, end):
         return None
     if magic > BATCH_MAGIC:
-        return f"magic {magic} is no format that this release knows"
+        return f"magic {magic} is not supported, must be 0 to {BATCH_MAGIC}"
     if not known:
-        return f"the bytes {head[:START_SIZE].hex()} begin no batch"
+        return f"the bytes {head[:START_SIZE].hex()} are not the start of a batch"
     whole = size <= end - position
     if not whole and end - position >= least and _is_complete(file, position, end, head):
         return f"a batch that says {size} bytes is complete with {end - position}"

@@ -39,19 +39,23 @@ def decode(data: bytes, base_offset: int) -> list[AbortedTransaction]:
     offset.
     """
     if len(data) % ENTRY_SIZE:
-        raise CorruptFileError(f"{len(data)} bytes are no multiple of {ENTRY_SIZE}")
+        raise CorruptFileError(
+            f"transaction index of {len(data)} bytes, must be a multiple of {ENTRY_SIZE}"
+        )
     entries = []
     floor = base_offset
     for version, *fields in _ENTRY.iter_unpack(data):
         entry = AbortedTransaction(*fields)
         if version != 0:
-            raise CorruptFileError(f"transaction index entry of version {version}")
+            raise CorruptFileError(f"transaction index entry of version {version}, must be 0")
         if entry.last_offset < floor:
             raise CorruptFileError(f"transaction index entry {entry} below offset {floor}")
         if not 0 <= entry.first_offset <= entry.last_offset:
             raise CorruptFileError(f"transaction index entry {entry} begins after its end")
         if not 0 <= entry.last_stable_offset <= entry.last_offset + 1:
-            raise CorruptFileError(f"transaction index entry {entry} is stable beyond its end")
+            raise CorruptFileError(
+                f"transaction index entry {entry} has a last stable offset after its end"
+            )
         floor = entry.last_offset
         entries.append(entry)
     return entries

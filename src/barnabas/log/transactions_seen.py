@@ -1,8 +1,8 @@
-"""Which batches of a log belong to aborted transactions, and which markers nobody needs any more.
+"""Which batches of a log belong to aborted transactions, and which markers are no longer needed.
 
-Told of every transactional batch and every marker of a stretch of the log, in order. A marker is
-needed while any batch of its transaction is left in front of it, even an empty one: without it
-the transaction would look open.
+It is given every transactional batch and every marker of a part of the log, in order. A marker
+is needed while any batch of its transaction is left before it, even an empty one: without it the
+transaction would look open.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ class TransactionsSeen:
     """The transactions of one walk."""
 
     def __init__(self, aborted: Iterable[AbortedTransaction]) -> None:
-        """Begin in front of the first batch, knowing the aborted transactions ahead."""
+        """Begin before the first batch, knowing the aborted transactions ahead."""
         self._ahead = deque(sorted(aborted, key=lambda each: each.first_offset))
         self._aborted: dict[int, AbortedTransaction] = {}
         self._with_batches: set[int] = set()  # producers whose transaction has batches left
 
     def see_batch(self, header: BatchHeader) -> bool:
-        """Take note of a transactional data batch; return whether its transaction was aborted."""
+        """Record a transactional data batch; return whether its transaction was aborted."""
         self._move_to(header.last_offset)
         self._with_batches.add(header.producer_id)
         return header.producer_id in self._aborted
@@ -33,7 +33,7 @@ class TransactionsSeen:
     def see_marker(
         self, header: BatchHeader, ending: ControlType
     ) -> tuple[bool, AbortedTransaction | None]:
-        """Take note of a marker; return whether it is needed, and the transaction it aborted."""
+        """Record a marker; return whether it is needed, and the transaction it aborted."""
         self._move_to(header.last_offset)
         producer_id = header.producer_id
         needed = producer_id in self._with_batches

@@ -1,7 +1,7 @@
 """What of a log's directory a crash could still take back, besides its batches.
 
-Names that were made or changed, the file with the topic's id, index files and snapshots of closed
-segments, leader epochs: a flush takes them along, and gives them back if it fails.
+Names that were created or changed, the file with the topic's id, index files and snapshots of
+closed segments, leader epochs: a flush takes them along, and gives them back if it fails.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Unflushed:
             self._metadata = True
 
     def move_to(self, directory: str) -> None:
-        """Follow the log to another place, whose name is not flushed."""
+        """Follow the log to another directory, whose name is not flushed."""
         self._directory = directory
         self.directories = {directory, directory.rpartition("/")[0]}
 
@@ -75,7 +75,7 @@ class Unflushed:
         return flush
 
     def settle(self, flush: Flush, leader_epochs: LeaderEpochs) -> None:
-        """Take note of a flush that was gathered here and has run, or failed."""
+        """Record the outcome of a flush that was gathered here."""
         if flush.done:
             self._metadata = False
         else:

@@ -1,11 +1,11 @@
-"""What a leader checks before it appends a batch, in the order in which a producer is told.
+"""What a leader checks before it appends a batch, in the order of the errors.
 
 The common batch (uncompressed or with the topic's codec, create time) costs one kernel call and is
 appended as it came. Only a batch that must change (another codec, append time, a wrong max
-timestamp, old format) is stamped or built again. Nothing here touches the log: the answer is the
+timestamp, old format) is stamped or rebuilt. Nothing here touches the log: the result is the
 bytes to append.
 
-An append of a leader is one batch, whoever wrote it.
+An append of a leader is always one batch.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _WRONG_DELTAS = "its offset deltas do not count 0, 1, 2, …"
 
 
 class InvalidRecords(RequestError):
-    """A batch refused for some of its records: (index in the batch, what is wrong) of each."""
+    """A batch rejected for some of its records: (index in the batch, what is wrong) of each."""
 
     def __init__(self, code: ErrorCode, record_errors: tuple[tuple[int, str], ...]) -> None:
         super().__init__(code, "one or more records have been rejected")
@@ -123,12 +123,12 @@ def validate(
     producer.
     """
     if len(records) <= MAGIC_AT:
-        raise RequestError(ErrorCode.INVALID_RECORD, "there is no record batch to append")
+        raise RequestError(ErrorCode.INVALID_RECORD, "no record batch")
     if records[MAGIC_AT] < 2:
         if version >= _FIRST_VERSION_WITH_BATCHES and origin == "client":
             raise RequestError(
                 ErrorCode.INVALID_RECORD,
-                f"Produce version {version} needs magic 2, not {records[MAGIC_AT]}",
+                f"batch of magic {records[MAGIC_AT]}: must be 2 in Produce version {version}",
             )
         try:
             records = up_convert(records, codec=rules.codec, limit=rules.bounds.record)
@@ -166,10 +166,10 @@ def _check_header(header: BatchHeader, rules: Rules, version: int) -> None:
     if header.attributes & CODEC_MASK == Codec.ZSTD and version < _FIRST_VERSION_WITH_ZSTD:
         raise RequestError(
             ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
-            f"zstd needs Produce version {_FIRST_VERSION_WITH_ZSTD}, not {version}",
+            f"zstd in Produce version {version}: needs {_FIRST_VERSION_WITH_ZSTD} or later",
         )
     if header.base_offset != 0:
-        raise _invalid(f"the base offset of a produced batch is 0, not {header.base_offset}")
+        raise _invalid(f"base offset of a produced batch is {header.base_offset}, must be 0")
     if header.size > rules.message_bytes_max:
         raise _too_large(header.size, rules)
     count, offsets = header.count, header.last_offset_delta + 1
@@ -391,12 +391,12 @@ def _invalid(message: str) -> RequestError:
 def _too_large(size: int, rules: Rules) -> RequestError:
     return RequestError(
         ErrorCode.MESSAGE_TOO_LARGE,
-        f"the batch has {size} bytes, max.message.bytes is {rules.message_bytes_max}",
+        f"batch of {size} bytes exceeds max.message.bytes={rules.message_bytes_max}",
     )
 
 
 def _larger_than_segment(size: int, rules: Rules) -> RequestError:
     return RequestError(
         ErrorCode.RECORD_LIST_TOO_LARGE,
-        f"the batch has {size} bytes, segment.bytes is {rules.segment_bytes}",
+        f"batch of {size} bytes exceeds segment.bytes={rules.segment_bytes}",
     )

@@ -8,6 +8,6 @@
      │  └──▶ ProduceRequests: batches to leaders, and their answers
      └─────▶ TransactionManager ──▶ Transaction decides, Coordinator talks
 
-`Accumulator`, `Sender` and `Transaction` decide, and are told the time. Nothing here has a thread:
+`Accumulator`, `Sender` and `Transaction` decide, with time passed in. Nothing here has a thread:
 the plain clients bring theirs, a simulation brings a loop of its own.
 """

@@ -40,14 +40,14 @@ class ProducerBatch:
         self.partition: TopicPartition = records.partition
         self.created_ms = created_ms
         self.order = order
-        """Its place in the queue; the parts of a batch that was split add numbers of their own."""
+        """Its position in the queue; the parts of a split batch add numbers of their own."""
         self.attempts = 0
         self.not_before_ms = 0.0
         self.identity: Identity = NOBODY
         self.sequence = -1
         self.payload: memoryview | None = None
         self.stamped = False
-        """Whether the payload carries the present identity and sequence."""
+        """Whether the payload carries the current identity and sequence."""
         self.failure: BaseException | None = None
         """Why the last attempt failed."""
 
@@ -90,7 +90,7 @@ class Packing:
         return cls(codec, levels.get(codec), transactional=options.transactional_id is not None)
 
     def pack(self, batch: ProducerBatch) -> memoryview:
-        """Return the bytes of a batch with its present identity and sequence.
+        """Return the bytes of a batch with its current identity and sequence.
 
         Records are compressed once (codecs let other threads run meanwhile); when the batch is sent
         again under another number, only the header changes.

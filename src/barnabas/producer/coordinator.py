@@ -292,7 +292,7 @@ def _offsets_request(
             for name, entries in by_topic.items()
         ],
     )
-    if version >= 3:  # before, the coordinator cannot tell an old member from the present one
+    if version >= 3:  # before, the coordinator cannot tell an old member from the current one
         request.generation_id = group.generation_id
         request.member_id = group.member_id
         request.group_instance_id = group.group_instance_id

@@ -1,10 +1,10 @@
-"""Who an idempotent producer is to brokers, and the numbers that its batches carry.
+"""The identity of an idempotent producer, and the numbers that its batches carry.
 
 Brokers accept a producer's batches on a partition only in the order of their sequence numbers, and
 recognize the last five of them when they come again: so sending again is safe. A number that was
 handed out and never arrives blocks all later ones. Then the producer counts from 0 again under the
-next epoch, but only once nothing of that partition is on its way any more: a batch of which it is
-not known whether it was written must keep its number.
+next epoch, but only once nothing of that partition is in flight: a batch that may have been
+written must keep its number.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Who waits for a producer's memory: first come, first served.
+"""Callers that wait for a producer's memory: first come, first served.
 
-While somebody waits, the accumulator gives memory to nobody else (`BufferPool.waiting`), so what
+While one waits, the accumulator gives memory to no other (`BufferPool.waiting`), so what
 brokers acknowledge adds up until the first in the queue has enough, however large its record is.
 It alone tries, with `in_turn`; when it leaves, the next one tries at once.
 
@@ -72,12 +72,12 @@ class MemoryQueue:
 
 
 class MemoryTurn:
-    """One caller's place in the queue, which it takes when it first asks."""
+    """One caller's position in the queue, which it takes when it first asks."""
 
     def __init__(self, queue: MemoryQueue, ring: Callable[[], object], size: int = 0) -> None:
         """Make a turn for a record of about so many bytes (0: unknown).
 
-        `ring` is called, in any thread, whenever the caller should try; it may be called in vain.
+        `ring` is called, in any thread, whenever the caller should try; the try may fail again.
         """
         self.ring = ring
         self.held = False

@@ -76,7 +76,7 @@ class Preparation:
         )
 
     def intercept(self, arguments: Arguments) -> Arguments:
-        """Let interceptors change a record; one that fails is logged and passed over."""
+        """Let interceptors change a record; one that fails is logged and skipped."""
         if not self._interceptors:
             return arguments
         record = ProducerRecord(*arguments)

@@ -1,11 +1,11 @@
 """Decides which batches go to which brokers and when, and what their answers mean.
 
-A plain object that is told the time. The core calls, whenever something has happened:
+A plain object; time is passed in. The core calls, whenever something has happened:
 
     collect   take over what was appended since
     ready     which leaders there is something for, and when to look again
     drain     the batches of the next request to one leader
-    settle    what the broker said of one batch
+    settle    what the broker responded for one batch
     lost      a request was not answered: its batches may or may not have been written
     expire    give up what is older than delivery.timeout.ms
 

@@ -7,7 +7,7 @@
                                         │ failed            ▲
                                         ▼                   │ abort alone
                                   ABORTABLE_ERROR ──────────┘
-    COMMITTING ──▶ HANDED_OVER  (somebody else ends the transaction: this producer is done)
+    COMMITTING ──▶ HANDED_OVER  (another process ends the transaction: this producer is done)
     any ──▶ FATAL_ERROR  (another producer took over, or what was asked is not allowed)
 
 A plain object; `coordinator.py` does the talking.
@@ -36,7 +36,7 @@ class State(Enum):
     HANDED_OVER = "done, as its transaction was handed over: close it"
     ABORTING = "aborting"
     ABORTABLE_ERROR = "in a transaction that failed: call abort_transaction()"
-    FATAL_ERROR = "of no use any more: close it"
+    FATAL_ERROR = "no longer usable: close it"
 
 
 _NEXT = {
@@ -77,9 +77,9 @@ class Transaction:
         self.wanted: dict[TopicPartition, None] = {}
         """Partitions that the coordinator must know before they are written to."""
         self.asked = False
-        """Whether the coordinator may know of the present transaction, its answer being lost."""
+        """Whether the coordinator may know of the current transaction, its response being lost."""
         self.begun = False
-        """Whether the coordinator knows of the present transaction."""
+        """Whether the coordinator knows of the current transaction."""
         self.epoch_spent = False
         """Whether the next transaction needs a new epoch: sequence numbers were lost."""
         self._changed = changed

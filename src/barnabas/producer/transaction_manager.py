@@ -69,7 +69,7 @@ class TransactionManager:
             transaction.begun = True
             await coordinator.commit_offsets(identity, offsets, group, timeout_ms=left())
         except KafkaTimeoutError:
-            raise  # the same call may be made again
+            raise  # the same call may be repeated
         except BarnabasError as failure:
             transaction.fail(failure)
             raise

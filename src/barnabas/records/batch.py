@@ -147,7 +147,7 @@ def iterate(
 ) -> Iterator[Record]:
     """Yield the records of all whole batches, one batch after another; a cut tail is ignored.
 
-    Control batches (transaction markers) are passed over unless `control` asks for them.
+    Control batches (transaction markers) are skipped unless `control` asks for them.
     """
     position = 0
     for header in read_headers(buffer):

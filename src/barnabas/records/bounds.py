@@ -11,8 +11,8 @@ BATCH_OPTION = "barnabas.unpacked.batch.max.bytes"
 RECORD_MAX = 16 * 1024 * 1024
 BATCH_MAX = 256 * 1024 * 1024
 _FAIR_RATIO = 4
-"""A record that is this many times as large as its packed batch is no trick: whoever holds the
-batch can hold the record."""
+"""A record that is this many times as large as its packed batch is legitimate: a process that
+holds the batch can hold the record."""
 
 
 class Bounds(NamedTuple):
@@ -36,22 +36,19 @@ WHOLE = Bounds(batch=BATCH_MAX)
 def record_too_large(size: int, bound: int) -> TooLargeError:
     """Describe a record of a compressed batch by the length that it states."""
     return TooLargeError(
-        f"a record of {size} bytes in a compressed batch; {bound} are allowed, and more where "
-        f"{RECORD_OPTION} is raised"
+        f"record of {size} bytes in a compressed batch: must be at most {bound}, "
+        f"see {RECORD_OPTION}"
     )
 
 
 def batch_too_large(bound: int) -> TooLargeError:
     """Describe a batch that unpacks to too much in all."""
-    return TooLargeError(
-        f"a compressed batch unpacks to more than {bound} bytes; more are allowed where "
-        f"{BATCH_OPTION} is raised"
-    )
+    return TooLargeError(f"compressed batch unpacks to more than {bound} bytes, see {BATCH_OPTION}")
 
 
 def whole_too_large(bound: int, why: str) -> TooLargeError:
     """Describe a batch that would have to be held as a whole."""
     return TooLargeError(
-        f"a compressed batch unpacks to more than {bound} bytes and is needed whole, because "
-        f"{why}; more are allowed where {RECORD_OPTION} is raised"
+        f"compressed batch unpacks to more than {bound} bytes and is needed whole, because "
+        f"{why}, see {RECORD_OPTION}"
     )

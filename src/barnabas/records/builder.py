@@ -1,4 +1,4 @@
-"""Whole batches made in one call, and batches packed anew with another codec.
+"""Whole batches built in one call, and batches recompressed with another codec.
 
 What grows record by record (a producer's open batch) uses `kernels.BatchBuilder` directly.
 """

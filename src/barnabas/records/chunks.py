@@ -38,7 +38,7 @@ def unpack_chunks(
 ) -> bytes | Iterator[Chunk]:
     """Return all `count` records if they are few bytes, else chunks of them.
 
-    What is wrong with a record is left to whoever reads the chunk: one that is cut, or bytes after
+    What is wrong with a record is left to the reader of the chunk: one that is cut, or bytes after
     the last, are in the last chunk. What goes beyond a bound raises TooLargeError.
     """
     codec = Codec.of(codec)

@@ -107,7 +107,7 @@ def _fast_level(level: int | None) -> int | None:
     """Return isal's level for one of gzip; None where zlib is to do it."""
     level = -1 if level is None else level
     if not (level == -1 or 1 <= level <= 9):
-        raise InvalidValueError(f"gzip level {level} is not -1 or 1 to 9")
+        raise InvalidValueError(f"gzip level {level}: must be -1 or 1 to 9")
     # isal has levels 0 to 3; above 6 the user asks for size, where zlib is the better one.
     if fast_zlib is None or level > 6:
         return None
@@ -183,7 +183,7 @@ def snappy_blocks(data: memoryview) -> Iterator[memoryview]:
 
 
 def unpack_snappy_block(block: memoryview, room: int, limit: int) -> Buffer:
-    """Return what a raw block holds, if that is no more than there is room."""
+    """Return what a raw block holds, if it fits into `room`."""
     try:
         size = cramjam.snappy.decompress_raw_len(block)
         if size > _SNAPPY_EXPANSION_MAX * len(block):
@@ -203,7 +203,7 @@ def lz4_level(level: int | None) -> int:
     """Return the level to use; InvalidValueError if Kafka has no such level."""
     level = 9 if level is None else level
     if not 1 <= level <= 17:
-        raise InvalidValueError(f"lz4 level {level} is not 1 to 17")
+        raise InvalidValueError(f"lz4 level {level}: must be 1 to 17")
     return level
 
 
@@ -228,7 +228,7 @@ def zstd_level(level: int | None) -> int:
     """Return the level to use; InvalidValueError if Kafka has no such level."""
     level = 3 if level is None else level
     if not -131072 <= level <= 22:
-        raise InvalidValueError(f"zstd level {level} is not -131072 to 22")
+        raise InvalidValueError(f"zstd level {level}: must be -131072 to 22")
     return level
 
 

@@ -1,9 +1,9 @@
 """Entries of the formats before batches, rebuilt as batches of magic 2 with the same offsets.
 
-Old segments are served as they are stored. Whoever reads records converts on arrival, so that every
-reader knows one format alone; compaction converts for good. Offsets, timestamps and their type,
-keys and values stay. Messages that are not compressed are put together, because a batch for each of
-them would be twice their size.
+Old segments are served as they are stored. A client that reads records converts on
+arrival, so that every reader knows one format alone; compaction converts for good. Offsets,
+timestamps and their type, keys and values stay. Messages that are not compressed are put together,
+because a batch for each of them would be twice their size.
 """
 
 from __future__ import annotations

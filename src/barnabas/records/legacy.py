@@ -72,7 +72,7 @@ def up_convert(
     records = iterate_messages(buffer, limit=limit)
     first = next(records, None)
     if first is None:
-        raise CorruptRecordError("a message set without a message", ErrorCode.INVALID_RECORD)
+        raise CorruptRecordError("empty message set", ErrorCode.INVALID_RECORD)
     return build_batch(chain((first,), records), codec)
 
 
@@ -119,7 +119,7 @@ def _records_of(entry: Buffer, header: BatchHeader, magic: int, bounds: Bounds) 
     if header.codec is Codec.ZSTD:
         raise RequestError(
             ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
-            f"records compressed with zstd cannot be given as messages of magic {magic}",
+            f"zstd records cannot be converted to messages of magic {magic}",
         )
     return read_batch(entry, header, 0, bounds)
 
@@ -156,7 +156,7 @@ def _entries(data: memoryview, whole: bool) -> Iterator[_Message]:
         position = start + size
         if start > len(data) or position > len(data):
             if whole:
-                raise CorruptRecordError("a message inside a wrapper is cut")
+                raise CorruptRecordError("message inside a wrapper is truncated")
             return
         if size < _START.size:
             raise CorruptRecordError(f"a message of {size} bytes is smaller than its fixed fields")
@@ -167,12 +167,12 @@ def _message(offset: int, data: memoryview) -> _Message:
     """Read one whole message, from its CRC on."""
     crc, magic, attributes = _START.unpack_from(data)
     if magic not in (0, 1):
-        raise CorruptRecordError(f"magic {magic} in a message set", ErrorCode.INVALID_RECORD)
+        raise CorruptRecordError(
+            f"magic {magic} in a message set, must be 0 or 1", ErrorCode.INVALID_RECORD
+        )
     computed = zlib.crc32(data[4:])
     if computed != crc:
-        raise CorruptRecordError(
-            f"the message says CRC {crc:#010x}, its bytes have {computed:#010x}"
-        )
+        raise CorruptRecordError(f"message has CRC {crc:#010x}, computed {computed:#010x}")
     position = _START.size
     timestamp = NO_TIMESTAMP
     if magic == 1:
@@ -208,7 +208,7 @@ def _unwrap(wrapper: _Message, limit: int) -> bytes:
             f"zstd in a message of magic {wrapper.magic}", ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
         )
     if wrapper.value is None:
-        raise CorruptRecordError("a compressed message without a value")
+        raise CorruptRecordError("compressed message without a value")
     try:
         return decompress(codec, wrapper.value, limit, old_lz4_checksum=wrapper.magic == 0)
     except TooLargeError:
@@ -218,13 +218,13 @@ def _unwrap(wrapper: _Message, limit: int) -> bytes:
 
 def _inner_records(wrapper: _Message, content: memoryview) -> Iterator[Record]:
     if not content:
-        raise CorruptRecordError("a compressed message that holds no message")
+        raise CorruptRecordError("compressed message without inner messages")
     base = 0
     if wrapper.magic == 1 and wrapper.offset != 0:  # some producers leave the wrapper's offset 0
         base = wrapper.offset - _last_offset(content)
     for message in _entries(content, whole=True):
         if message.attributes & _CODEC_MASK:
-            raise CorruptRecordError("a compressed message inside a compressed message")
+            raise CorruptRecordError("compressed message inside a compressed message")
         if message.magic != wrapper.magic:
             raise CorruptRecordError(
                 f"a message of magic {message.magic} inside one of magic {wrapper.magic}"

@@ -52,12 +52,10 @@ def scan_message(buffer: Buffer, position: int = 0, end: int = -1) -> BatchHeade
     """Return the header of the entry at position; the rest of it need not be there."""
     available = (len(buffer) if end == -1 else end) - position
     if available < MESSAGE_MIN:
-        raise CorruptRecordError(
-            f"a message takes at least {MESSAGE_MIN} bytes, only {available} are there"
-        )
+        raise CorruptRecordError(f"message of {available} bytes, must have at least {MESSAGE_MIN}")
     offset, length, crc, magic, attributes = _HEAD.unpack_from(buffer, position)
     if magic not in (0, 1):
-        raise CorruptRecordError(f"magic {magic} where a message of magic 0 or 1 was expected")
+        raise CorruptRecordError(f"magic {magic} in a message, must be 0 or 1")
     size = length + PREFIX_SIZE
     if size < _SIZE_MIN[magic]:
         raise CorruptRecordError(
@@ -95,9 +93,7 @@ def check_message(buffer: Buffer, position: int = 0, end: int = -1) -> BatchHead
         raise cut_batch(size, available)
     computed = zlib.crc32(memoryview(buffer)[position + MAGIC_AT : position + size])
     if computed != header.crc:
-        raise CorruptRecordError(
-            f"the message says CRC {header.crc:#010x}, its bytes have {computed:#010x}"
-        )
+        raise CorruptRecordError(f"message has CRC {header.crc:#010x}, computed {computed:#010x}")
     at, stop = position + (_HEAD.size, _HEAD.size + _TIMESTAMP.size)[header.magic], position + size
     for _ in ("key", "value"):
         (length,) = _LENGTH.unpack_from(buffer, at) if stop - at >= 4 else (stop,)

@@ -89,7 +89,9 @@ class OffsetIndex:
     def decode(cls, base_offset: int, data: bytes, log_size: int) -> OffsetIndex:
         """Read a file; raise CorruptFileError when it fits no log of `log_size` bytes."""
         if len(data) % ENTRY_SIZE:
-            raise CorruptFileError(f"index of {len(data)} bytes is no multiple of {ENTRY_SIZE}")
+            raise CorruptFileError(
+                f"offset index of {len(data)} bytes, must be a multiple of {ENTRY_SIZE}"
+            )
         words = array("i")
         words.frombytes(data)
         if sys.byteorder == "little":
@@ -101,9 +103,11 @@ class OffsetIndex:
             positions.pop()
             offsets.pop()
         if positions and (positions[-1] >= log_size or not _ascends(positions)):
-            raise CorruptFileError(f"index positions do not fit a log of {log_size} bytes")
+            raise CorruptFileError(
+                f"offset index positions are not ascending within a log of {log_size} bytes"
+            )
         if offsets and (offsets[0] < 0 or not _ascends(offsets)):
-            raise CorruptFileError("index offsets do not ascend")
+            raise CorruptFileError("offset index offsets are not ascending")
         index._offsets, index._positions = offsets, positions
         return index
 

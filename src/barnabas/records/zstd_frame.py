@@ -3,7 +3,7 @@
     magic 28 b5 2f fd | descriptor | [window] | [dictionary id] | [content size]
     | (block header, 3 bytes LE: last 1 bit, type 2 bits, size 21 bits | block)* | [checksum 4]
 
-Skippable frames (magic 5x 2a 4d 18, then a size) hold nothing and are passed over.
+Skippable frames (magic 5x 2a 4d 18, then a size) hold nothing and are skipped.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ TRUST_MS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What another broker said."""
+    """What another broker responded."""
 
     asked_ms: float
     is_member: bool
@@ -96,7 +96,7 @@ class Standing:
         if self._ended or at_ms <= self._alive_ms:
             return False
         self._alive_ms = at_ms
-        # What others said before that is obsolete.
+        # What others responded before that is obsolete.
         for broker_id in [b for b, each in self._answers.items() if each.asked_ms <= at_ms]:
             del self._answers[broker_id]
         return True
@@ -155,8 +155,8 @@ class Standing:
             # One that has reconnected recently: so may this broker, in a moment.
             out_of_contact_ms = self._out_of_contact_ms.get(broker_id, -math.inf)
             if out_of_contact_ms + TRUST_MS <= now_ms:
-                told = f"broker {broker_id} is in contact with the coordination service"
-                return Verdict(False, told, math.inf)
+                reason = f"broker {broker_id} is in contact with the coordination service"
+                return Verdict(False, reason, math.inf)
             if broker_id in others:
                 reached.append(out_of_contact_ms)
         needed = (len(others) + 1) // 2  # besides itself

@@ -109,8 +109,8 @@ def test_verify_of_a_clean_directory(run: Run, data: Path) -> None:
     ("suffix", "position", "said"),
     [
         (".log", 100, "CRC"),
-        (".index", 7, "says that offset"),
-        (".timeindex", 3, "says that offset"),
+        (".index", 7, "matches no batch"),
+        (".timeindex", 3, "matches no batch"),
         (".snapshot", 30, "CRC"),
     ],
 )
@@ -139,7 +139,7 @@ def test_a_broken_checkpoint(run: Run, data: Path) -> None:
     path.write_text("0\n5\nt 0 1\n")
     code, out, _ = run("verify", data)
     assert code == 1
-    assert "announces 5 entries" in out
+    assert "claims 5 entries" in out
     assert run("repair", data, "--execute")[0] == 0
     assert not path.exists()
     assert run("verify", data)[0] == 0

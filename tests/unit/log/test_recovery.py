@@ -71,7 +71,7 @@ UNKNOWN = bytes.fromhex("0000000000000003 00000040 ffffffff 03") + b"a format of
     [
         (b"\xff" * 300, "magic 255"),
         (UNKNOWN, "magic 3"),
-        (b"\x7f" * 16 + b"\2" + b"x" * 90, "begin no batch"),
+        (b"\x7f" * 16 + b"\2" + b"x" * 90, "are not the start of a batch"),
     ],
     ids=["junk", "future", "text"],
 )
@@ -263,7 +263,7 @@ def test_a_damaged_batch_among_those_to_replay_keeps_no_log_from_opening(
     again = open_log(segment_bytes=400)
     assert (again.log_end_offset, len(again.segments)) == (12, len(bases))
     assert again.producers.get(7).last_sequence == bases[1] - 1
-    assert "known only in part" in caplog.text
+    assert "producer state is incomplete" in caplog.text
     piece = again.read(bases[2], 1)
     assert read_headers(piece.read())[0].base_offset == bases[2]
     piece.release()

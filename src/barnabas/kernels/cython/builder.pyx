@@ -111,7 +111,7 @@ cdef class BatchBuilder:
         int64_t header_count,
         int64_t offset_delta,
     ) except -2:
-        """Encode one record; return its offset delta, or -1 if it does not fit any more."""
+        """Encode one record; return its offset delta, or -1 if it no longer fits."""
         if self.buffer is None:
             raise batch_finished()
         if offset_delta == -1:
@@ -176,7 +176,7 @@ cdef class BatchBuilder:
             give_back(&value_field)
 
     def append(self, int64_t timestamp, key, value, headers=(), int64_t offset_delta=-1):
-        """Add a record and return its offset delta, or -1 if it does not fit any more.
+        """Add a record and return its offset delta, or -1 if it no longer fits.
 
         The first record is always taken, however large. `offset_delta` leaves a gap, as compaction
         does.

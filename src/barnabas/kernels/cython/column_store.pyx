@@ -8,12 +8,12 @@ from libc.stdlib cimport free
 from barnabas.kernels.contract import ConsumerColumns
 
 cdef enum:
-    SPARE_MAX = 4  # blocks of each column that are kept while somebody still looks at them
+    SPARE_MAX = 4  # blocks of each column that are kept while views of them exist
 
 
 @cython.final
 cdef class Block:
-    """Memory that grows while it is written, and is taken again once nobody looks at it."""
+    """Memory that grows while it is written, and is reused once no view of it exists."""
 
     def __dealloc__(self):
         free(self.memory.data)
@@ -38,8 +38,8 @@ cdef bint is_ascii(const uint8_t* data, int32_t size) noexcept nogil:
 cdef class ColumnStore:
     """Columns that grow, batch after batch; `finish` gives them out and begins new ones.
 
-    Their memory is used again when nobody looks at it any more, because fresh memory costs more
-    than all that is written to it.
+    Their memory is reused once no view of it exists, because fresh memory costs more than all
+    that is written to it.
     """
 
     def __cinit__(self):
@@ -47,7 +47,7 @@ cdef class ColumnStore:
         self.begin()
 
     cdef int begin(self) except -1:
-        """Start with no rows, in memory that nobody looks at."""
+        """Start with no rows, in memory that has no views."""
         cdef int which
         self.blocks = []
         for which in range(BLOCKS):
@@ -134,7 +134,7 @@ cdef class ColumnStore:
         )
 
     def finish(self):
-        """Return the columns, and begin anew: later rows go elsewhere while these are looked at."""
+        """Return the columns, and start over: later rows go elsewhere while these are in use."""
         cdef int64_t rows = self.count, headers = self.header_count
         cdef list views
         self.memories[TOPIC].used = 4 * rows

@@ -377,7 +377,7 @@ cdef class RecordCursor:
         return 0
 
     cdef int go_on(self) except -1:
-        """Take the next chunk of a large batch; a failure stays, for whoever asks again."""
+        """Take the next chunk of a large batch; a failure stays, for the next call."""
         if self.failure is not None:
             raise untraced(self.failure)
         try:
@@ -390,7 +390,7 @@ cdef class RecordCursor:
         return 0
 
     cdef void leave(self) noexcept:
-        """Be done with the batch; its last offsets may have no record any more."""
+        """Be done with the batch; its last offsets may no longer have a record."""
         self.position = self.last_offset + 1
         self.leader_epoch = self.batch_epoch
         self.close_batch()

@@ -10,7 +10,7 @@ from barnabas.kernels.cython.layout cimport put_unsigned, unsigned_size, zigzag3
 
 cdef struct Field:
     # Borrowed bytes; a size of -1 is null. `held` says that the view must be given back; bytes
-    # objects are not held, so whoever borrows keeps a reference to the object meanwhile.
+    # objects are not held, so the borrower keeps a reference to the object meanwhile.
     const uint8_t* data
     Py_ssize_t size
     Py_buffer view

@@ -163,7 +163,7 @@ cdef class RecordReader:
         return record
 
     def take(self, int64_t count, /):
-        """Return the next records, at most `count`; an empty list says that there are no more."""
+        """Return the next records, at most `count`; an empty list is the end."""
         cdef list records = []
         while count > 0 and self.index < self.count:
             records.append(self.read())

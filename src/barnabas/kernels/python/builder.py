@@ -62,7 +62,7 @@ class BatchBuilder:
         headers: Iterable[tuple[str, Buffer | None]] = (),
         offset_delta: int = -1,
     ) -> int:
-        """Add a record and return its offset delta, or -1 if it does not fit any more.
+        """Add a record and return its offset delta, or -1 if it no longer fits.
 
         The first record is always taken, however large. `offset_delta` leaves a gap, as compaction
         does.

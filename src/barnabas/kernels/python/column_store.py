@@ -23,7 +23,7 @@ class ColumnStore:
         self._records += records
 
     def finish(self) -> ConsumerColumns:
-        """Return the columns, and begin anew."""
+        """Return the columns, and start over."""
         records, self._records = self._records, []
         topics = tuple(dict.fromkeys(record.topic for record in records))
         indexes = {topic: index for index, topic in enumerate(topics)}

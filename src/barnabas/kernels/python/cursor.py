@@ -1,7 +1,7 @@
 """The records of a fetched partition, for a consumer: batch after batch, decoded as asked for.
 
 A batch is opened when its first record is: its CRC is checked, it is decompressed, and whole
-batches that the user must not see are passed over (below the wanted offset, transaction markers,
+batches that the user must not see are skipped (below the wanted offset, transaction markers,
 aborted transactions). The position moves past whatever is left out, and past the end of a batch
 whose last records compaction took. A record that cannot be read stops the reader before it, for
 good: so does the last record of a batch that has more bytes than its records need.
@@ -44,7 +44,7 @@ class RecordCursor:
     """What is left of a partition's part of a Fetch answer; `take` gives its records in lists.
 
     `position` is the offset after what was taken, `leader_epoch` the epoch of the batch before it.
-    `progressed` tells whether there was at least one whole batch. `aborted` lists (first offset,
+    `progressed` says whether there was at least one whole batch. `aborted` lists (first offset,
     producer id) of aborted transactions for readers of committed records. `unpack(codec, bytes,
     count)` decompresses so many records: to a buffer, or to an iterator of buffers with whole
     records and their number, of which one is held at a time. A deserializer is a function of bytes,
@@ -127,7 +127,7 @@ class RecordCursor:
                 return
             if attributes & CODEC_MASK and not attributes & CONTROL_BIT:
                 if self._check_crcs and self._crc(place, size) != header.crc:
-                    return  # reading the batch tells of it
+                    return  # reading the batch raises it
                 packed = self._buffer[place + HEADER_SIZE : place + size]
                 records = self._unpack(attributes & CODEC_MASK, packed, header.count)
                 self._unpacked[place] = records
@@ -137,7 +137,7 @@ class RecordCursor:
             place += size
 
     def take(self, count: int, /) -> list[ConsumerRecord]:
-        """Return the next records, at most `count`; what is wrong is told when nothing else is."""
+        """Return the next records, at most `count`; an error is raised after those before it."""
         records: list[ConsumerRecord] = []
         try:
             while count > len(records) and (self._batch is not None or self._open()):
@@ -195,7 +195,7 @@ class RecordCursor:
         return crc32c(self._buffer[place + ATTRIBUTES_AT : place + size])
 
     def _is_visible(self, header: BatchHeader, place: int) -> bool:
-        """Follow the transactions up to this batch, and tell whether the user may see it."""
+        """Follow the transactions up to this batch; return whether the user may see it."""
         attributes, producer_id = header.attributes, header.producer_id
         if not attributes & (TRANSACTIONAL_BIT | CONTROL_BIT):
             return True
@@ -256,7 +256,7 @@ class RecordCursor:
         return record
 
     def _go_on(self) -> None:
-        """Take the next chunk of a large batch; a failure stays, for whoever asks again."""
+        """Take the next chunk of a large batch; a failure stays, for the next call."""
         if self._failure is not None:
             raise untraced(self._failure)
         assert self._chunks is not None

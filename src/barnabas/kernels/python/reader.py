@@ -83,7 +83,7 @@ class RecordReader:
         return self._count - self._index
 
     def take(self, count: int, /) -> list[Record]:
-        """Return the next records, at most `count`; an empty list says that there are no more."""
+        """Return the next records, at most `count`; an empty list is the end."""
         return [next(self) for _ in range(min(count, self.remaining))]
 
     def __iter__(self) -> Iterator[Record]:

@@ -203,8 +203,8 @@ class Rewriting:
         if new.size_bytes + size > SIZE_MAX:
             # Batches can be larger than the messages that they are made of.
             raise InvalidValueError(
-                f"{new.path(LOG)} would have {new.size_bytes + size} bytes as batches of magic 2, "
-                f"a segment has at most {SIZE_MAX}"
+                f"{new.path(LOG)}: {new.size_bytes + size} bytes as batches of magic 2, "
+                f"must be at most {SIZE_MAX}"
             )
         if not self._created:
             new.create()

@@ -1,12 +1,12 @@
-"""Which log is compacted next, and who may touch it meanwhile.
+"""Which log is compacted next, and which logs are paused.
 
 The dirtiest log comes first: the one with the greatest share of bytes that were never compacted.
-A log is left alone until that share passes `min.cleanable.dirty.ratio`, unless one of its records
-has waited longer than `max.compaction.lag.ms`; the records of the last `min.compaction.lag.ms`
-are not touched. A log whose compaction failed is not tried again in this life of the broker.
+A log waits until that share passes `min.cleanable.dirty.ratio`, unless one of its records has
+waited longer than `max.compaction.lag.ms`; the records of the last `min.compaction.lag.ms` are
+not touched. A log whose compaction failed is not tried again until the broker restarts.
 
-Plain state: a partition is in progress, aborted (told to stop, not stopped yet) or paused so many
-times. Whoever compacts asks `is_aborted` between two steps.
+Plain state: a partition is in progress, aborted (asked to stop, not stopped yet) or paused a number
+of times. A cleaner checks `is_aborted` between two steps.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ NEVER_MS = 2**63 - 1
 
 
 class Cleanable(NamedTuple):
-    """A stretch of a log that compaction may go over now."""
+    """A range of a log that may be compacted now."""
 
     log: PartitionLog
     first_dirty: int
@@ -40,7 +40,7 @@ class Cleanable(NamedTuple):
 
 
 def examine(log: PartitionLog, now_ms: int) -> Cleanable | None:
-    """Return what could be compacted of a log now, None for nothing."""
+    """Return the range of a log that could be compacted now, None for nothing."""
     options = log.options
     if not options.compact:
         return None
@@ -79,11 +79,11 @@ class _State(Enum):
 
 
 class CompactionScheduler:
-    """Chooses logs and keeps apart who works on them."""
+    """Chooses logs, at most one cleaner for each."""
 
     def __init__(self) -> None:
         self.uncleanable: dict[TopicPartition, str] = {}
-        # What the last choice saw, for those who watch.
+        # What the last choice saw, for metrics.
         self.chosen_ms: int | None = None
         self.dirty_ratio_max = 0.0
         self._states: dict[TopicPartition, _State] = {}
@@ -95,9 +95,9 @@ class CompactionScheduler:
         now_ms: int,
         on_failure: Callable[[TopicPartition, BarnabasError], None] = lambda *_: None,
     ) -> Cleanable | None:
-        """Choose the dirtiest log that nobody works on and that is not paused, and mark it.
+        """Choose the dirtiest log that is neither in progress nor paused, and mark it.
 
-        A log that cannot be looked at is left alone from then on, and told of.
+        A log that cannot be examined is never chosen again, and reported to `on_failure`.
         """
         best: Cleanable | None = None
         self.chosen_ms, self.dirty_ratio_max = now_ms, 0.0
@@ -128,11 +128,11 @@ class CompactionScheduler:
         return best
 
     def is_aborted(self, partition: TopicPartition) -> bool:
-        """Return whether the one who works on the partition must stop."""
+        """Return whether the compaction of the partition must stop."""
         return self._states.get(partition) is _State.ABORTED
 
     def finish(self, log: PartitionLog, failure: str | None = None) -> None:
-        """Note that the work on a log ended; with a failure it is not chosen again."""
+        """Record that the compaction of a log ended; after a failure it is not chosen again."""
         partition = log.topic_partition
         aborted = self._states.pop(partition) is _State.ABORTED
         log.compacting = False
@@ -140,7 +140,7 @@ class CompactionScheduler:
             self.uncleanable[partition] = failure
 
     def pause(self, partition: TopicPartition) -> None:
-        """Have the partition left alone, and who works on it stop; undone by `resume`."""
+        """Stop compacting the partition, and do not choose it until `resume`."""
         self._pauses[partition] = self._pauses.get(partition, 0) + 1
         if partition in self._states:
             self._states[partition] = _State.ABORTED

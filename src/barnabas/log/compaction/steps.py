@@ -1,7 +1,7 @@
 """Compaction of one log: of each key only the newest record stays, at its offset.
 
 First the keys of the dirty part go into a map, as many as fit. Then all closed segments up to there
-are written anew through the map, several small ones into one, and take their place. Those that
+are rewritten through the map, several small ones into one, and take their place. Those that
 have become small by that are put together at the end, until no neighbours fit into one segment.
 
 What a reader may rely on, whenever it reads: offsets and order never change; the newest record of
@@ -76,8 +76,8 @@ def compact(
     reached = yield from fill_map(log, offset_map, first_dirty, end, means, is_aborted)
     if reached == first_dirty:
         raise ConfigError(
-            f"no key of {log.topic_partition} from offset {first_dirty} on fits into "
-            f"{means.map_bytes} bytes: log.cleaner.dedupe.buffer.size is too small"
+            f"{log.topic_partition}: {means.map_bytes} bytes hold no key from offset "
+            f"{first_dirty} on; log.cleaner.dedupe.buffer.size must be larger"
         )
     segments = log.segments_between(0, reached)
     before = sum(segment.size_bytes for segment in segments)
@@ -149,7 +149,7 @@ def group_segments(
     return groups
 
 
-# -- taking the place ---------------------------------------------------------------------------
+# -- swapping segments ---------------------------------------------------------------------------
 
 
 def _discard(new: Segment) -> None:

@@ -1,7 +1,7 @@
 """What stays of a log's batches when they go through the map of newest offsets.
 
 `Filtering` is what one compaction knows; plain batches go through it in a kernel, many at a time.
-`SpecialBatches` does the others, one by one: compressed ones are packed anew only where something
+`SpecialBatches` does the others, one by one: compressed ones are recompressed only if a record
 goes, batches of aborted transactions go, markers stay until no batch of their transaction is left
 and their delete horizon has passed.
 """

@@ -1,4 +1,4 @@
-"""What the parts of a compaction share: means, pieces of work, and being told to stop."""
+"""What the parts of a compaction share: means, pieces of work, and aborts."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Means(NamedTuple):
 
 
 class Aborted(Exception):
-    """The compaction was told to stop, or its segments are no longer those of the log."""
+    """The compaction was asked to stop, or its segments are no longer those of the log."""
 
 
 def give_way() -> None:
-    """Let whoever waits for this core have it."""
+    """Yield this core to threads that wait for it."""
     time.sleep(PAUSE_S)
 
 

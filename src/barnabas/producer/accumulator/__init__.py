@@ -13,9 +13,9 @@ touches a batch runs without a pause under the interpreter's lock; the Python on
 own. Neither calls back into foreign code meanwhile: keys, values and headers are turned to bytes
 before, sender and waiters are woken after.
 
-Waiting is not done here. What cannot be done at once is answered with a `Refusal`, and the caller
+Waiting is not done here. What cannot be done at once returns a `Refusal`, and the caller
 waits for what is missing and tries again. While `BufferPool.waiting` is set, memory is given to
-calls with `in_turn` alone: somebody came before all others.
+calls with `in_turn` alone: another caller came first.
 
 The classes are written twice, as the kernels are, and chosen in the same way.
 """

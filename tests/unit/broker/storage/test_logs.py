@@ -259,9 +259,7 @@ def test_a_log_that_is_not_understood_is_offline_alone(
         checkpoints = {path.name: path.read_text() for path in tmp_path.glob("*-checkpoint")}
         for _ in range(2):
             serving.start()
-            said = (
-                f"log odd-0 is offline and nothing of it was changed: {victim} at {size}: magic 3"
-            )
+            said = f"log odd-0: offline, its files were not changed: {victim} at {size}: magic 3"
             assert said in caplog.text
             caplog.clear()
             with serving.connect() as wire:

@@ -191,7 +191,7 @@ def test_damage_fails_is_skipped_or_reported(tmp_path: Path) -> None:
     path = segment(tmp_path, "t-0", 0, good, damaged(bad), batch(2, b"c"))
     with pytest.raises(CorruptSegmentError) as failure:
         read(tmp_path)
-    assert f"{path} at {len(good)}, {len(bad)} bytes: the batch says CRC" in str(failure.value)
+    assert f"{path} at {len(good)}, {len(bad)} bytes: batch has CRC" in str(failure.value)
     assert values(read(tmp_path, onCorrupt="skip")) == [b"a", b"c"]
 
     rows = read(tmp_path, onCorrupt="report", includeHeaders="true")
