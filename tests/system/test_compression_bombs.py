@@ -254,7 +254,7 @@ def test_a_consumer_gives_what_it_can_and_names_the_record_that_it_cannot(
         assert result["seen"] == 1
         (error,) = result["errors"]
         assert error.startswith("MessageSizeTooLargeError")
-        assert "t-0, offset 1: a record of 314572" in error
+        assert "t-0, offset 1: record of 314572" in error
         assert "barnabas.unpacked.record.max.bytes" in error
         assert result["growth"] < GROWTH_KIB_MAX
     finally:

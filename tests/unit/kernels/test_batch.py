@@ -32,7 +32,7 @@ def test_scan_needs_the_header_only(kernels: Kernels, batch: bytearray) -> None:
     header = kernels.scan_batch(batch[:HEADER_SIZE])
     assert header == BatchHeader(0, 91, -1, 2, 0x9D163EF9, 0, 1, T0, T0 + 5, -1, -1, -1, 2)
     assert astuple(header)[:2] == (header.base_offset, header.size)
-    with pytest.raises(CorruptRecordError, match="61 bytes, only 60"):
+    with pytest.raises(CorruptRecordError, match="header of 60 bytes, must have 61"):
         kernels.scan_batch(batch[:60])
 
 
@@ -60,7 +60,7 @@ def test_scan_refuses_other_magic_and_impossible_sizes(kernels: Kernels, batch: 
 
 def test_check_wants_the_whole_batch_and_its_crc(kernels: Kernels, batch: bytearray) -> None:
     assert kernels.check_batch(batch) == kernels.scan_batch(batch)
-    with pytest.raises(CorruptRecordError, match="says 91 bytes, only 90"):
+    with pytest.raises(CorruptRecordError, match="batch of 91 bytes is truncated at 90"):
         kernels.check_batch(batch[:-1])
     batch[70] ^= 1
     with pytest.raises(CorruptRecordError, match="batch has CRC 0x9d163ef9") as caught:

@@ -167,7 +167,7 @@ def test_up_conversion_makes_one_batch(magic: int) -> None:
 
 
 def test_up_conversion_of_nothing_is_refused() -> None:
-    with pytest.raises(CorruptRecordError, match="without a message") as caught:
+    with pytest.raises(CorruptRecordError, match="empty message set") as caught:
         up_convert(message_set([0], 1)[:-1])
     assert caught.value.code is ErrorCode.INVALID_RECORD
 
