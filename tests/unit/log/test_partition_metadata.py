@@ -23,7 +23,7 @@ def test_the_text_is_kafkas():
         (b"version: 0", "f: no topic_id, only version"),
         (b"x", "f: line 1 is 'x', must be 'name: value'"),
         (b"version: 0\nxx", "f: line 2 is 'xx', must be 'name: value'"),
-        (b"version: 0\ntopic_id: vPeO", "f: topic_id 'vPeO' holds 3 bytes; a uuid has 16"),
+        (b"version: 0\ntopic_id: vPeO", "f: topic_id 'vPeO' has 3 bytes; a uuid has 16"),
         (b"version\xff", "f: not UTF-8 at byte 7"),
     ],
 )
