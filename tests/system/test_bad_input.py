@@ -133,7 +133,7 @@ class TestRequests:
                     assert bad.read_frame() is None, f"v{version} cut at {end} was answered"
             lines = serving.lines.of()
             assert len(lines) == len(payload) - 1, "each has one line"
-            assert all("closing 127.0.0.1" in line for line in lines)
+            assert all("connection from 127.0.0.1" in line for line in lines)
             serving.lines.clear()
         assert len(serving.broker.partitions) == before
 
@@ -144,7 +144,7 @@ class TestRequests:
             with serving.connect() as bad:
                 bad.socket.sendall(framed(struct.pack(">hhih", key, 0, 1, -1) + bytes(20)))
                 bad.expect_close()
-            serving.expect_line("closing 127.0.0.1")
+            serving.expect_line("connection from 127.0.0.1")
 
     @pytest.mark.parametrize("served", SERVED, ids=lambda served: served.api.name)
     def test_unknown_versions(self, served: Served, serving: Serving, witness: Wire) -> None:
@@ -424,7 +424,7 @@ def test_fuzzed_frames(serving: Serving, witness: Wire) -> None:
         lines = serving.lines.of()
         serving.lines.clear()
         assert len(lines) <= 1, f"frame {number} of seed {FUZZ_SEED}: {bytes(payload).hex()}"
-        assert all("closing 127.0.0.1" in line for line in lines), (number, lines)
+        assert all("connection from 127.0.0.1" in line for line in lines), (number, lines)
     assert closed > 0
     if connection is not None:
         connection.socket.close()
@@ -454,7 +454,7 @@ def test_random_requests(serving: Serving, witness: Wire) -> None:
         if not reaches_the_end(connection):
             leave(serving, connection)
             connection = None
-        lines = [line for line in serving.lines.of() if "closing 127.0.0.1" not in line]
+        lines = [line for line in serving.lines.of() if "connection from 127.0.0.1" not in line]
         serving.lines.clear()
         assert not lines, f"request {number} of seed {FUZZ_SEED}: {message!r}: {lines}"
     if connection is not None:
@@ -608,4 +608,4 @@ def test_thousands_of_garbage_connections(tmp_path: Path) -> None:
         runner.stop()
     log = (tmp_path / "d.err").read_text()
     assert "Traceback" not in log
-    assert log.count("closing 127.0.0.1") <= 3500
+    assert log.count("connection from 127.0.0.1") <= 3500

@@ -156,11 +156,11 @@ class Broker:
         view = self.cluster.topic(topic)
         if view is not None and 0 <= partition < len(view.partitions):
             if self.broker_id in view.partitions[partition].replicas:
-                return RequestError(ErrorCode.KAFKA_STORAGE_ERROR, "its log could not be opened")
+                return RequestError(ErrorCode.KAFKA_STORAGE_ERROR, "the log could not be opened")
             return RequestError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         return RequestError(
             ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-            f"no partition {partition} of topic {topic!r} here",
+            f"topic {topic!r} has no partition {partition} on this broker",
         )
 
     def offline_replicas(self, topic: str, partition: int, replicas: Sequence[int]) -> list[int]:
@@ -304,7 +304,7 @@ class Broker:
 
     async def give_up(self, reason: str) -> None:
         """End because the broker cannot go on; `lost` tells whoever started it."""
-        logger.critical("the broker stops: %s", reason)
+        logger.critical("broker %d stops: %s", self.broker_id, reason)
         self.lost_reason = reason
         try:
             await self.stop()

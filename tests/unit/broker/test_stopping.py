@@ -113,7 +113,7 @@ def test_a_stop_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, noti
             connection.send(CreateTopicsRequest(topics=[topic], timeout_ms=60_000))
         )
         async with asyncio.timeout(60):
-            while not controller.parts.network.routers[0].under_way:  # noqa: ASYNC110 - nothing tells it
+            while not controller.parts.network.routers[0].in_progress:  # noqa: ASYNC110 - nothing tells it
                 await asyncio.sleep(0.01)
         began = time.monotonic()
         await controller.stop()
@@ -214,7 +214,7 @@ def test_a_flush_that_was_refused_is_tried_again_for_who_waits(tmp_path: Path) -
     create_topic(wire, "t", configs={"flush.messages": "1"})
     disk.full = True
     wire.send(produce_request("t", batch_of(["kept"])), 9)
-    serving.expect_line("cannot flush t-0")
+    serving.expect_line("t-0: flush failed")
     assert serving.inside(lambda: len(serving.broker.partitions.produce_purgatory)) == 1
     disk.full = False
     serving._runner.stop()

@@ -35,7 +35,7 @@ def test_full_disk(tmp_path: Path) -> None:
         disk.room = 20
         refused = produce(wire, "t", batch_of(["during"]), acks=-1)
         assert refused.error_code == ErrorCode.KAFKA_STORAGE_ERROR
-        serving.expect_line("cannot append to")
+        serving.expect_line("append failed")
         assert values_of(fetch(wire, "t")) == [b"before"]
         disk.room = None
         assert produce(wire, "t", batch_of(["after"]), acks=-1).base_offset == 1
@@ -54,7 +54,7 @@ def test_failed_flush(tmp_path: Path) -> None:
         disk.flush_fails = True
         refused = produce(wire, "t", batch_of(["first"]), timeout_ms=50)
         assert refused.error_code in (ErrorCode.REQUEST_TIMED_OUT, ErrorCode.KAFKA_STORAGE_ERROR)
-        serving.expect_line("cannot flush")
+        serving.expect_line("flush failed")
         assert fetch(wire, "t").high_watermark == 0
         disk.flush_fails = False
         assert produce(wire, "t", batch_of(["second"])).error_code == 0
@@ -80,20 +80,20 @@ def test_a_waiting_reader_whose_disk_fails_harms_nobody_else(
         _, answer = reader.receive(FetchRequest, 12)
         result = answer.responses[0].partitions[0]
         assert result.error_code == ErrorCode.KAFKA_STORAGE_ERROR
-        serving.expect_line("cannot read t-0")
+        serving.expect_line("t-0: read failed")
 
 
 @pytest.mark.parametrize(
     ("part", "version", "failure", "code", "line"),
     [
-        (Slice, 12, StorageError("gone"), ErrorCode.KAFKA_STORAGE_ERROR, "cannot read t-0: gone"),
-        (Slice, 3, StorageError("gone"), ErrorCode.KAFKA_STORAGE_ERROR, "cannot read t-0: gone"),
+        (Slice, 12, StorageError("gone"), ErrorCode.KAFKA_STORAGE_ERROR, "t-0: read failed: gone"),
+        (Slice, 3, StorageError("gone"), ErrorCode.KAFKA_STORAGE_ERROR, "t-0: read failed: gone"),
         (
             PartitionLog,
             12,
             CorruptFileError("an index of nonsense"),
             ErrorCode.UNKNOWN_SERVER_ERROR,
-            "cannot read t-0: an index of nonsense",
+            "t-0: read failed: offset=0: an index of nonsense",
         ),
     ],
 )
@@ -129,7 +129,7 @@ def test_topics_on_a_full_disk(tmp_path: Path) -> None:
         create_topic(wire, "t")
         disk.room = 0
         topic_id = create_topic(wire, "u")
-        serving.expect_line("cannot open the log of u-0")
+        serving.expect_line("u-0: log could not be opened")
         assert metadata(wire, "u").topics[0].topic_id == topic_id
         assert produce(wire, "u", batch_of(["x"])).error_code == ErrorCode.KAFKA_STORAGE_ERROR
         assert fetch(wire, "u").error_code == ErrorCode.KAFKA_STORAGE_ERROR
@@ -149,7 +149,7 @@ def test_logs_that_could_not_be_made_are_made_at_the_next_start(tmp_path: Path) 
             create_topic(wire, "t")
             disk.room = 0
             create_topic(wire, "u")
-            serving.expect_line("cannot open the log of u-0")
+            serving.expect_line("u-0: log could not be opened")
             disk.room = None
         serving.stop()
         serving.start()

@@ -59,7 +59,7 @@ class ConfigNotices:
         except SessionExpired:
             return
         except BarnabasError as failure:
-            logger.error("changed configs could not be read: %s", failure)
+            logger.error("config changes could not be read: %s", failure)
 
     async def _read(self) -> None:
         async with self._reading:
@@ -82,6 +82,6 @@ class ConfigNotices:
             entity_type, name = nodes.decode_config_change(path, data)
             values = await self._store.get(entity_type, name)
         except (NoNode, CorruptFileError) as failure:
-            logger.error("a notice of changed configs is passed over: %s", failure)
+            logger.error("config change %s skipped: %s", path, failure)
             return
         self._on_change(entity_type, name, values)

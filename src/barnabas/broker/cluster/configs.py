@@ -68,7 +68,7 @@ class Configs:
         try:
             return self.topic_options(self.overrides_of(topic))
         except ConfigError as failure:
-            logger.error("options of topic %s cannot act: %s", topic, failure)
+            logger.error("topic %s: configs are invalid and have no effect: %s", topic, failure)
             return None
 
     def overrides_of(self, topic: str) -> Mapping[str, str]:
@@ -96,7 +96,9 @@ class Configs:
             else:
                 return False
         except ConfigError as failure:
-            logger.error("dynamic configs of broker %s cannot act: %s", name, failure)
+            logger.error(
+                "broker %s: dynamic configs are invalid and have no effect: %s", name, failure
+            )
             return False
         return True
 
@@ -184,7 +186,7 @@ class Configs:
         if name != str(self._broker_id()):
             raise RequestError(
                 ErrorCode.INVALID_REQUEST,
-                f"this is broker {self._broker_id()}: ask broker {name!r} itself",
+                f"this is broker {self._broker_id()}: send the request to broker {name!r}",
             )
 
 
@@ -196,5 +198,5 @@ def _entity(resource_type: int, name: str) -> tuple[str, str]:
 
 def _unsupported(resource_type: int) -> RequestError:
     return RequestError(
-        ErrorCode.INVALID_REQUEST, f"resource type {resource_type} cannot be configured here"
+        ErrorCode.INVALID_REQUEST, f"resource type {resource_type} cannot be configured"
     )

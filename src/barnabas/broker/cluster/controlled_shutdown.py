@@ -51,7 +51,12 @@ async def hand_over(
                 if not answer.error_code and not answer.remaining_partitions:
                     return True
             except BarnabasError as failure:
-                logger.info("could not notify the controller of the shutdown: %s", failure)
+                logger.info(
+                    "broker %d: ControlledShutdown not delivered: controller=%d: %s",
+                    registration.broker_id,
+                    cluster.controller_id,
+                    failure,
+                )
             await asyncio.sleep(options.controlled_shutdown_retry_backoff_ms / 1000)
         return False
 
@@ -61,4 +66,8 @@ async def hand_over(
         async with asyncio.timeout(options.controller_socket_timeout_ms / 1000):
             if await leads_nothing():
                 return
-    logger.warning("the broker stops although it may still lead partitions")
+    logger.warning(
+        "broker %d stops although it may still lead partitions: controller=%d",
+        registration.broker_id,
+        cluster.controller_id,
+    )

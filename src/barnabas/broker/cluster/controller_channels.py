@@ -96,7 +96,11 @@ class ControllerChannels:
             try:
                 self._answered(letter, await self._control.take(letter.request))
             except BarnabasError:  # as the router does for those who are elsewhere
-                logger.exception("broker %d cannot do what it decided", letter.broker_id)
+                logger.exception(
+                    "broker %d: %s of its own controller failed",
+                    letter.broker_id,
+                    type(letter.request).__name__,
+                )
             queue.task_done()
 
     async def _serve(self, broker_id: int, epoch: int, queue: asyncio.Queue[Letter]) -> None:
@@ -112,7 +116,12 @@ class ControllerChannels:
                         break
                     except BarnabasError as failure:
                         logger.info(
-                            "broker %d does not hear its controller: %s", broker_id, failure
+                            "broker %d, epoch=%d: %s not delivered, retry in %s s: %s",
+                            broker_id,
+                            epoch,
+                            type(letter.request).__name__,
+                            PAUSE_S,
+                            failure,
                         )
                         await asyncio.sleep(PAUSE_S)
                 # A younger life of it will hear everything anew: its registration tells of it.
@@ -126,7 +135,7 @@ class ControllerChannels:
     async def _open(self, broker_id: int) -> Connection:
         view = self._term.knowledge.brokers.get(broker_id)
         if view is None:  # it is gone, and so is this line when the event that says so has ended
-            raise RequestError(ErrorCode.BROKER_NOT_AVAILABLE, f"broker {broker_id} is gone")
+            raise RequestError(ErrorCode.BROKER_NOT_AVAILABLE, f"broker {broker_id} is not alive")
         options = self._options()
         listener = heard_on(view, options.endpoints)
         if listener not in view.endpoints:

@@ -112,7 +112,9 @@ class ControllerHost:
     async def resign(self) -> None:
         """End the term because the session is gone; whoever is elected next is found by `start`."""
         if self._term is not None:
-            logger.info("broker %d is no longer the controller", self.broker_id)
+            logger.info(
+                "broker %d is no longer the controller: epoch=%d", self.broker_id, self._term.epoch
+            )
         await self._leave()
         self._cluster.controller_id = -1
 
@@ -127,7 +129,9 @@ class ControllerHost:
             try:
                 result = await work(term)
             except (ControllerMoved, SessionExpired):
-                _fail(outcome, RequestError(ErrorCode.NOT_CONTROLLER, "the term has ended"))
+                _fail(
+                    outcome, RequestError(ErrorCode.NOT_CONTROLLER, "the controller's term ended")
+                )
                 raise
             except Exception as failure:
                 _fail(outcome, failure)
@@ -166,7 +170,7 @@ class ControllerHost:
     def _watch(self, _: TreeEvent) -> None:
         if self._stopped:
             return
-        task = spawn(self._look_again(), "the look for a controller")
+        task = spawn(self._look_again(), "the search for the controller")
         self._looks.add(task)
         task.add_done_callback(self._looks.discard)
 
@@ -178,7 +182,7 @@ class ControllerHost:
                 return  # the broker starts a new session, and looks again
             except BarnabasError as failure:
                 # The watch is spent: without another look nobody here would ever run for office.
-                logger.warning("who is the controller cannot be told: %s", failure)
+                logger.warning("could not read /controller, retry in %s s: %s", RETRY_S, failure)
                 await asyncio.sleep(RETRY_S)
             else:
                 return
@@ -197,7 +201,7 @@ class ControllerHost:
             try:
                 elected = nodes.decode_controller(data)
             except CorruptFileError as failure:
-                logger.error("nobody is in office until it is gone: %s", failure)
+                logger.error("no controller until /controller is deleted: %s", failure)
                 elected = -1
             self._cluster.controller_id = elected
             if elected != self.broker_id and self._term is not None:
@@ -213,7 +217,7 @@ class ControllerHost:
             try:
                 await self._tree.create(nodes.CONTROLLER_EPOCH, b"0")
             except NodeExists:
-                logger.debug("another broker runs for office, too")
+                logger.debug("another broker is a candidate too")
             data, stat = await self._tree.get(nodes.CONTROLLER_EPOCH)
         epoch = nodes.decode_controller_epoch(data) + 1
         claim = nodes.encode_controller(self.broker_id, self._now_ms())
@@ -231,7 +235,7 @@ class ControllerHost:
 
     async def _begin(self, epoch: int, epoch_version: int) -> None:
         options = self._configs.options
-        logger.info("broker %d is the controller, epoch %d", self.broker_id, epoch)
+        logger.info("broker %d is the controller: epoch=%d", self.broker_id, epoch)
         self._cluster.controller_id = self.broker_id
         queue: asyncio.Queue[Event] = asyncio.Queue()
         self._queue = queue
@@ -262,7 +266,9 @@ class ControllerHost:
         try:
             options = self._configs.topic_options(overrides)
         except ConfigError as failure:
-            logger.error("no election of topic %s may lose records: %s", topic, failure)
+            logger.error(
+                "topic %s: no unclean election, its configs are invalid: %s", topic, failure
+            )
             return False
         return options.unclean_leader_election_enable
 
@@ -274,7 +280,7 @@ class ControllerHost:
             try:
                 await event()
             except (ControllerMoved, SessionExpired) as failure:
-                logger.info("the term ends: %s", failure)
+                logger.info("controller term ends: epoch=%d: %s", term.epoch, failure)
                 self._task = None
                 await self.resign()
                 if isinstance(failure, ControllerMoved):
@@ -282,11 +288,11 @@ class ControllerHost:
                         await self._release()
                 return
             except BarnabasError:
-                logger.exception("an event of the controller failed")
+                logger.exception("controller event failed: epoch=%d", term.epoch)
             except Exception as bug:  # noqa: BLE001 - the loop tells of it
                 # One that stood still would hold its office and decide nothing any more.
                 asyncio.get_running_loop().call_exception_handler(
-                    {"message": "an event of the controller failed", "exception": bug}
+                    {"message": f"controller event failed: epoch={term.epoch}", "exception": bug}
                 )
             channels.send(term.letters())
             self.decided.look()

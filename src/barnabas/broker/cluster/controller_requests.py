@@ -64,7 +64,7 @@ class BrokerToController:
             except TimeoutError:  # it waits for the coordination service, which may be away
                 raise RequestError(
                     ErrorCode.REQUEST_TIMED_OUT,
-                    f"the controller, which is here, was not done within {timeout_ms} ms",
+                    f"the controller on this broker did not respond within {timeout_ms} ms",
                 ) from None
         listener = self._options().endpoints.control_plane
         answer: Message = await self._peers.ask(

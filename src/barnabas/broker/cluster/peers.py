@@ -57,9 +57,7 @@ class Peers:
             if listener is not None:
                 endpoint = view.endpoints.get(listener, endpoint)
         if endpoint is None:
-            raise RequestError(
-                ErrorCode.BROKER_NOT_AVAILABLE, f"broker {broker_id} is not known now"
-            )
+            raise RequestError(ErrorCode.BROKER_NOT_AVAILABLE, f"broker {broker_id} is not alive")
         return Address(endpoint[0] or "127.0.0.1", endpoint[1])
 
     def close(self) -> None:

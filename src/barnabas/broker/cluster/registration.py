@@ -81,8 +81,8 @@ class Registration:
         known = await self.tree.exists(nodes.CLUSTER_ID) is not None
         if not known and stored is not None and not private:
             raise ConfigError(
-                f"the data directory belongs to cluster {stored}, but the ZooKeeper tree holds "
-                "none: is --data-dir or the chroot of --zookeeper the wrong one?"
+                f"the data directory belongs to cluster {stored}, but ZooKeeper has no "
+                "cluster id: is --data-dir or the chroot of --zookeeper the wrong one?"
             )
         for path in nodes.PERSISTENT_PATHS:
             if await self.tree.exists(path) is None:
@@ -135,7 +135,7 @@ class Registration:
                     ) from taken
         stat = await self.tree.exists(path)
         if stat is None:
-            raise NoNode(path, f"the registration {path} is gone again")
+            raise NoNode(path, f"the registration {path} no longer exists")
         return self._registered(listeners, ports, node, stat.czxid)
 
     async def update(
@@ -149,7 +149,7 @@ class Registration:
         path = nodes.broker_path(self.broker_id)
         stat = await self.tree.exists(path)
         if stat is None or stat.ephemeral_owner != self.tree.session_id:
-            raise NoNode(path, f"the registration {path} is not of this session")
+            raise NoNode(path, f"the registration {path} belongs to another session")
         await self.tree.set(path, node.encode(), stat.version)
         return self._registered(listeners, ports, node, self.epoch)
 
@@ -169,7 +169,7 @@ class Registration:
         try:
             await self.tree.create(path, data, make_parents=True)
         except NodeExists:
-            logger.debug("%s was created by another broker meanwhile", path)
+            logger.debug("%s already created by another broker", path)
 
     def _node(
         self, listeners: Listeners, ports: Mapping[str, int], now_ms: int
@@ -251,10 +251,12 @@ class SessionRenewal:
                 await self._tree.start()
                 await self._enter()
             except SessionExpired:
-                logger.warning("the new session ended before the broker was back in the cluster")
+                logger.warning(
+                    "session expired before the broker was registered again, opening another"
+                )
                 continue
             except ServiceUnavailable as failure:
-                logger.warning("still without the cluster: %s", failure)
+                logger.warning("no session with the coordination service, retrying: %s", failure)
                 continue
             except BarnabasError as failure:
                 await self._give_up(str(failure))
@@ -262,15 +264,15 @@ class SessionRenewal:
             except Exception as bug:  # noqa: BLE001 - the loop tells of it
                 # One that served on would be dead for the cluster, and nobody would know why.
                 asyncio.get_running_loop().call_exception_handler(
-                    {"message": "the cluster cannot be entered again", "exception": bug}
+                    {"message": "could not register again", "exception": bug}
                 )
-                await self._give_up(f"the cluster cannot be entered again: {bug!r}")
+                await self._give_up(f"could not register again: {bug!r}")
                 return
             # A session that ended meanwhile went unnoticed: this task was taken to be at it.
             if self._tree.state is not SessionState.EXPIRED:
                 break
         self._renewal = None
-        logger.info("the broker is back in the cluster, with a new registration")
+        logger.info("broker is registered again, in a new session")
 
 
 def zookeeper_tree(options: BrokerOptions) -> Coordination:
@@ -288,6 +290,6 @@ def embedded_tree(path: str, offline: Mapping[str, str], executor: Executor | No
     """
     if path in offline:
         raise StorageError(
-            f"{path} holds {COORDINATION_FILE}, without which no topic is known: {offline[path]}"
+            f"{path} is offline, and topics are in its {COORDINATION_FILE}: {offline[path]}"
         )
     return EmbeddedCoordination(EmbeddedStore(f"{path}/{COORDINATION_FILE}", executor))

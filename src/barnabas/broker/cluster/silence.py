@@ -25,7 +25,8 @@ from barnabas.broker.loop import spawn
 from barnabas.client.errors import UnsupportedApiError
 from barnabas.coordination.contract import SessionState
 from barnabas.metadata.cluster_view import ClusterView
-from barnabas.model.errors import BarnabasError
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import BarnabasError, RequestError
 from barnabas.model.ids import TopicPartition
 from barnabas.replication.partition import Partition
 from barnabas.replication.standing import ASK_EVERY_MS, IN_CONTACT, TRUST_MS, Answer, Standing
@@ -192,7 +193,7 @@ class Silence:
         partitions = list(self._partitions.values())
         led = sum(partition.is_assigned_leader for partition in partitions)
         what = "speaks again" if speaks else "falls silent"
-        logger.warning("broker %d %s for %d partitions: %s", self._broker_id, what, led, reason)
+        logger.warning("broker %d %s: partitions=%d: %s", self._broker_id, what, led, reason)
         for partition in partitions:
             if speaks:
                 partition.unmute()
@@ -245,7 +246,7 @@ class Silence:
         for broker_id in self._cluster.brokers:
             if broker_id != self._broker_id:
                 task = spawn(
-                    self._question(broker_id, led, now_ms), f"a question to broker {broker_id}"
+                    self._question(broker_id, led, now_ms), f"BrokerStanding to broker {broker_id}"
                 )
                 self._questions.add(task)
                 task.add_done_callback(self._questions.discard)
@@ -266,7 +267,7 @@ class Silence:
                 except UnsupportedApiError:
                     answer = await self._ask_any(broker_id, led, now_ms)
         except (BarnabasError, TimeoutError) as failure:
-            logger.debug("broker %d does not answer: %s", broker_id, failure)
+            logger.debug("broker %d did not confirm this broker's standing: %s", broker_id, failure)
             return
         self._standing.answered(broker_id, answer)
         self.look()
@@ -282,7 +283,7 @@ class Silence:
         request = BrokerStandingRequest(broker_id=self._broker_id, topics=list(topics.values()))
         response: BrokerStandingResponse = await self._lines.ask(broker_id, request, PATIENCE_MS)
         if response.error_code:
-            raise BarnabasError(f"error {response.error_code}")
+            raise RequestError(ErrorCode.of(response.error_code))
         for told in response.topics:
             for each in told.partitions:
                 self._learn(TopicPartition(told.name, each.partition_index), each.leader_epoch)

@@ -171,12 +171,12 @@ class Topics:
         ):
             raise RequestError(
                 ErrorCode.REQUEST_TIMED_OUT,
-                f"topic {name!r} is marked for deletion, and goes when all its brokers are back",
+                f"topic {name!r} is marked for deletion, which waits for all its brokers",
             )
         if term is None or name in term.knowledge.topics:
             raise RequestError(
                 ErrorCode.NOT_CONTROLLER,
-                f"topic {name!r} is marked for deletion, and the next controller sees to it",
+                f"topic {name!r} is marked for deletion by the next controller",
             )
 
     async def is_gone(self, name: str) -> bool:

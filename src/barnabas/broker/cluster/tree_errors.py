@@ -18,9 +18,7 @@ from barnabas.model.errors import RequestError
 def refusal_of(failure: Exception) -> RequestError | None:
     """Return what a client is told of a session's end or an absent service, None of others."""
     if isinstance(failure, SessionExpired):
-        return RequestError(
-            ErrorCode.NOT_CONTROLLER, f"this broker is not in the cluster now: {failure}"
-        )
+        return RequestError(ErrorCode.NOT_CONTROLLER, f"this broker is not registered: {failure}")
     if isinstance(failure, ServiceUnavailable):
         return RequestError(ErrorCode.REQUEST_TIMED_OUT, str(failure))
     return None

@@ -237,7 +237,7 @@ class CoordinatorHost(ABC, Generic[M]):
                 await self._replay_log(shard)
         except Exception as failure:  # of any kind: nobody else would learn of it
             key = shard.partition.topic_partition
-            logger.exception("cannot load %s; it is unavailable", key)
+            logger.exception("%s: coordinator could not be loaded and is unavailable", key)
             if isinstance(failure, StorageError):
                 self._partitions.on_storage_failure(key, failure)
             return
@@ -313,7 +313,7 @@ class CoordinatorHost(ABC, Generic[M]):
             code = ErrorCode.KAFKA_STORAGE_ERROR
             if isinstance(failure, RequestError):
                 code = failure.code
-            logger.error("cannot append to %s: %s", shard.partition.topic_partition, failure)
+            logger.error("%s: append failed: %s", shard.partition.topic_partition, failure)
             self.fail(outcome, code)
             return
         # An answer without records must not overtake those that wait: it may tell of their effect.

@@ -28,7 +28,7 @@ class ProducerIds:
                     # Which every producer understands as: again, later, perhaps elsewhere.
                     raise RequestError(
                         ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-                        f"no block of producer ids can be reserved now: {failure}",
+                        f"could not reserve a block of producer ids: {failure}",
                     ) from failure
             producer_id = self._block[0]
             self._block = self._block[1:]

@@ -122,7 +122,13 @@ class MarkerSender:
                 self._options().request_timeout_ms,
             )
         except BarnabasError as failure:
-            logger.info("markers could not be sent to broker %d: %s", leader, failure)
+            logger.info(
+                "txn markers not sent, retrying: broker=%d producer_id=%d partitions=%d: %s",
+                leader,
+                ending.producer_id,
+                len(keys),
+                failure,
+            )
         else:
             for result in response.markers:
                 for told in result.topics:

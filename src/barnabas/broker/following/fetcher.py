@@ -107,7 +107,7 @@ class Fetcher:
         self._is_fetching = False
         self._is_called = False
         """Whether a fetch is under way, and whether its leader was asked to end its wait."""
-        self.task = spawn(self._run(), f"the fetcher from broker {source}")
+        self.task = spawn(self._run(), f"replica fetcher from broker {source}")
 
     @property
     def is_busy(self) -> bool:
@@ -188,7 +188,9 @@ class Fetcher:
                 self._session.end()
                 if isinstance(failure, RequestError) and failure.code in SESSION_ENDS:
                     continue  # the leader has dropped it, to make room or in a new life
-                logger.info("cannot fetch from broker %d: %s", self._source, failure)
+                logger.info(
+                    "replica fetch from broker %d failed, retrying: %s", self._source, failure
+                )
                 self._pull.back_off(self._now_ms())
                 continue
             self._take(response)
@@ -318,7 +320,13 @@ class Fetcher:
                     self._refused(partition, failure)
                     continue
                 except (RequestError, CorruptRecordError) as failure:
-                    logger.error("%s cannot follow broker %d: %s", key, self._source, failure)
+                    logger.error(
+                        "%s: records from broker %d rejected, retrying: offset=%d: %s",
+                        key,
+                        self._source,
+                        log.log_end_offset,
+                        failure,
+                    )
                     self._pull.resume(key, now_ms, after_pause=True)
                     continue
                 if log.high_watermark != watermark and step.action is Action.NOTHING:
@@ -333,7 +341,7 @@ class Fetcher:
                     self._act(key, step)
         for code, keys in refused.items():  # thousands at once when a leader has changed
             logger.info(
-                "broker %d: %s for %d partitions, among them %s",
+                "replica fetch from broker %d: %s: partitions=%d first=%s",
                 self._source,
                 code.name,
                 len(keys),
@@ -364,7 +372,7 @@ class Fetcher:
             self._context.partitions.flusher.request(partition)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        task = spawn(work, f"a step of the fetcher from broker {self._source}")
+        task = spawn(work, f"a step of the replica fetcher from broker {self._source}")
         self._steps.add(task)
         task.add_done_callback(self._step_ended)
 
@@ -387,7 +395,14 @@ class Fetcher:
         if not self._follows(partition, epoch):
             return
         log = partition.log
-        logger.info("%s is cut from %d to %d", key, log.log_end_offset, step.offset)
+        logger.info(
+            "%s: truncated from offset %d to %d: leader=%d leader_epoch=%d",
+            key,
+            log.log_end_offset,
+            step.offset,
+            self._source,
+            epoch,
+        )
         try:
             if step.action is Action.RESTART:
                 log.truncate_all(step.offset, context.now_ms())
@@ -418,7 +433,12 @@ class Fetcher:
             start = await self._offset(connection, partition, EARLIEST)
             end = await self._offset(connection, partition, LATEST)
         except BarnabasError as failure:
-            logger.info("the bounds of %s are not known: %s", key, failure)
+            logger.info(
+                "%s: could not get the offsets of leader %d, retrying: %s",
+                key,
+                self._source,
+                failure,
+            )
             if self._follows(partition, epoch):
                 self._pull.resume(key, self._now_ms(), after_pause=True)
                 self._wake.set()

@@ -67,14 +67,15 @@ class IsrKeeper:
         if proposal is None:
             return
         logger.info(
-            "%s: in-sync replicas %s → %s",
+            "%s: proposing ISR %s → %s: leader_epoch=%d",
             partition.topic_partition,
             list(partition.isr),
             list(proposal.isr),
+            proposal.leader_epoch,
         )
         self._waiting[partition.topic_partition] = (partition, proposal)
         if self._task is None:
-            self._task = spawn(self._run(), "the keeper of in-sync replicas")
+            self._task = spawn(self._run(), "the ISR keeper")
 
     async def stop(self) -> None:
         """Propose nothing more."""
@@ -98,7 +99,7 @@ class IsrKeeper:
             response = await self._ask_controller(self._request(batch), TIMEOUT_MS)
             assert isinstance(response, AlterPartitionResponse)
         except BarnabasError as failure:
-            logger.info("the controller does not hear about in-sync replicas: %s", failure)
+            logger.info("ISR changes not sent, retrying: partitions=%d: %s", len(batch), failure)
             return self._again(batch, ErrorCode.NOT_CONTROLLER)
         whole = ErrorCode.of(response.error_code)
         if whole is not ErrorCode.NONE:

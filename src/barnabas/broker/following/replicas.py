@@ -151,7 +151,9 @@ class Replicas:
             except StorageError as failure:
                 known = isinstance(failure, DamagedLogError) or self._logs.may_be_offline(key)
                 if not known:  # else a line was logged at the start
-                    logger.error("cannot open the log of %s: %s", key, failure)
+                    logger.error(
+                        "%s: log could not be opened, replica is offline: %s", key, failure
+                    )
                 errors[key] = ErrorCode.KAFKA_STORAGE_ERROR
                 continue
             errors[key] = ErrorCode.NONE

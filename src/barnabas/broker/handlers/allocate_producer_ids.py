@@ -33,7 +33,7 @@ async def handle(
         if not term.knowledge.lives(asked.broker_id, asked.broker_epoch):
             raise RequestError(
                 ErrorCode.STALE_BROKER_EPOCH,
-                f"broker {asked.broker_id} is not alive in epoch {asked.broker_epoch}",
+                f"broker {asked.broker_id} is not registered with epoch {asked.broker_epoch}",
             )
         return await ProducerIdBlocks(broker.tree, asked.broker_id).take()
 

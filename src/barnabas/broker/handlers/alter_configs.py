@@ -25,7 +25,9 @@ async def handle(broker: Broker, request: Request[AlterConfigsRequest]) -> Alter
     async def change(resource: AlterConfigsResource) -> None:
         names = [config.name for config in resource.configs]
         if len(set(names)) != len(names):
-            raise RequestError(ErrorCode.INVALID_REQUEST, "a config is given twice")
+            raise RequestError(
+                ErrorCode.INVALID_REQUEST, f"{resource.resource_name!r} names a config twice"
+            )
         await broker.configs.replace(
             resource.resource_type,
             resource.resource_name,

@@ -71,7 +71,7 @@ def _directory(
                 offset_lag=max(0, log.high_watermark - log.log_end_offset),
             )
         )
-    for key, move in broker.relocations.under_way.items():
+    for key, move in broker.relocations.in_progress.items():
         if move.target_path == path and (wanted is None or key in wanted):
             topics[key.topic].append(
                 DescribeLogDirsPartition(

@@ -290,7 +290,13 @@ class _Fetch(DelayedOperation):
             except (RequestError, CorruptRecordError) as refusal:
                 result = _failed(item, refusal.code)
             except CorruptFileError as failure:
-                logger.error("cannot read %s-%d: %s", item.topic, item.partition, failure)
+                logger.error(
+                    "%s-%d: read failed: offset=%d: %s",
+                    item.topic,
+                    item.partition,
+                    item.fetch_offset,
+                    failure,
+                )
                 result = _failed(item, ErrorCode.UNKNOWN_SERVER_ERROR)
             except StorageError as failure:
                 key = TopicPartition(item.topic, item.partition)

@@ -48,7 +48,7 @@ class AddressChanges:
     def look(self) -> None:
         """Apply what has changed, if anything; repeating the call is a no-op."""
         if self._task is None and self._is_due():
-            self._task = spawn(self._act(), "the change of listeners")
+            self._task = spawn(self._act(), "the listener change")
             self._task.add_done_callback(self._done)
 
     async def stop(self) -> None:

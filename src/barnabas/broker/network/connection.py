@@ -160,7 +160,7 @@ class Connection(asyncio.BufferedProtocol):
             )
         except (OSError, StorageError) as failure:  # no descriptor is left, or the disk fails
             release(parts)
-            self.close(f"an answer cannot be sent: {failure}")
+            self.close(f"its response could not be sent: {failure}")
             return
         release(parts)
         self._finish()
@@ -200,7 +200,11 @@ class Connection(asyncio.BufferedProtocol):
             return
         self._closed = True
         logger.log(
-            level, "closing %s on %s: %s", self.session.client_host, self.session.listener, reason
+            level,
+            "connection from %s on %s closed: %s",
+            self.session.client_host,
+            self.session.listener,
+            reason,
         )
         self._flush_answers()
         self._transport.close()
@@ -258,8 +262,8 @@ class Connection(asyncio.BufferedProtocol):
         (size,) = read_size(self._buffer, start)
         if not 0 < size <= self.frame_bytes_max:
             self.close(
-                f"a frame of {size} bytes ({_hint(bytes(self._view[start : self._end][:16]))}) "
-                f"is not between 1 and {self.frame_bytes_max} (socket.request.max.bytes)"
+                f"frame of {size} bytes ({_hint(bytes(self._view[start : self._end][:16]))}): "
+                f"must be from 1 to socket.request.max.bytes={self.frame_bytes_max}"
             )
             return None
         if waiting < 4 + size:

@@ -103,7 +103,7 @@ class Listener:
         """Take no more connections, and close those that are open once they are answered."""
         self.stop_accepting()
         for connection in list(self.connections):
-            connection.leave("its listener is gone: the option listeners was changed")
+            connection.leave("its listener was closed: the option listeners was changed")
 
     async def close(self) -> None:
         """Close every connection and wait until they are gone."""
@@ -125,7 +125,7 @@ class Listener:
         now_ms = self.now_ms()
         reason = self._limits.admit(host, now_ms)
         if reason is not None:
-            connection.close(f"refused, {reason}")
+            connection.close(f"rejected, {reason}")
             return
         self.connections[connection] = None
         self._accepted += 1

@@ -93,7 +93,7 @@ class Router(Generic[Host]):
         self._queue: deque[tuple[Served[Host], Request[Any]]] = deque()
 
     @property
-    def under_way(self) -> int:
+    def in_progress(self) -> int:
         """Return how many requests run as tasks or wait to."""
         return len(self._tasks) + len(self._queue)
 
@@ -133,7 +133,11 @@ class Router(Generic[Host]):
                 while self._tasks:
                     await asyncio.wait(self._tasks)
         except TimeoutError:
-            logger.warning("%d requests are not answered in time", self.under_way)
+            logger.warning(
+                "requests cancelled, not answered within %s s: count=%d",
+                timeout_s,
+                self.in_progress,
+            )
             self._queue.clear()
             for task in self._tasks:
                 task.cancel()
@@ -151,9 +155,9 @@ class Router(Generic[Host]):
         elif len(self._tasks) < self._queued_max:
             self._run(served, request, result)
         else:
-            assert getcoroutinestate(result) == CORO_CREATED, "the coroutine runs already"
-            assert request.connection.parked is None, "the request is parked already"
-            assert not request.connection.is_idle, "the request is answered already"
+            assert getcoroutinestate(result) == CORO_CREATED, "the coroutine already runs"
+            assert request.connection.parked is None, "the request is already parked"
+            assert not request.connection.is_idle, "the request is already answered"
             result.close()
             self._queue.append((served, request))  # its handler is called again
 
@@ -195,7 +199,7 @@ class Router(Generic[Host]):
                 exc_info=failure,
             )
         if getattr(request.body, "acks", None) == 0:  # this producer expects no answer
-            request.connection.close(f"a produce with acks=0 failed: {code.name}")
+            request.connection.close(f"produce with acks=0 failed: {code.name}")
             return
         self._reply(request, served.refuse(request.body, code, message))
 
@@ -207,14 +211,19 @@ class Router(Generic[Host]):
             self._silence.look()
             if self._silence.is_silent:  # and this answer was made before
                 release(ranges_in(response))
-                connection.close("the broker has fallen silent")
+                connection.close("this broker has fallen silent")
                 return
         try:
             parts = response_parts(response, request.version, request.correlation_id)
         except LocalProtocolError:
-            logger.exception("an answer cannot be encoded")
+            logger.exception(
+                "%s v%d to %s could not be encoded, closing the connection",
+                type(response).__name__,
+                request.version,
+                request.session.client_host,
+            )
             release(ranges_in(response))
-            connection.close("our answer cannot be encoded")
+            connection.close("its response could not be encoded")
             return
         if len(parts) == 1:
             connection.answer(parts[0])

@@ -37,7 +37,7 @@ class SocketServer:
         self._limits = ConnectionLimits(UNBOUNDED)
         self._limits_of: dict[str, ConnectionLimits] = {}
         self.routers = [data_plane, control_plane]
-        self.turnstile = Turnstile(data_plane, lambda: control_plane.under_way > 0)
+        self.turnstile = Turnstile(data_plane, lambda: control_plane.in_progress > 0)
         self._now_ms = clock_ms
         self._listeners: list[Listener] = []
         self._retired: list[Listener] = []

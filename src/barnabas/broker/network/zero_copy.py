@@ -129,7 +129,7 @@ class ZeroCopySend:
             left = part.size - self._sent
             count = os.sendfile(self._socket.fileno(), descriptor, part.position + self._sent, left)
             if count == 0 and left:
-                raise OSError("a file became shorter while it was being sent")
+                raise OSError("the file was truncated while it was being sent")
         self._sent += count
         if count == left:
             self._parts.popleft()

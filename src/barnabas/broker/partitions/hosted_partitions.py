@@ -169,17 +169,17 @@ class HostedPartitions(dict[tuple[str, int], Partition]):
 
     def append_failed(self, partition: Partition, failure: StorageError) -> None:
         """The disk refused a write."""
-        logger.error("cannot append to %s: %s", partition.topic_partition, failure)
+        logger.error("%s: append failed: %s", partition.topic_partition, failure)
         self.on_storage_failure(partition.topic_partition, failure)
 
     def read_failed(self, key: TopicPartition, failure: StorageError) -> None:
         """The disk refused a read."""
-        logger.error("cannot read %s: %s", key, failure)
+        logger.error("%s: read failed: %s", key, failure)
         self.on_storage_failure(key, failure)
 
     def flush_failed(self, partition: Partition, failure: StorageError) -> None:
         """The disk refused a flush."""
         if self.get(partition.topic_partition) is not partition:
             return  # it was deleted meanwhile, and its directory renamed
-        logger.error("cannot flush %s: %s", partition.topic_partition, failure)
+        logger.error("%s: flush failed: %s", partition.topic_partition, failure)
         self.on_storage_failure(partition.topic_partition, failure)

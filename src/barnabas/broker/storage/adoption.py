@@ -49,7 +49,7 @@ def topics_of(
     for topic, partitions in sorted(found.items()):
         ids: set[Uuid] = {topic_id for topic_id, _ in partitions.values() if topic_id is not None}
         if len(ids) > 1:
-            logger.error("the partitions of %s are of several topics: they are left alone", topic)
+            logger.error("topic %s not adopted: its partitions have different topic ids", topic)
             continue
         adopted.append(
             NewTopic(
@@ -78,6 +78,6 @@ async def adopt(
     topics = topics_of(logs.all, internal_configs, logs.damaged)
     if topics:
         names = ", ".join(topic.name for topic in topics)
-        logger.info("topics found on disk are taken over: %s", names)
+        logger.info("topics found on disk and adopted: %s", names)
         await reserve_producer_ids(producer_id_max(logs.all))
         await create(topics)

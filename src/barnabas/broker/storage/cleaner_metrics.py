@@ -52,7 +52,7 @@ class CleanerMetrics:
             ),
             (
                 "uncleanable_partitions_count",
-                "Logs that are left alone because their compaction failed.",
+                "Logs that are no longer compacted because their compaction failed.",
                 lambda: len(cleaner.uncleanable),
             ),
             ("uncleanable_bytes", "Size of those logs.", self._uncleanable_bytes),

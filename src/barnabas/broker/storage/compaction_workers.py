@@ -109,7 +109,7 @@ class CompactionWorkers:
         except Exception:
             # The other cleaners and the broker go on; a change of the options starts this one anew.
             self._metrics.dead.add(number)
-            logger.exception("cleaner %d ended", number)
+            logger.exception("log cleaner %d crashed, the others continue", number)
         finally:
             del self._workers[number]
             if own is not None:
@@ -150,7 +150,7 @@ class CompactionWorkers:
             )
             self._metrics.ran(number, run)
             logger.info(
-                "%s is compacted up to offset %d in %.3f s: %d of %d bytes stay",
+                "%s: compacted up to offset %d in %.3f s: bytes_after=%d bytes_before=%d",
                 partition,
                 done.end_offset,
                 seconds,
@@ -158,7 +158,7 @@ class CompactionWorkers:
                 done.bytes_before,
             )
         except Aborted:
-            logger.info("the compaction of %s was stopped", partition)
+            logger.info("%s: compaction stopped", partition)
         except BarnabasError as failure:
             if not is_aborted():
                 reason = str(failure)
@@ -173,7 +173,7 @@ class CompactionWorkers:
         asyncio.get_running_loop().call_soon(self._failed, partition, failure)
 
     def _failed(self, partition: TopicPartition, failure: BarnabasError) -> None:
-        logger.error("%s cannot be compacted and is left alone: %s", partition, failure)
+        logger.error("%s: compaction failed, not compacted until restart: %s", partition, failure)
         if isinstance(failure, StorageError):
             self._on_failure(partition, failure)
 

@@ -51,10 +51,10 @@ def take_fork(configs: dict[str, str]) -> ForkOf | None:
     source, offsets, at = (configs.pop(name, None) for name in (SOURCE, OFFSETS, AT))
     if source is None:
         if offsets is not None or at is not None:
-            raise RequestError(ErrorCode.INVALID_CONFIG, f"{SOURCE} is missing")
+            raise RequestError(ErrorCode.INVALID_CONFIG, f"{SOURCE} must be set for a fork")
         return None
     if offsets is not None and at is not None:
-        raise RequestError(ErrorCode.INVALID_CONFIG, f"either {OFFSETS} or {AT}, not both")
+        raise RequestError(ErrorCode.INVALID_CONFIG, f"{OFFSETS} and {AT} exclude each other")
     try:
         pairs = [pair.split(":") for pair in (offsets or "").split(",") if pair]
         ends = {int(partition): int(offset) for partition, offset in pairs}
@@ -62,7 +62,7 @@ def take_fork(configs: dict[str, str]) -> ForkOf | None:
     except ValueError:
         raise RequestError(
             ErrorCode.INVALID_CONFIG,
-            f"{OFFSETS} has the form PARTITION:OFFSET,... and {AT} is in milliseconds since 1970",
+            f"{OFFSETS} must be PARTITION:OFFSET,... and {AT} milliseconds since 1970",
         ) from None
 
 
@@ -103,11 +103,12 @@ class Forks:
         if partitions not in (-1, len(view.partitions)):
             raise RequestError(
                 ErrorCode.INVALID_PARTITIONS,
-                f"a fork of {fork.source!r} has {len(view.partitions)} partitions",
+                f"a fork of {fork.source!r} must have {len(view.partitions)} partitions",
             )
         if any(len(each.replicas) > 1 for each in view.partitions):
             raise RequestError(
-                ErrorCode.INVALID_REQUEST, "a topic with several replicas cannot be forked"
+                ErrorCode.INVALID_REQUEST,
+                f"topic {fork.source!r} is replicated: only topics with one replica can be forked",
             )
         found = []
         for number in range(len(view.partitions)):
@@ -119,13 +120,13 @@ class Forks:
         for number, offset in fork.offsets.items():
             if not 0 <= number < len(found):
                 raise RequestError(
-                    ErrorCode.INVALID_CONFIG, f"{fork.source!r} has no partition {number}"
+                    ErrorCode.INVALID_CONFIG, f"topic {fork.source!r} has no partition {number}"
                 )
             log = found[number].log
             if not log.log_start_offset <= offset <= log.high_watermark:
                 raise RequestError(
                     ErrorCode.OFFSET_OUT_OF_RANGE,
-                    f"offset {offset} of partition {number} is outside of "
+                    f"offset {offset} of partition {number}: must be from "
                     f"{log.log_start_offset} to {log.high_watermark}",
                 )
         return found

@@ -137,13 +137,15 @@ class LogFailures:
             return
         self._cancel_moves_to(path)
         held = self._logs.take_offline(path, failure)
-        logger.error("%s is offline with %d partitions: %s", path, len(held), failure)
+        logger.error("log directory %s is offline: partitions=%d: %s", path, len(held), failure)
         for key in held:
             self._drop(key)
         if not self._logs.paths:
-            self._spawn(self._give_up("no log directory is left"))
+            self._spawn(self._give_up("all log directories have failed"))
         elif path == self._vital_path:
-            self._spawn(self._give_up(f"{path} is lost, which holds the coordination file"))
+            self._spawn(
+                self._give_up(f"log directory {path}, with the coordination file, has failed")
+            )
         else:
             self._spawn(self.notify())
 
@@ -156,7 +158,11 @@ class LogFailures:
                 sequence=True,
             )
         except BarnabasError as failure:
-            logger.error("the controller could not be told of a failed directory: %s", failure)
+            logger.error(
+                "controller not notified of a failed or full log directory: broker=%d: %s",
+                self._broker_id,
+                failure,
+            )
 
     def stop(self) -> None:
         """Offer nothing again."""

@@ -91,8 +91,8 @@ class Logs:
             for name, value in meta.items():
                 if known.setdefault(name, value) != value:
                     raise ConfigError(
-                        f"{directory.path}/meta.properties says {name}={value}, "
-                        f"another directory of log.dirs says {known[name]}"
+                        f"{directory.path}/meta.properties has {name}={value}, "
+                        f"another directory of log.dirs has {name}={known[name]}"
                     )
         self._check_some_left()
         return known
@@ -137,7 +137,7 @@ class Logs:
                 continue
             if not directory.clean and directory.logs:
                 logger.info(
-                    "%s was not closed cleanly: checked %d logs in %.3f s",
+                    "log directory %s was not closed cleanly: recovered %d logs in %.3f s",
                     directory.path,
                     len(directory.logs),
                     loop.time() - began,
@@ -159,7 +159,7 @@ class Logs:
                 if log.log_end_offset > other.logs[partition].log_end_offset:
                     holders[partition] = directory
                     directory = other
-                logger.warning("%s has a second log in %s: removing it", partition, directory.path)
+                logger.warning("%s: removing a second log in %s", partition, directory.path)
                 self._delete(directory, partition, 0)
 
     def _load(
@@ -197,16 +197,18 @@ class Logs:
             if log.topic_id == topic_id:
                 log.configure(options)
                 return log
-            logger.warning("%s belongs to a topic that was deleted: removing it", partition)
+            logger.warning("%s: removing the log of a deleted topic of this name", partition)
             self._delete(directory, partition, options.file_delete_delay_ms)
         elif partition in self.damaged:
             damaged = self.damaged[partition]
             if damaged.topic_id is None or damaged.topic_id == topic_id:
                 raise DamagedLogError(damaged.reason)
-            logger.warning("%s belongs to a topic that was deleted: removing it", partition)
+            logger.warning("%s: removing the log of a deleted topic of this name", partition)
             self.delete(partition, options.file_delete_delay_ms)
         elif self.offline and not new:
-            raise StorageError(f"the log of {partition} may be in {', '.join(self.offline)}")
+            raise StorageError(
+                f"the log of {partition} may be in an offline directory: {', '.join(self.offline)}"
+            )
         for directory in sorted(self._directories, key=lambda each: len(each.logs)):
             try:
                 return directory.open_log(
@@ -269,7 +271,7 @@ class Logs:
                 if log.topic_id is not None and exists(log.topic_id):
                     self.confirm_fork(log.topic_partition)
                 else:
-                    logger.warning("%s is an unfinished fork: removing it", log.directory)
+                    logger.warning("%s: removing an unfinished fork", log.directory)
                     self.delete(log.topic_partition, 0)
 
     def remove_later(self, path: str, delay_ms: int) -> None:
@@ -296,7 +298,7 @@ class Logs:
                 try:
                     await self._write_checkpoints(directory)
                 except StorageError as failure:
-                    logger.error("checkpoints could not be written: %s", failure)
+                    logger.error("checkpoints of %s not written: %s", directory.path, failure)
                     if self.on_failure is not None:
                         self.on_failure(directory.path, failure)
 
@@ -328,7 +330,11 @@ class Logs:
                 await loop.run_in_executor(self._executor, close)
             except StorageError as failure:
                 # Without its marker the next start checks it; the others close as they should.
-                logger.error("%s could not be closed cleanly: %s", directory.path, failure)
+                logger.error(
+                    "log directory %s not closed cleanly, the next start recovers it: %s",
+                    directory.path,
+                    failure,
+                )
                 self.unclosed.append(directory.path)
                 directory.abandon()
         if self._removing:
@@ -357,7 +363,7 @@ class Logs:
 
     def _leave_out(self, path: str, failure: StorageError) -> None:
         """Go on starting without a directory that cannot be used."""
-        logger.error("%s is offline: %s", path, failure)
+        logger.error("log directory %s is offline, starting without it: %s", path, failure)
         if path in self.paths:
             self.take_offline(path, failure)
         else:
@@ -365,7 +371,9 @@ class Logs:
 
     def _check_some_left(self) -> None:
         if not self._directories:
-            raise StorageError(f"no log directory can be used: {'; '.join(self.offline.values())}")
+            raise StorageError(
+                f"no usable directory in log.dirs: {'; '.join(self.offline.values())}"
+            )
 
     def abandon(self) -> None:
         """Let go without writing anything, as a crash would."""
@@ -421,7 +429,7 @@ def _purge(directory: LogDirectory, path: str) -> None:
     try:
         directory.purge(path)
     except StorageError as failure:
-        logger.error("a deleted log stays on disk: %s", failure)
+        logger.error("deleted log %s not removed, the next start retries: %s", path, failure)
 
 
 def _unlink(files: Files, paths: Sequence[str]) -> None:
@@ -429,4 +437,4 @@ def _unlink(files: Files, paths: Sequence[str]) -> None:
         for path in paths:
             files.unlink(path)
     except StorageError as failure:
-        logger.error("removed segments stay on disk: %s", failure)
+        logger.error("deleted segments not removed, the next start retries: %s", failure)

@@ -73,7 +73,7 @@ class Relocations:
         on_failure: Callable[[str, StorageError], None],
     ) -> None:
         """Keep moves within a throttle; `on_failure` is called with the directory that failed."""
-        self.under_way: dict[TopicPartition, Move] = {}
+        self.in_progress: dict[TopicPartition, Move] = {}
         self._logs = logs
         self._executor = executor
         self._now_ms = now_ms
@@ -86,15 +86,15 @@ class Relocations:
     def begin(self, partition: Partition, path: str) -> None:
         """Move a partition's log to another directory; ends a move of it to elsewhere."""
         key = partition.topic_partition
-        under_way = self.under_way.get(key)
-        if under_way is not None and under_way.target_path == path:
+        current = self.in_progress.get(key)
+        if current is not None and current.target_path == path:
             return
         self.cancel(key)
         relocation = self._logs.relocation(key, path, self._now_ms())
         if relocation is None:
             return
         move = Move(relocation)
-        self.under_way[key] = move
+        self.in_progress[key] = move
         task = asyncio.get_running_loop().create_task(self._run(partition, move))
         move.task = task
         self._tasks.add(task)
@@ -102,18 +102,18 @@ class Relocations:
 
     def cancel(self, key: TopicPartition) -> None:
         """Give up the move of a partition, if there is one."""
-        move = self.under_way.pop(key, None)
+        move = self.in_progress.pop(key, None)
         if move is not None and move.task is not None:
             move.task.cancel()
 
     def cancel_to(self, path: str) -> None:
         """Give up the moves into a directory that failed."""
-        for key in [key for key, move in self.under_way.items() if move.target_path == path]:
+        for key in [key for key, move in self.in_progress.items() if move.target_path == path]:
             self.cancel(key)
 
     async def stop(self) -> None:
         """Give up all moves and wait until nothing of them runs."""
-        for key in list(self.under_way):
+        for key in list(self.in_progress):
             self.cancel(key)
         while self._tasks:
             await asyncio.wait(self._tasks)
@@ -129,22 +129,28 @@ class Relocations:
             self._logs.remove_later(relocation.abandon(), 0)
             raise
         except BarnabasError as failure:
-            logger.error("cannot move %s to %s: %s", key, move.target_path, failure)
-            del self.under_way[key]
+            logger.error(
+                "%s: move to %s failed, the log stays in %s: %s",
+                key,
+                move.target_path,
+                relocation.source.path,
+                failure,
+            )
+            del self.in_progress[key]
             self._logs.remove_later(relocation.abandon(), 0)
             if isinstance(failure, StorageError):
                 failed = relocation.source if move.reading else relocation.target
                 self._on_failure(failed.path, failure)
             return
-        del self.under_way[key]
+        del self.in_progress[key]
         partition.log = log
         try:
             old = relocation.retire()
             self._logs.remove_later(old, log.options.file_delete_delay_ms)
         except StorageError as failure:
-            logger.error("the old log of %s stays on disk: %s", key, failure)
+            logger.error("%s: old log in %s not removed: %s", key, relocation.source.path, failure)
             self._on_failure(relocation.source.path, failure)
-        logger.info("%s moved to %s", key, move.target_path)
+        logger.info("%s: moved from %s to %s", key, relocation.source.path, move.target_path)
 
     async def _catch_up(self, move: Move) -> None:
         """Return when the rest is small and what the source has flushed is safe in the copy."""

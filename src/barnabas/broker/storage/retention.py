@@ -86,7 +86,7 @@ class Retention:
                 self._failed(partition, failure)
                 continue
             except (CorruptFileError, CorruptRecordError) as failure:
-                logger.error("%s cannot be looked at: %s", partition.topic_partition, failure)
+                logger.error("%s: retention skipped: %s", partition.topic_partition, failure)
                 continue
             expired.append((partition, log, offset))
             if log.recovery_point < offset:
@@ -96,7 +96,10 @@ class Retention:
             try:
                 await asyncio.wait_for(self._partitions.flusher.drain(), FLUSH_WAIT_S_MAX)
             except TimeoutError:
-                logger.info("a busy disk: some segments go at the next turn")
+                logger.info(
+                    "retention: flush not done in %s s, some segments stay until the next check",
+                    FLUSH_WAIT_S_MAX,
+                )
         return expired
 
     async def _remove(self, partition: Partition, log: PartitionLog, offset: int) -> None:
@@ -114,7 +117,7 @@ class Retention:
         log.finish_removal()
         if count:
             logger.info(
-                "%s begins at offset %d: %d segments are removed",
+                "%s: log start offset is now %d, segments deleted: %d",
                 log.topic_partition,
                 log.log_start_offset,
                 count,
@@ -126,5 +129,5 @@ class Retention:
 
     def _failed(self, partition: Partition, failure: StorageError) -> None:
         if self._partitions.get(partition.topic_partition) is partition:
-            logger.error("cannot remove segments of %s: %s", partition.topic_partition, failure)
+            logger.error("%s: deleting segments failed: %s", partition.topic_partition, failure)
             self._on_failure(partition.topic_partition, failure)

@@ -299,11 +299,13 @@ def test_a_topic_whose_options_cannot_act_holds_up_no_other(tmp_path: Path) -> N
         create_topic(wire, "u")
         tiered = {"remote.storage.enable": "true"}
         serving.inside(lambda: serving.broker.configs_changed("topics", "t", tiered))
-        serving.expect_line("options of topic t cannot act: remote.storage.enable=true: refused")
+        serving.expect_line(
+            "topic t: configs are invalid and have no effect: remote.storage.enable=true: refused"
+        )
         assert change(wire, BROKER, "", ("log.segment.bytes", SET, "7000")).error_code == 0
         logs = [serving.broker.partitions[name, 0].log for name in ("s", "t", "u")]
         assert [log.options.segment_bytes for log in logs] == [7000, 5000, 7000]
         serving.inside(lambda: serving.broker.configs_changed("topics", "t", {}))
         assert logs[1].options.segment_bytes == 7000
-        assert "options of topic t cannot act" in serving.lines.of()[0]
+        assert "topic t: configs are invalid" in serving.lines.of()[0]
         serving.lines.clear()  # the broker's notice of its own change may have told it once more

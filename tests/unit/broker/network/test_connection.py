@@ -137,7 +137,7 @@ def test_queued_requests_are_all_answered(tmp_path: Path) -> None:
         for number, wire in enumerate(wires):
             _, response = wire.receive(CreateTopicsRequest, 7)
             assert [(t.name, t.error_code) for t in response.topics] == [(f"t{number}", 0)]
-        assert serving.inside(lambda: serving.broker.parts.network.routers[0].under_way) == 0
+        assert serving.inside(lambda: serving.broker.parts.network.routers[0].in_progress) == 0
 
 
 def test_queued_requests_of_closed_connections_are_dropped(
@@ -154,7 +154,7 @@ def test_queued_requests_of_closed_connections_are_dropped(
         _, response = wires[-1].receive(CreateTopicsRequest, 7)
         assert response.topics[0].error_code == 0
         serving.wait_inside(
-            lambda: serving.broker.parts.network.routers[0].under_way == 0, "nothing waits"
+            lambda: serving.broker.parts.network.routers[0].in_progress == 0, "nothing waits"
         )
 
 
@@ -380,7 +380,7 @@ class TestListeners:
             for number, wire in enumerate((data, data)):
                 topic = CreatableTopic(name=f"d{number}", num_partitions=1, replication_factor=1)
                 wire.send(CreateTopicsRequest(topics=[topic]), 7)
-            serving.wait_inside(lambda: routers[0].under_way == 1, "the data plane is busy")
+            serving.wait_inside(lambda: routers[0].in_progress == 1, "the data plane is busy")
             assert control.ask(ApiVersionsRequest(), 0).error_code == 0
             serving.inside(lock.release)
             assert data.receive(CreateTopicsRequest, 7)[1].topics[0].error_code == 0
@@ -406,7 +406,7 @@ def test_a_broker_without_descriptors_drops_the_reader_alone(
             patched.setattr(os, "dup", none_left)
             assert produce(wire, "t", batch_of(["x"])).error_code == 0
             reader.expect_close()
-        serving.expect_line("an answer cannot be sent: [Errno 24] Too many open files")
+        serving.expect_line("its response could not be sent: [Errno 24] Too many open files")
         assert serving.broker.partitions["t", 0].log.segments[-1].file.pins == 0
         assert values_of(fetch(wire, "t")) == [b"x"]
 

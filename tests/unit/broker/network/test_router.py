@@ -118,8 +118,8 @@ def test_answers_that_cannot_be_written(serving: Serving, broken: Any) -> None:
         wire.send(DescribeClusterRequest(), 1)
         wire.expect_close()
     failure, closing = serving.lines.of()
-    assert "cannot be encoded" in failure
-    assert "cannot be encoded" in closing
+    assert "could not be encoded" in failure
+    assert "could not be encoded" in closing
     serving.lines.clear()
 
 

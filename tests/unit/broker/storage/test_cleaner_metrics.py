@@ -97,7 +97,7 @@ def test_a_cleaner_that_breaks_is_counted(tmp_path: Path, monkeypatch: pytest.Mo
         serving.wait_inside(
             lambda: values(registry)["dead_thread_count"] == 1, "the cleaner has ended"
         )
-        serving.expect_line("cleaner 0 ended")
+        serving.expect_line("log cleaner 0 crashed")
         monkeypatch.undo()
         serving.inside(serving.broker.parts.compaction.start)
         assert serving.inside(lambda: values(registry))["dead_thread_count"] == 0

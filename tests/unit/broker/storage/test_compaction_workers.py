@@ -171,7 +171,7 @@ def test_a_log_that_cannot_be_compacted_is_left_alone_and_served(tmp_path: Path)
             file.write(b"\xff\xff")
         change = log.options.with_overrides({"min.cleanable.dirty.ratio": "0.1"})
         serving.inside(lambda: log.configure(change))
-        serving.expect_line("cannot be compacted and is left alone")
+        serving.expect_line("compaction failed, not compacted until restart")
         uncleanable = serving.broker.parts.compaction.cleaner.uncleanable
         serving.wait_inside(lambda: list(uncleanable) == [TopicPartition("t", 0)], "it is noted")
         assert put(wire, "t", (b"k", b"more")) == 100

@@ -273,7 +273,7 @@ def test_what_a_crash_leaves(serving: Serving, wire: Wire, tmp_path: Path) -> No
     serving.kill()
     serving.lines.clear()
     serving.start()
-    serving.expect_line("is an unfinished fork")
+    serving.expect_line("removing an unfinished fork")
     wait_for(lambda: not list(tmp_path.glob("f-0*")), "nothing is left of it")
     with serving.connect() as again:
         assert metadata(again, "f").topics[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

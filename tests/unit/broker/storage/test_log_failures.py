@@ -141,7 +141,7 @@ def test_failed_directory(serving: Serving, disk: BreakingFiles, tmp_path: Path)
             assert Path(place(serving, "later", number)).name in "ac"
         again = produce(wire, topics["b"], batch_of(["x"]), acks=-1)
         assert again.error_code == ErrorCode.KAFKA_STORAGE_ERROR
-    assert any("is offline with 1 partitions" in line for line in serving.lines.of())
+    assert any("is offline: partitions=1" in line for line in serving.lines.of())
     serving.lines.clear()
 
 
@@ -191,7 +191,9 @@ def test_no_directory_left(tmp_path: Path, disk: BreakingFiles) -> None:
         produce(wire, "t", batch_of(["x"]))
         lost = serving.broker.lost
         wait_for(lost.is_set, "the broker has given up")
-    assert any("no log directory is left" in line for line in serving.lines.of(logging.CRITICAL))
+    assert any(
+        "all log directories have failed" in line for line in serving.lines.of(logging.CRITICAL)
+    )
     serving.stop()
 
 

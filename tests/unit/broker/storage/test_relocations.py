@@ -217,7 +217,7 @@ def test_two_logs_of_one_partition(serving: Serving, tmp_path: Path) -> None:
     assert where(serving) == source
     assert read_values(serving, 2) == [b"one", b"two"]
     wait_for(lambda: only_directories(tmp_path) == [f"{source}/t-0"], "the shorter one is removed")
-    serving.expect_line("t-0 has a second log")
+    serving.expect_line("t-0: removing a second log")
 
 
 def test_move_of_a_log_that_is_compacted_meanwhile(tmp_path: Path) -> None:
