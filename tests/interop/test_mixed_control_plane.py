@@ -129,7 +129,7 @@ def test_the_controller_speaks_to_the_other_kind_over_it(pair: Pair, controller:
     ours = pair.ours.broker
     assert {ours.partitions["t", n].leader for n in range(2)} == {OURS, THEIRS}
     if controller == THEIRS:
-        line = ours.control._line
+        line = ours.control._connection
         assert line is not None
         assert line.listener == "CONTROL"
     else:

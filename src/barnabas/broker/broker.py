@@ -1,9 +1,9 @@
 """One broker, as its handlers and its controller see it.
 
-What its parts tell each other through it: who may do what, and what the controller has decided.
-How the parts are put together is in `parts`, how they are started and ended in `lifecycle`.
+Its parts notify each other through it of what concerns several of them, such as roles, configs and
+cluster metadata. `parts` builds the parts, `lifecycle` starts and stops them.
 
-What comes from outside is given: options, coordination, files, clock, randomness. The same broker
+Everything external is passed in: options, coordination, files, clock, randomness. The same broker
 runs in production on uvloop, in a test beside others, and in a simulation on a loop with a
 virtual clock.
 """
@@ -52,7 +52,7 @@ UNCLEAN_ELECTIONS = "unclean.leader.election.enable"
 
 
 class Broker:
-    """A broker of a cluster; `start` makes it serve, `stop` ends it cleanly, `kill` does not."""
+    """A broker of a cluster; `stop` ends it cleanly, `kill` as a crash would."""
 
     def __init__(
         self,
@@ -76,26 +76,26 @@ class Broker:
         )
         self.metrics = Registry()
         self.alone = coordination is None and options.zookeeper_connect is None
-        """Whether it has its tree for itself, and no other broker can come."""
+        """Whether its coordination is embedded: no other broker can join."""
         self.served = served_apis(alone=self.alone)
         self.served_to_clients = self.served
-        """What is served outside of the control plane, where there is one."""
+        """What is served outside of the control plane, if there is one."""
         if options.endpoints.control_plane is not None:
             self.served_to_clients = {
                 key: served for key, served in self.served.items() if key not in CONTROLLER_KEYS
             }
         self.clock = clock
-        """Seconds that never step back: how long something took, and how long something counts."""
+        """A monotonic clock in seconds, for durations and timeouts."""
         self._wall_clock = wall_clock
         self.lost = asyncio.Event()
-        """Set when the broker has ended by itself; `lost_reason` says why."""
+        """Set when the broker has stopped by itself; `lost_reason` says why."""
         self.lost_reason = ""
         self._life = Lifecycle(
             self, coordination, files, executor, random or Random(), random_bytes
         )
 
     def take_parts(self, parts: Parts) -> None:
-        """Take the parts, once the broker has joined its cluster; handlers find theirs here."""
+        """Set the parts, once the broker has joined its cluster; handlers use them from here."""
         self.parts = parts
         self.broker_id = parts.registration.broker_id
         self.tree = parts.registration.tree
@@ -122,11 +122,11 @@ class Broker:
 
     @property
     def options(self) -> BrokerOptions:
-        """Return the options as they act now."""
+        """Return the options in effect."""
         return self.configs.options
 
     def now_ms(self) -> int:
-        """Return the wall clock's time, which records and logs carry."""
+        """Return the wall clock's time, which is used in records and logs."""
         return int(self._wall_clock() * 1000)
 
     def served_to(self, session: Session) -> Mapping[int, Served[Broker]]:
@@ -152,7 +152,7 @@ class Broker:
         return topic.name if topic is not None else self.parts.replicas.topic_name(topic_id)
 
     def absent(self, topic: str, partition: int) -> RequestError:
-        """Say why a partition is not hosted here."""
+        """Return the error for a partition that is not hosted here."""
         view = self.cluster.topic(topic)
         if view is not None and 0 <= partition < len(view.partitions):
             if self.broker_id in view.partitions[partition].replicas:
@@ -176,7 +176,7 @@ class Broker:
         ]
 
     def shown_leader(self, topic: str, partition: int, leader: int) -> int:
-        """Return who leads as clients are told: nobody, where this broker may not say so."""
+        """Return the leader to show to clients: none while this broker hides that it leads."""
         if leader == self.broker_id and self.silence.hides:
             hosted = self.partitions.get((topic, partition))
             if hosted is None or not hosted.is_leader:
@@ -185,15 +185,15 @@ class Broker:
 
     @property
     def shown_controller(self) -> int:
-        """Return who is the controller as clients are told; not this broker while it is silent."""
+        """Return the controller to show to clients; not this broker while it is silent."""
         controller = self.cluster.controller_id
         return -1 if controller == self.broker_id and self.silence.is_silent else controller
 
     def endpoints_for(self, session: Session) -> Iterator[tuple[int, str, int, str | None]]:
         """Yield id, host, port and rack of each broker, as the session's listener reaches them.
 
-        A silent broker leaves itself out: a client that is connected to nobody else would ask it
-        again and again who leads.
+        A silent broker omits itself: a client that has no other connection would ask it again and
+        again for the leaders.
         """
         for view in self.cluster.brokers.values():
             if view.broker_id == self.broker_id and self.silence.is_silent:
@@ -204,7 +204,7 @@ class Broker:
                 yield view.broker_id, host or session.dialled_host, port, view.rack
 
     async def store_configs(self, entity_type: str, name: str, values: Mapping[str, str]) -> None:
-        """Make configs durable and let them act."""
+        """Store configs, then apply them."""
         with refused_as():
             await self.parts.config_store.set(entity_type, name, values)
         self.configs_changed(entity_type, name, values)
@@ -214,27 +214,27 @@ class Broker:
         if self.controller.term is None or self.silence.is_silent:
             raise RequestError(ErrorCode.NOT_CONTROLLER, "this broker is not the controller")
 
-    # what the controller does to this broker
+    # changes that concern several parts
 
     async def learn_topic_configs(self, topics: Collection[str]) -> None:
-        """Read the configs of topics that are new here; those that make no sense stay unknown."""
+        """Read the configs of topics that are new here; unreadable ones stay unknown."""
         if topics:
             store = self.parts.config_store
             for topic, configs in (await store.get_readable("topics", topics)).items():
                 self.configs.set_topic(topic, configs)
 
-    def controller_spoke(self, controller_id: int, controller_epoch: int) -> None:
-        """A controller was heard; from now on older epochs are not."""
+    def controller_seen(self, controller_id: int, controller_epoch: int) -> None:
+        """Record who the controller is; it has just sent a request."""
         self.cluster.controller_id = controller_id
 
     def role_taken(self, partition: Partition) -> None:
-        """A partition is led or followed from now on: who waits for it, and its coordinator."""
+        """Handle a new role of a partition: cancel a move if it follows, notify its coordinator."""
         if not partition.is_assigned_leader:
             self.relocations.cancel(partition.topic_partition)
         self.role_shown(partition)
 
     def role_shown(self, partition: Partition) -> None:
-        """A partition is or is not led here, or this broker may or may not say so."""
+        """Handle that a partition is now led here or not, or that this broker shows or hides it."""
         key = partition.topic_partition
         for host in (self.groups, self.transactions):
             if host.topic == key.topic:
@@ -245,19 +245,19 @@ class Broker:
         self.partitions.role_changed(key)
 
     def cluster_changed(self) -> None:
-        """The controller has told who is alive and who leads."""
+        """Handle new metadata: which brokers are alive, and who leads."""
         self.parts.fetchers.cluster_changed()
         self.partitions.deletion_purgatory.check(LIVE_BROKERS)
 
     def topic_removed(self, topic: str) -> None:
-        """A topic is being deleted: nobody finds it any more."""
+        """Forget a topic that is being deleted."""
         self.configs.set_topic(topic, None)
         self.groups.topics_deleted(topic)
 
     def configs_changed(self, entity_type: str, name: str, configs: Mapping[str, str]) -> None:
-        """Let changed configs act on the partitions they concern."""
+        """Apply changed configs to the partitions and parts that they concern."""
         if entity_type == "topics":
-            if self.configs.knows(name):  # else they are read when the topic comes
+            if self.configs.knows(name):  # else they are read with the topic's first role
                 self.configs.set_topic(name, configs)
                 self._configure(topic=name)
         elif entity_type == "brokers" and self.configs.set_dynamic(name, configs):
@@ -278,32 +278,32 @@ class Broker:
                 if options is not None:
                     partition.log.configure(options)
 
-    # life
+    # lifecycle
 
     @property
     def endpoints(self) -> list[Endpoint]:
-        """Return where this broker listens, with the real ports."""
+        """Return the endpoints of this broker, with the ports that are bound."""
         return self.parts.network.endpoints
 
     @property
     def broker_epoch(self) -> int:
-        """Return which life of this broker it is, as its registration says."""
+        """Return the epoch of this broker's registration."""
         return self.parts.registration.epoch
 
     async def start(self) -> None:
-        """Serve; raises with the reason, and leaves nothing behind, if that is not possible."""
+        """Start to serve; if that fails, release everything and raise the reason."""
         await self._life.start()
 
     async def stop(self) -> None:
-        """End cleanly: finish what is under way, flush everything, leave the marker."""
+        """Stop cleanly: finish requests in progress, flush everything, mark the logs as closed."""
         await self._life.stop()
 
     async def kill(self) -> None:
-        """End as a crash of the machine would: what was not flushed is gone, nothing is marked."""
+        """Stop as a crash of the machine would: what was not flushed is lost, nothing is marked."""
         await self._life.kill()
 
     async def give_up(self, reason: str) -> None:
-        """End because the broker cannot go on; `lost` tells whoever started it."""
+        """Stop because the broker cannot continue; `lost` notifies its owner."""
         logger.critical("broker %d stops: %s", self.broker_id, reason)
         self.lost_reason = reason
         try:

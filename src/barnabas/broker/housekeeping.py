@@ -1,5 +1,5 @@
-"""What a broker does on its own, by the clock: checkpoints, timed flushes, retention, idle
-connections, old producers.
+"""Periodic tasks of a broker: checkpoints, timed flushes, retention, idle connections, expired
+producers.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Housekeeping:
         self._stopped = False
 
     def start(self) -> None:
-        """Begin; every task waits for its first turn."""
+        """Start the tasks; each runs first after its interval."""
         options = self._options()
         checkpoint_ms = min(
             options.log_flush_offset_checkpoint_interval_ms,
@@ -96,20 +96,20 @@ class Housekeeping:
         self._every("producers", PRODUCER_EXPIRY_INTERVAL_MS, self._expire_producers)
 
     def stop(self) -> None:
-        """Start nothing more."""
+        """Start no further runs."""
         self._stopped = True
         for handle in self._handles.values():
             handle.cancel()
 
     async def abandon(self) -> None:
-        """Break off what is under way; what is being written ends first."""
+        """Cancel the runs in progress; a write that has begun is finished first."""
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def drain(self) -> None:
-        """Wait for what is under way."""
+        """Wait for the runs in progress."""
         while self._tasks:
             await asyncio.wait(self._tasks)
 
@@ -121,9 +121,9 @@ class Housekeeping:
 
         def turn() -> None:
             nonlocal task
-            again()  # first: a turn that fails does not end the task
+            again()  # first: a run that fails must not end the task
             if task is not None and not task.done():
-                return  # the disk is slow: the turn before this one is still at work
+                return  # the disk is slow: the previous run has not ended
             result = work()
             if result is not None:
                 task = loop.create_task(result)

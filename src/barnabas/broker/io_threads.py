@@ -17,7 +17,7 @@ class IoThreads(Executor):
     def __init__(self, count: int) -> None:
         self.count = count
         self._pool = _pool(count)
-        self._lock = Lock()  # work comes from threads, too
+        self._lock = Lock()  # threads submit work too
 
     def submit(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Queue work."""
@@ -25,14 +25,14 @@ class IoThreads(Executor):
             return self._pool.submit(work, *args, **kwargs)
 
     def resize(self, count: int) -> None:
-        """Use another number of threads from now on; the former ones finish their work and end."""
+        """Use another number of threads; the old ones finish their work and end."""
         if count != self.count:
             with self._lock:
                 former, self._pool, self.count = self._pool, _pool(count), count
             former.shutdown(wait=False)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Take no more work."""
+        """Accept no more work."""
         with self._lock:
             self._pool.shutdown(wait, cancel_futures=cancel_futures)
 

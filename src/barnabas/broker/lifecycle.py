@@ -1,11 +1,11 @@
-"""The life of a broker: its parts in the order in which they start and end.
+"""The lifecycle of a broker: the order in which its parts start and stop.
 
-It joins its cluster, binds its listeners, loads its logs, and only then enters the cluster: from
-that moment the controller may speak to it. Clients are served once it has.
+It joins its cluster, binds its listeners, loads its logs, and only then registers: from that
+moment the controller may send requests. Clients are served once it has.
 
-There are three ends. `stop` finishes what is under way and leaves nothing to recover. `kill` ends
-as a crash of the machine would. A start that fails is undone in the same way, whatever it had come
-to: no loop, no connection and no session is left.
+It ends in one of three ways. `stop` finishes requests in progress and leaves nothing to recover.
+`kill` ends as a crash of the machine would. A start that fails is undone in the same way, however
+far it got: no task, no connection and no session is left.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from barnabas.broker.cluster.controlled_shutdown import hand_over
 from barnabas.broker.cluster.registration import Registration, embedded_tree, zookeeper_tree
 from barnabas.broker.io_threads import IoThreads
-from barnabas.broker.parts import Parts, make_parts
+from barnabas.broker.parts import Parts, build_parts
 from barnabas.broker.storage.adoption import adopt
 from barnabas.broker.storage.logs import Logs
 from barnabas.coordination.contract import Coordination, SessionState
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
 
 DRAIN_S_MAX = 30.0
-"""How long a broker that stops waits for requests that are under way."""
+"""How long a broker that stops waits for requests in progress."""
 
 
 class Lifecycle:
-    """Puts one broker together, and takes it apart."""
+    """Starts and stops one broker."""
 
     def __init__(
         self,
@@ -55,10 +55,10 @@ class Lifecycle:
         self._parts: Parts | None = None
         self._running = False
 
-    # the beginning
+    # starting
 
     async def start(self) -> None:
-        """Make all parts and serve; raises with the reason if that is not possible."""
+        """Build all parts and serve; raise the reason if that fails."""
         options = self._broker.static_options
         if self._own_executor:
             self._executor = IoThreads(options.num_io_threads)
@@ -70,7 +70,7 @@ class Lifecycle:
             self._random_bytes,
         )
         try:
-            parts = self._make_parts(logs, await self._join_cluster(logs))
+            parts = self._build_parts(logs, await self._join_cluster(logs))
             await self._load(parts)
             await self._serve(parts)
         except (Exception, asyncio.CancelledError):  # not what ends the loop itself
@@ -97,8 +97,8 @@ class Lifecycle:
     def _first_directory(self) -> str:
         return self._broker.static_options.log_directories[0].rstrip("/")
 
-    def _make_parts(self, logs: Logs, registration: Registration) -> Parts:
-        self._parts = make_parts(
+    def _build_parts(self, logs: Logs, registration: Registration) -> Parts:
+        self._parts = build_parts(
             self._broker,
             logs,
             registration,
@@ -119,7 +119,7 @@ class Lifecycle:
             configs.set_dynamic(name, values)
         self.use_threads(broker.options.num_io_threads)
         topics = await parts.config_store.get_all("topics")
-        # A taken port is known before the logs are opened, which then need no recovery.
+        # A port in use is noticed before the logs are opened, which then need no recovery.
         await parts.network.bind(broker.options)
         # A topic may have thousands of partitions.
         options_of = cache(lambda topic: configs.topic_options(topics.get(topic, {})))
@@ -131,7 +131,7 @@ class Lifecycle:
         broker, cluster = self._broker, self._broker.cluster
         await self._enter_cluster()
         if parts.controller.term is None:
-            await parts.network.accept()  # so that the controller can tell
+            await parts.network.accept()  # so that the controller can send metadata
         await parts.control.until_informed(3 * broker.options.zookeeper_session_timeout_ms)
         parts.groups.open()
         parts.transactions.open()
@@ -151,7 +151,7 @@ class Lifecycle:
         await parts.network.accept()
 
     async def _enter_cluster(self) -> None:
-        """Enter the cluster, at the start or after a lost session: each time with a new epoch."""
+        """Register, at the start or after a lost session: each time with a new epoch."""
         broker, parts = self._broker, self._parts
         assert parts is not None
         await parts.controller.resign()
@@ -168,10 +168,10 @@ class Lifecycle:
         if isinstance(self._executor, IoThreads):
             self._executor.resize(count)
 
-    # the ends
+    # stopping
 
     async def stop(self) -> None:
-        """End cleanly: finish what is under way, flush everything, leave the marker."""
+        """Stop cleanly: finish requests in progress, flush everything, mark the logs as closed."""
         parts = self._parts
         if not self._running or parts is None:
             return
@@ -189,9 +189,9 @@ class Lifecycle:
         await parts.isr_keeper.stop()
         await parts.fetchers.stop()
         await parts.controller.retire()
-        parts.control.learned.end()  # nobody here decides any longer what requests may wait for
+        parts.control.learned.end()  # requests must not wait for decisions that will not be made
         if tree.state is not SessionState.CONNECTED:
-            # Nobody can be told, and requests that wait for the tree would be waited for in vain.
+            # No notice can be sent, and requests that wait for the tree would never complete.
             await tree.close()
         parts.network.stop_accepting()
         parts.housekeeping.stop()
@@ -214,15 +214,15 @@ class Lifecycle:
         self._shut_executor()
 
     async def _answer_producers(self, parts: Parts) -> None:
-        """Flush what producers wait for, and answer them; nobody fetches what others wait for."""
+        """Flush what producers wait for, and answer them; followers can no longer fetch."""
         for partition in parts.partitions.values():
-            parts.partitions.flush_if_owed(partition)  # the disk may have refused before
+            parts.partitions.flush_if_owed(partition)  # an earlier flush may have failed
         await parts.partitions.flusher.drain()
         parts.partitions.produce_purgatory.give_up()
         await asyncio.sleep(0)  # the loop writes at the end of its turn
 
     async def kill(self) -> None:
-        """End as a crash of the machine would: what was not flushed is gone, nothing is marked."""
+        """Stop as a crash of the machine would: what was not flushed is lost, nothing is marked."""
         parts = self._parts
         if not self._running or parts is None:
             return
@@ -232,7 +232,7 @@ class Lifecycle:
         await self._abandon(parts.logs)
 
     async def _halt(self, parts: Parts) -> None:
-        """End every loop where it is."""
+        """Cancel every task."""
         parts.silence.stop()
         parts.session_renewal.stop()
         await parts.address_changes.stop()
@@ -252,7 +252,7 @@ class Lifecycle:
         await parts.partitions.flusher.abandon()
 
     async def _abandon(self, logs: Logs) -> None:
-        """Let go of the network, the files, the tree and the threads."""
+        """Release the network, the files, the tree and the threads."""
         if self._parts is not None:
             await self._parts.network.close()
         logs.abandon()

@@ -1,4 +1,4 @@
-"""Around the event loop: work on other threads, timers, conditions, and tasks on their own."""
+"""Helpers around the event loop: work on other threads, timers, conditions, background tasks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from barnabas.timing.wheel import TimingWheel
 
 NICENESS = 10
-"""About a tenth of a core where others want all of it; all of a core that is idle."""
+"""About a tenth of a core under contention; all of a core that is idle."""
 
 T = TypeVar("T")
 
@@ -43,8 +43,8 @@ class WheelTimer:
         loop: asyncio.AbstractEventLoop,
         before_running: Callable[[], object] = lambda: None,
     ) -> None:
-        """Call `before_running` before anything that is due: a process that stood still must know
-        it first.
+        """Call `before_running` before anything that is due: a process that was paused must notice
+        that first.
         """
         self._loop = loop
         self._before_running = before_running
@@ -53,11 +53,11 @@ class WheelTimer:
         self._set_for_ms = 0
 
     def now_ms(self) -> int:
-        """Return the loop's time: it never jumps, and means nothing outside this process."""
+        """Return the loop's time, which is monotonic and has no meaning outside this process."""
         return int(self._loop.time() * 1000)
 
     def set(self) -> None:
-        """Make sure that the wheel runs in time; call after adding timers."""
+        """Schedule the wheel's next bucket; call after adding timers."""
         due_ms = self.wheel.next_deadline_ms()
         if due_ms is None or (self._handle is not None and due_ms >= self._set_for_ms):
             return
@@ -78,18 +78,18 @@ class WheelTimer:
             self._before_running()
             self.wheel.run(self.now_ms())
         finally:
-            self.set()  # also if a timer fails: the others are due all the same
+            self.set()  # also if a timer fails: the others are still due
 
 
 class Conditions:
-    """Callers that wait for something to hold; `look` follows each event that may change it."""
+    """Callers that wait for a condition; call `look` after each event that may change one."""
 
     def __init__(self) -> None:
         self._waiting: list[tuple[Callable[[], bool], asyncio.Future[None]]] = []
         self._ended = False
 
     async def until(self, holds: Callable[[], bool], timeout_ms: float) -> bool:
-        """Wait until something holds, or time is up; return whether it holds."""
+        """Wait until a condition holds or the timeout expires; return whether it holds."""
         if self._ended or holds():
             return holds()
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -102,11 +102,11 @@ class Conditions:
         return not self._ended or holds()
 
     def watch(self, holds: Callable[[], bool], waiter: asyncio.Future[None]) -> None:
-        """Have a future set once something holds; one that is done by then is left alone."""
+        """Set a future once a condition holds, unless it is done by then."""
         self._waiting.append((holds, waiter))
 
     def look(self) -> None:
-        """Wake those for whom it is time."""
+        """Wake the callers whose condition holds."""
         still = []
         for holds, waiter in self._waiting:
             if waiter.done():
@@ -118,7 +118,7 @@ class Conditions:
         self._waiting = still
 
     def end(self) -> None:
-        """Nothing more will happen: who waits, now or later, is told what holds by then."""
+        """Wait for no condition from now on: all calls return at once whether theirs holds."""
         self._ended = True
         for _, waiter in self._waiting:
             if not waiter.done():
@@ -127,10 +127,10 @@ class Conditions:
 
 
 def spawn(work: Coroutine[Any, Any, None], what: str) -> asyncio.Task[None]:
-    """Run a task that nobody waits for; `what` names it where it crashes.
+    """Run a background task; `what` names it in the report if it crashes.
 
-    By itself asyncio reports a crash when the task is garbage. A task that its owner keeps for as
-    long as the broker lives would stop, and nobody would know.
+    By itself asyncio reports a crash only when the task is garbage-collected. A task that its owner
+    keeps for as long as the broker runs would stop unnoticed.
     """
     task = asyncio.get_running_loop().create_task(work)
     task.add_done_callback(lambda ended: _report(ended, what))
@@ -150,14 +150,14 @@ def background_thread(name: str) -> ThreadPoolExecutor:
     Work on another thread that releases the GIL still takes a core from the loop, for whole slices
     of the scheduler (some milliseconds) whenever more threads want to run than there are cores. A
     lower priority ends that: the loop runs the moment it wakes, and the work takes what is left.
-    It is not the lowest one, with which a busy machine would leave it next to nothing, and a
-    thread that waits for a core while it holds the GIL would keep the loop waiting too.
+    It is not the lowest one, with which it would starve on a busy machine, and a thread that waits
+    for a core while it holds the GIL would keep the loop waiting too.
     """
-    return ThreadPoolExecutor(1, name, initializer=_give_way)
+    return ThreadPoolExecutor(1, name, initializer=_lower_priority)
 
 
-def _give_way() -> None:
-    # Only Linux gives each thread a priority of its own; elsewhere the loop's would go down too.
+def _lower_priority() -> None:
+    # Only Linux has priorities per thread; on other systems the loop's would be lowered too.
     if sys.platform == "linux":
         thread_id = threading.get_native_id()
         niceness = os.getpriority(os.PRIO_PROCESS, thread_id) + NICENESS

@@ -1,7 +1,7 @@
-"""The parts of a broker, and how they are put together.
+"""The parts of a broker, and how they are wired.
 
-Each part is given what it uses. What happens in one part and concerns several others goes through
-the broker: its methods `role_taken`, `appended`, `configs_changed` and so on are handed out here.
+Each part is given what it uses. An event in one part that concerns several others goes through the
+broker: its methods `role_taken`, `configs_changed` and so on are passed as callbacks here.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from barnabas.broker.cluster.config_notices import ConfigNotices
-from barnabas.broker.cluster.controller_commands import Control
+from barnabas.broker.cluster.controller_commands import ControllerCommands
 from barnabas.broker.cluster.controller_host import ControllerHost
 from barnabas.broker.cluster.controller_requests import BrokerToController
 from barnabas.broker.cluster.peers import Peers
@@ -74,7 +74,7 @@ class Parts:
     session_renewal: SessionRenewal
     peers: Peers
     silence: Silence
-    control: Control
+    control: ControllerCommands
     controller: ControllerHost
     to_controller: BrokerToController
     config_store: ConfigStore
@@ -99,7 +99,7 @@ class Parts:
     housekeeping: Housekeeping
 
 
-def make_parts(
+def build_parts(
     broker: Broker,
     logs: Logs,
     registration: Registration,
@@ -111,9 +111,9 @@ def make_parts(
     random_bytes: Callable[[int], bytes],
     enter_cluster: Callable[[], Awaitable[None]],
 ) -> Parts:
-    """Make the parts of a broker, from its logs and its place in the cluster on.
+    """Build the parts of a broker from its logs and its registration.
 
-    Where two parts use each other, the first one is given a lambda that finds the second later.
+    If two parts use each other, the first one is given a lambda that finds the second later.
     """
     tree, broker_id = registration.tree, registration.broker_id
     cluster, configs = broker.cluster, broker.configs
@@ -219,15 +219,15 @@ def make_parts(
     )
 
     config_store = ConfigStore(tree)
-    control = Control(
+    control = ControllerCommands(
         registration,
         cluster,
         options,
         learn_topic_configs=broker.learn_topic_configs,
         take_roles=replicas.take_roles,
         stop_replicas=replicas.stop,
-        on_controller=broker.controller_spoke,
-        on_topic=replicas.metadata_came,
+        on_controller=broker.controller_seen,
+        on_topic=replicas.metadata_received,
         on_topic_removed=broker.topic_removed,
         on_cluster_changed=broker.cluster_changed,
     )
@@ -261,10 +261,10 @@ def make_parts(
     transactions = TransactionHost(collaborators, MarkerSender(collaborators, marker_writer))
     producer_id_blocks = ProducerIdBlocks(tree, broker_id)
 
-    async def make_internal(topic: str) -> bool:
+    async def ensure_internal(topic: str) -> bool:
         for host in (groups, transactions):
             if host.topic == topic:
-                await host.make_topic()
+                await host.ensure_topic()
                 return True
         return False
 
@@ -274,7 +274,7 @@ def make_parts(
         control.learned,
         controller,
         options(),
-        make_internal,
+        ensure_internal,
     )
     forks = Forks(
         logs,
@@ -336,7 +336,7 @@ def make_parts(
 
 
 def _network(broker: Broker, silence: Silence, timer: WheelTimer) -> SocketServer:
-    """Return listeners to be, and a router for each plane."""
+    """Return the socket server, not bound yet, with a router for each plane."""
     options = broker.options
     metrics = RequestMetrics(broker.metrics, broker.served)
     control_plane = options.endpoints.control_plane

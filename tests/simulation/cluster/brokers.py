@@ -62,10 +62,10 @@ class WatchedBroker(Broker):
         self._witness = witness
         self._watches_partitions = False
 
-    def controller_spoke(self, controller_id: int, controller_epoch: int) -> None:
+    def controller_seen(self, controller_id: int, controller_epoch: int) -> None:
         self._watch_partitions()
         self._witness.controls(controller_id, controller_epoch)
-        super().controller_spoke(controller_id, controller_epoch)
+        super().controller_seen(controller_id, controller_epoch)
 
     def role_taken(self, partition: Partition) -> None:
         if partition.is_assigned_leader:

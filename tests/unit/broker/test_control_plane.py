@@ -13,7 +13,7 @@ import pytest
 from tests.unit.broker.neighbours import broker, create, until
 
 from barnabas.broker.broker import Broker
-from barnabas.broker.cluster.controller_channels import heard_on
+from barnabas.broker.cluster.controller_channels import controller_listener
 from barnabas.broker.handlers import CONTROLLER_KEYS
 from barnabas.client.addresses import Address
 from barnabas.client.connection import Connection
@@ -41,7 +41,7 @@ APART = {**LISTENERS, "control_plane_listener_name": "CONTROL"}
 
 def line_of(told: Broker) -> str:
     """Return the listener over which a broker was told something last."""
-    session = told.control._line
+    session = told.control._connection
     assert session is not None
     return session.listener
 
@@ -204,7 +204,7 @@ def test_which_listener_the_controller_dials(
     endpoints: tuple[str, ...], control_plane: str | None, of_controller: str | None, dialled: str
 ) -> None:
     view = BrokerView(1, dict.fromkeys(endpoints, ("h", 1)), None, control_plane=control_plane)
-    assert heard_on(view, own(of_controller)) == dialled
+    assert controller_listener(view, own(of_controller)) == dialled
 
 
 @pytest.mark.parametrize("apart", [False, True])

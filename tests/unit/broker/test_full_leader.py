@@ -81,7 +81,7 @@ def test_a_leader_without_others_in_sync_leads_on(tmp_path: Path) -> None:
         await alone.topics.create([NewTopic("t", 1, 1)], dry_run=False, timeout_ms=60_000)
         disk.room = 0
         assert await produce(alone, "during") is ErrorCode.KAFKA_STORAGE_ERROR
-        assert not alone.log_failures._handed_on
+        assert not alone.log_failures._resigned
         disk.room = None
         assert await produce(alone, "after") is ErrorCode.NONE
         await alone.stop()

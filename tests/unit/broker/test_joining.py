@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.unit.broker.neighbours import broker
 
-from barnabas.broker.cluster.controller_commands import Control
+from barnabas.broker.cluster.controller_commands import ControllerCommands
 from barnabas.coordination.contract import ServiceUnavailable
 from barnabas.coordination.memory import MemoryCoordination, MemoryStore
 from barnabas.metadata import tree_schema as nodes
@@ -76,11 +76,11 @@ def test_a_start_that_fails_leaves_nothing_running(
     async def story() -> None:
         silent = asyncio.Event()
 
-        async def until_informed(control: Control, patience_ms: int) -> None:
+        async def until_informed(control: ControllerCommands, patience_ms: int) -> None:
             await silent.wait()
             raise ServiceUnavailable(f"nothing was heard within {patience_ms} ms")
 
-        monkeypatch.setattr(Control, "until_informed", until_informed)
+        monkeypatch.setattr(ControllerCommands, "until_informed", until_informed)
         store = MemoryStore()
         other = MemoryCoordination(store)
         await other.start()

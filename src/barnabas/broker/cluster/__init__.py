@@ -1,1 +1,1 @@
-"""A broker among the others: its registration, the controller, its peers, topics and configs."""
+"""A broker in its cluster: its registration, the controller, its peers, topics and configs."""

@@ -1,7 +1,7 @@
-"""Changed configs: notices in the coordination tree, which every broker follows.
+"""Config changes: notices in the coordination tree, which every broker watches.
 
 A notice says whose configs changed, not what they are now: they are read again. The broker that
-made the change has let it act already, and finds nothing new. Old notices are removed by any broker
+made the change has already applied it, and finds nothing new. Old notices are removed by any broker
 that sees them.
 """
 
@@ -19,11 +19,11 @@ from barnabas.model.errors import BarnabasError, CorruptFileError
 logger = logging.getLogger("barnabas.configs")
 
 KEPT = 1000
-"""Notices beyond so many are removed: every broker has seen them long ago."""
+"""How many notices are kept: every broker has seen older ones long ago."""
 
 
 class ConfigNotices:
-    """Follows the notices of one cluster."""
+    """Watches the notices of one cluster."""
 
     def __init__(
         self,
@@ -41,11 +41,11 @@ class ConfigNotices:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def skip(self) -> None:
-        """Pass over the notices that are there: configs that are read from now on know of them."""
+        """Skip the notices that exist: configs that are read from now on include them."""
         self._last = max(await self._tree.children(nodes.CONFIG_CHANGES), default="")
 
     async def start(self) -> None:
-        """Follow what comes from now on; also what came since `skip`, or in between sessions."""
+        """Apply new notices, including those since `skip` or between two sessions."""
         await self._read()
 
     def _watch(self, _: Event) -> None:

@@ -1,7 +1,7 @@
-"""Configs as they act now: the broker's layers of values and the overrides of each topic.
+"""Configs in effect: the broker's layers of values and the overrides of each topic.
 
-A change is checked here and made durable by whoever is given as `store`; `set_dynamic` and
-`set_topic` are called with what is true from then on.
+A change is validated here and made durable by `store`, which the caller passes; `set_dynamic` and
+`set_topic` are then called with the new values.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Configs:
 
     @property
     def options(self) -> BrokerOptions:
-        """Return the broker's options as they act now."""
+        """Return the broker's options in effect."""
         return self._sources.options
 
     def topic_options(self, overrides: Mapping[str, str]) -> TopicOptions:
@@ -60,10 +60,10 @@ class Configs:
         return TopicOptions.resolve(self.options, overrides)
 
     def options_of(self, topic: str) -> TopicOptions | None:
-        """Return a topic's options as they act now; None (and a log line) if they cannot act.
+        """Return a topic's options in effect; None (and a log line) if its overrides are invalid.
 
         Another release, or Apache Kafka in the same cluster, may have stored what this broker
-        refuses.
+        rejects.
         """
         try:
             return self.topic_options(self.overrides_of(topic))
@@ -72,22 +72,22 @@ class Configs:
             return None
 
     def overrides_of(self, topic: str) -> Mapping[str, str]:
-        """Return what is set for one topic."""
+        """Return the overrides of a topic."""
         return self._topics.get(topic, {})
 
     def knows(self, topic: str) -> bool:
-        """Tell whether a topic's overrides were read."""
+        """Return whether a topic's overrides were read."""
         return topic in self._topics
 
     def set_topic(self, topic: str, overrides: Mapping[str, str] | None) -> None:
-        """Take over a topic's overrides; None when it is gone."""
+        """Set a topic's overrides; None if it was deleted."""
         if overrides is None:
             self._topics.pop(topic, None)
         else:
             self._topics[topic] = dict(overrides)
 
     def set_dynamic(self, name: str, values: Mapping[str, str]) -> bool:
-        """Take over dynamic broker configs; False (and a log line) if they cannot act."""
+        """Set dynamic broker configs; return False (and log) if they are invalid or another's."""
         try:
             if name == nodes.DEFAULT_ENTITY:
                 self._sources = self._sources.with_cluster(values)
@@ -103,7 +103,7 @@ class Configs:
         return True
 
     def check_topic(self, overrides: Mapping[str, str]) -> None:
-        """Raise ConfigError unless a topic could have these overrides."""
+        """Raise ConfigError if a topic cannot have these overrides."""
         validate_overrides(overrides, self.options)
 
     def describe_topic(

@@ -1,7 +1,7 @@
-"""How a broker leaves its cluster in order: others lead what it leads, before it goes.
+"""Controlled shutdown: a broker has its leaderships moved to others before it stops.
 
-It takes no longer than one request may. A controller that has lost its tree can decide nothing, and
-to wait for it is in vain.
+It takes no longer than one request may. A controller that has lost its tree can decide nothing, so
+it is not waited for.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ async def hand_over(
     controller: ControllerHost,
     to_controller: BrokerToController,
 ) -> None:
-    """Have others lead what this broker leads, as far as they can."""
+    """Move this broker's leaderships to others, as far as possible."""
 
     async def leads_nothing() -> bool:
-        """Ask the controller, again and again, to let others lead; return whether they do."""
+        """Send ControlledShutdown until no leadership remains; return whether that succeeded."""
         request = ControlledShutdownRequest(
             broker_id=registration.broker_id, broker_epoch=registration.epoch
         )
         for _ in range(options.controlled_shutdown_max_retries):
             if not cluster.brokers.keys() - {registration.broker_id}:
-                return True  # there is nobody to lead instead
+                return True  # no other broker could lead
             connected = registration.tree.state is SessionState.CONNECTED
             if controller.term is not None and not connected:
                 return False

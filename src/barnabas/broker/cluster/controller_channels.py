@@ -1,8 +1,8 @@
-"""The controller's lines to the brokers: one each, in strict order, retried until it is gone.
+"""The controller's channels to the brokers: one each, in strict order, retried until it is dead.
 
-A request that gets no answer is sent again, since the broker may or may not have heard it; every
-request of the controller can be heard twice. What is meant for an older life of a broker is not
-sent to its next one: the new registration makes the controller tell everything anew.
+A request without a response is sent again, since the broker may or may not have received it; all
+requests of the controller are idempotent. What is meant for an older epoch of a broker is not sent
+to it after a restart: on a new registration the controller sends everything again.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import logging
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from barnabas.broker.cluster.controller_commands import Control
+from barnabas.broker.cluster.controller_commands import ControllerCommands
 from barnabas.broker.loop import spawn
 from barnabas.client.addresses import Address
 from barnabas.client.connection import Connection
@@ -35,67 +35,67 @@ PAUSE_S = 0.1
 
 
 class ControllerChannels:
-    """The lines of one term."""
+    """The channels of one term."""
 
     def __init__(
         self,
         broker_id: int,
-        control: Control,
+        control: ControllerCommands,
         options: Callable[[], BrokerOptions],
         term: Term,
         post: Callable[[Event], None],
     ) -> None:
-        """Post an event to the term for each answer; `control` is what this broker listens with."""
+        """Post an event to the term for each response; `control` serves this broker itself."""
         self._broker_id = broker_id
         self._control = control
         self._options = options
         self._term = term
         self._post = post
-        self._lines: dict[int, tuple[int, asyncio.Queue[Letter], asyncio.Task[None]]] = {}
+        self._channels: dict[int, tuple[int, asyncio.Queue[Letter], asyncio.Task[None]]] = {}
 
     def send(self, letters: Iterable[Letter]) -> None:
         """Queue requests for their brokers."""
         alive = self._term.knowledge.brokers
-        for broker_id in [each for each in self._lines if each not in alive]:
-            self._lines.pop(broker_id)[2].cancel()
+        for broker_id in [each for each in self._channels if each not in alive]:
+            self._channels.pop(broker_id)[2].cancel()
         for letter in letters:
             self._queue(letter.broker_id, letter.request.broker_epoch).put_nowait(letter)
 
-    async def all_told(self, timeout_ms: int) -> None:
-        """Wait until every letter so far is answered, or time is up."""
-        queues = [queue for _, queue, _ in self._lines.values()]
+    async def all_delivered(self, timeout_ms: int) -> None:
+        """Wait until every request so far is answered, or the timeout expires."""
+        queues = [queue for _, queue, _ in self._channels.values()]
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(timeout_ms / 1000):
                 await asyncio.gather(*(queue.join() for queue in queues))
 
     async def close(self) -> None:
-        """End all lines; what was not sent is not sent any more."""
-        tasks = [task for _, _, task in self._lines.values()]
-        self._lines.clear()
+        """Close all channels; what was not sent is dropped."""
+        tasks = [task for _, _, task in self._channels.values()]
+        self._channels.clear()
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def _queue(self, broker_id: int, epoch: int) -> asyncio.Queue[Letter]:
-        line = self._lines.get(broker_id)
-        if line is not None and line[0] == epoch:
-            return line[1]
-        if line is not None:
-            line[2].cancel()
+        channel = self._channels.get(broker_id)
+        if channel is not None and channel[0] == epoch:
+            return channel[1]
+        if channel is not None:
+            channel[2].cancel()
         queue: asyncio.Queue[Letter] = asyncio.Queue()
         own = broker_id == self._broker_id
         work = self._hand_over(queue) if own else self._serve(broker_id, epoch, queue)
-        task = spawn(work, f"the controller's line to broker {broker_id}")
-        self._lines[broker_id] = (epoch, queue, task)
+        task = spawn(work, f"the controller's channel to broker {broker_id}")
+        self._channels[broker_id] = (epoch, queue, task)
         return queue
 
     async def _hand_over(self, queue: asyncio.Queue[Letter]) -> None:
-        """Tell the broker that this controller lives in: no network is needed."""
+        """Apply requests to this controller's own broker, without the network."""
         while True:
             letter = await queue.get()
             try:
                 self._answered(letter, await self._control.take(letter.request))
-            except BarnabasError:  # as the router does for those who are elsewhere
+            except BarnabasError:  # as the router does on other brokers
                 logger.exception(
                     "broker %d: %s of its own controller failed",
                     letter.broker_id,
@@ -124,7 +124,7 @@ class ControllerChannels:
                             failure,
                         )
                         await asyncio.sleep(PAUSE_S)
-                # A younger life of it will hear everything anew: its registration tells of it.
+                # After a restart its new registration makes the controller send everything again.
                 if response.error_code != ErrorCode.STALE_BROKER_EPOCH:
                     self._answered(letter, response)
                 queue.task_done()
@@ -134,10 +134,10 @@ class ControllerChannels:
 
     async def _open(self, broker_id: int) -> Connection:
         view = self._term.knowledge.brokers.get(broker_id)
-        if view is None:  # it is gone, and so is this line when the event that says so has ended
+        if view is None:  # it is dead, and the event that says so will close this channel
             raise RequestError(ErrorCode.BROKER_NOT_AVAILABLE, f"broker {broker_id} is not alive")
         options = self._options()
-        listener = heard_on(view, options.endpoints)
+        listener = controller_listener(view, options.endpoints)
         if listener not in view.endpoints:
             raise RequestError(
                 ErrorCode.LISTENER_NOT_FOUND, f"broker {broker_id} has no listener {listener}"
@@ -161,12 +161,12 @@ class ControllerChannels:
                 self._post(lambda: term.stop_answered(broker_id, stops))
 
 
-def heard_on(view: BrokerView, own: Listeners) -> str:
-    """Return the listener of a broker that the controller dials; `own` are the controller's.
+def controller_listener(view: BrokerView, own: Listeners) -> str:
+    """Return the listener of a broker that the controller connects to; `own` are its own.
 
     Registrations of Apache Kafka do not name a control plane, but its brokers accept controller
-    requests on any listener: if one has the name of our own control plane, it is meant for that.
-    A broker without any is dialled on the inter-broker listener.
+    requests on any listener: if one has the name of our own control plane, that one is used.
+    Otherwise it is the inter-broker listener.
     """
     for name in (view.control_plane, own.control_plane):
         if name is not None and name in view.endpoints:
@@ -177,7 +177,7 @@ def heard_on(view: BrokerView, own: Listeners) -> str:
 def role_errors(
     request: LeaderAndIsrRequest, response: LeaderAndIsrResponse
 ) -> dict[TopicPartition, ErrorCode]:
-    """Return what became of each role."""
+    """Return the error code of each role."""
     names = {topic.topic_id: topic.topic_name for topic in request.topic_states}
     errors = {
         TopicPartition(each.topic_name, each.partition_index): ErrorCode.of(each.error_code)
@@ -193,7 +193,7 @@ def role_errors(
 def stop_errors(
     request: StopReplicaRequest, response: StopReplicaResponse
 ) -> dict[TopicPartition, ErrorCode]:
-    """Return what became of each replica that was to be deleted."""
+    """Return the error code of each replica that was to be deleted."""
     errors = {
         TopicPartition(each.topic_name, each.partition_index): ErrorCode.of(each.error_code)
         for each in response.partition_errors

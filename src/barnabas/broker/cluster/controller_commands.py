@@ -1,12 +1,12 @@
-"""What the controller does to this broker: roles, metadata, replicas that stop.
+"""Requests of the controller to this broker: LeaderAndIsr, UpdateMetadata, StopReplica.
 
-The same three requests come over the network from another broker, or directly from the controller
-in this one. Each names the controller's epoch, so that one who was succeeded is not heard, and
-this broker's own epoch, so that what was meant for its last life is not taken for this one.
+They arrive over the network from another broker, or directly from the controller on this one. Each
+carries the controller epoch, which fences older controllers, and this broker's own epoch, so that
+what was meant for it before a restart is rejected.
 
-A controller speaks over one connection at a time, and says again over the next what was not
-answered. What then still comes over an older one was said before, and is not heard: it could undo
-what was said since.
+A controller uses one connection at a time, and repeats over the next one what was not answered.
+What then still arrives over an older one was sent before, and is rejected: it could undo what was
+sent since.
 """
 
 from __future__ import annotations
@@ -49,15 +49,15 @@ Response = LeaderAndIsrResponse | UpdateMetadataResponse | StopReplicaResponse
 RoleErrors = dict[TopicPartition, ErrorCode]
 
 
-class Line(NamedTuple):
-    """A connection over which a controller speaks; its listener numbers them as they come."""
+class ControllerConnection(NamedTuple):
+    """A connection from a controller; its listener numbers connections as they are accepted."""
 
     listener: str
     number: int
 
 
-class Control:
-    """Listens to the controller, one request at a time."""
+class ControllerCommands:
+    """Applies requests of the controller, one at a time."""
 
     def __init__(
         self,
@@ -73,10 +73,10 @@ class Control:
         on_topic_removed: Callable[[str], None],
         on_cluster_changed: Callable[[], None],
     ) -> None:
-        """Keep `cluster` as the controller tells.
+        """Keep `cluster` up to date with the controller's metadata.
 
-        `on_controller` is called with id and epoch of each controller that speaks, `on_topic` when
-        metadata of a topic has come, `on_cluster_changed` after each change of the metadata.
+        `on_controller` is called with id and epoch of the controller on each request, `on_topic`
+        with each topic in an update, `on_cluster_changed` after each update.
         """
         self._registration = registration
         self._cluster = cluster
@@ -89,41 +89,43 @@ class Control:
         self._on_topic_removed = on_topic_removed
         self._on_cluster_changed = on_cluster_changed
         self._controller_epoch = 0
-        self._line: Line | None = None
-        """The connection over which the controller spoke last, if it is elsewhere."""
+        self._connection: ControllerConnection | None = None
+        """The connection of the last request; None if it was from the controller on this broker."""
         self._lock = asyncio.Lock()
         self.learned = Conditions()
-        """Who waits for something in the cluster's metadata."""
+        """Callers that wait for something in the cluster's metadata."""
         self._informed = asyncio.Event()
-        """Set once a controller has told who is alive."""
+        """Set once a controller has sent the live brokers."""
 
-    async def take(self, request: Request, line: Line | None = None) -> Response:
-        """Do what a request of the controller says; without a line, of the one in here."""
+    async def take(
+        self, request: Request, connection: ControllerConnection | None = None
+    ) -> Response:
+        """Apply a request; without a connection it is from the controller on this broker."""
         async with self._lock:
-            refusal = self._refusal(request, line)
+            refusal = self._refusal(request, connection)
             if refusal is not ErrorCode.NONE:
                 return _refused(request, refusal)
             self._controller_epoch = request.controller_epoch
-            self._line = line
+            self._connection = connection
             self._on_controller(request.controller_id, request.controller_epoch)
             if isinstance(request, LeaderAndIsrRequest):
-                return await self._assume(request)
+                return await self._apply_roles(request)
             if isinstance(request, UpdateMetadataRequest):
                 return await self._learn(request)
             return await self._stop(request)
 
     @property
     def controller_epoch(self) -> int:
-        """Return the epoch of the last controller that was heard."""
+        """Return the epoch of the last controller that sent a request."""
         return self._controller_epoch
 
     @property
     def informed(self) -> bool:
-        """Whether a controller has told of the cluster since this broker was started."""
+        """Whether a controller has sent metadata since this broker was started."""
         return self._informed.is_set()
 
     async def until_informed(self, patience_ms: int) -> None:
-        """Wait until a controller has told who is alive; another may have to be elected first."""
+        """Wait for a controller's metadata; another controller may have to be elected first."""
         try:
             async with asyncio.timeout(patience_ms / 1000):
                 await self._informed.wait()
@@ -139,26 +141,26 @@ class Control:
                 f"{patience_ms} ms; {hint}"
             ) from None
 
-    def _refusal(self, request: Request, line: Line | None) -> ErrorCode:
+    def _refusal(self, request: Request, connection: ControllerConnection | None) -> ErrorCode:
         if request.controller_epoch < self._controller_epoch:
             return ErrorCode.STALE_CONTROLLER_EPOCH
-        if request.controller_epoch == self._controller_epoch and self._was_left(line):
+        if request.controller_epoch == self._controller_epoch and self._is_superseded(connection):
             return ErrorCode.STALE_CONTROLLER_EPOCH
         if request.broker_epoch != -1 and request.broker_epoch < self._registration.epoch:
             return ErrorCode.STALE_BROKER_EPOCH
         return ErrorCode.NONE
 
-    def _was_left(self, line: Line | None) -> bool:
-        """Return whether the controller has turned to a newer connection since."""
-        last = self._line
+    def _is_superseded(self, connection: ControllerConnection | None) -> bool:
+        """Return whether the controller has used a newer connection since."""
+        last = self._connection
         return (
-            line is not None
+            connection is not None
             and last is not None
-            and line.listener == last.listener
-            and line.number < last.number
+            and connection.listener == last.listener
+            and connection.number < last.number
         )
 
-    async def _assume(self, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
+    async def _apply_roles(self, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
         errors = await self._take_roles(request)
         response = LeaderAndIsrResponse()
         for topic in request.topic_states:
@@ -197,7 +199,7 @@ class Control:
             partitions = dict(enumerate(present.partitions)) if present is not None else {}
             for state in topic.partition_states:
                 partitions[state.partition_index] = _partition(state)
-            # A number that is not told yet has no leader; numbers have no gaps for long.
+            # A partition that is not known yet has no leader; there are no gaps for long.
             count = max(partitions) + 1
             cluster.put_topic(
                 TopicView(
@@ -214,7 +216,7 @@ class Control:
     def _view(self, told: UpdateMetadataBroker, known: BrokerView | None) -> BrokerView:
         own = self._registration.view
         if told.id == own.broker_id:
-            return own  # it knows which of its addresses stand for the one that is dialled
+            return own  # which knows the addresses that are replaced by the one that clients dial
         return BrokerView(
             told.id,
             {each.listener: (each.host, each.port) for each in told.endpoints},

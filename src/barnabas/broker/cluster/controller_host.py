@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from barnabas.broker.cluster.configs import Configs
 from barnabas.broker.cluster.controller_channels import ControllerChannels
-from barnabas.broker.cluster.controller_commands import Control
+from barnabas.broker.cluster.controller_commands import ControllerCommands
 from barnabas.broker.cluster.silence import Silence
 from barnabas.broker.loop import Conditions, spawn
 from barnabas.controller.guarded_tree import ControllerMoved
@@ -59,7 +59,7 @@ class ControllerHost:
         cluster: ClusterView,
         configs: Configs,
         config_store: ConfigStore,
-        control: Control,
+        control: ControllerCommands,
         silence: Silence,
         now_ms: Callable[[], int],
         random_bytes: Callable[[int], bytes],
@@ -160,10 +160,10 @@ class ControllerHost:
             with contextlib.suppress(RequestError):  # another broker may be the controller by now
                 await self.call(lambda term: term.balance.elect_preferred(keys))
 
-    async def all_told(self, timeout_ms: int) -> None:
+    async def all_delivered(self, timeout_ms: int) -> None:
         """Wait until all brokers have heard what was decided so far, or time is up."""
         if self._channels is not None:
-            await self._channels.all_told(timeout_ms)
+            await self._channels.all_delivered(timeout_ms)
 
     # -- elections ----------------------------------------------------------------------------
 

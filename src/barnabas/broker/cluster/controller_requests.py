@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from barnabas.controller.term import Term
 
 NEWEST_ALTER_PARTITION = 3
-TELLING_MS_MAX = 2000
+DELIVERY_MS_MAX = 2000
 
 Decided: TypeAlias = tuple[dict[Uuid, str], dict[TopicPartition, Granted] | ErrorCode]
 """The topics that the controller knows, and what it grants; or why it grants nothing."""
@@ -60,7 +60,7 @@ class BrokerToController:
         if self._controller.term is not None:
             try:
                 async with asyncio.timeout(timeout_ms / 1000):
-                    return await self._answer_here(request)
+                    return await self._call_own_controller(request)
             except TimeoutError:  # it waits for the coordination service, which may be away
                 raise RequestError(
                     ErrorCode.REQUEST_TIMED_OUT,
@@ -72,7 +72,7 @@ class BrokerToController:
         )
         return answer
 
-    async def _answer_here(self, request: Message) -> Message:
+    async def _call_own_controller(self, request: Message) -> Message:
         if isinstance(request, AlterPartitionRequest):
             return await alter_partition(self._controller, request, NEWEST_ALTER_PARTITION)
         assert isinstance(request, ControlledShutdownRequest)
@@ -91,7 +91,7 @@ async def controlled_shutdown(
         return ControlledShutdownResponse(error_code=refusal.code)
     if request.broker_id == controller.broker_id:
         # Nobody else could tell the others, and until they know clients come here in vain.
-        await controller.all_told(TELLING_MS_MAX)
+        await controller.all_delivered(DELIVERY_MS_MAX)
     return ControlledShutdownResponse(
         remaining_partitions=[
             RemainingPartition(topic_name=key.topic, partition_index=key.partition)
@@ -110,7 +110,7 @@ async def alter_partition(
         # In the controller's turn: before that a new one does not know the topics yet.
         names = {topic.topic_id: name for name, topic in term.knowledge.topics.items()}
         wishes = [
-            _wish(name, data, version)
+            _isr_change(name, data, version)
             for topic in request.topics
             if (name := names.get(topic.topic_id) if by_id else topic.topic_name) is not None
             for data in topic.partitions
@@ -141,7 +141,7 @@ async def alter_partition(
     return response
 
 
-def _wish(topic: str, data: PartitionData, version: int) -> Wish:
+def _isr_change(topic: str, data: PartitionData, version: int) -> Wish:
     if version >= 3:
         isr = tuple(each.broker_id for each in data.new_isr_with_epochs)
         epochs = tuple(each.broker_epoch for each in data.new_isr_with_epochs)

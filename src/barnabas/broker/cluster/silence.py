@@ -76,7 +76,7 @@ class Silence:
         self._tree = registration.tree
         self._cluster = cluster
         self._partitions = partitions
-        self._lines = peers
+        self._peers = peers
         self._clock = clock
         self._enabled = enabled
         self._controller_epoch = controller_epoch
@@ -124,12 +124,12 @@ class Silence:
         self._newer.clear()
         self.look()
 
-    def role_told(self, partition: Partition, life: int) -> bool:
+    def role_assigned(self, partition: Partition, broker_epoch: int) -> bool:
         """The controller told a role to a life of this broker; return whether that was awaited.
 
         It may hear of the new registration before this broker does.
         """
-        if self._standing.has_ended and life <= self._registration.epoch:
+        if self._standing.has_ended and broker_epoch <= self._registration.epoch:
             return False  # it was said to the life that is over
         self._awaited.discard(partition.topic_partition)
         return partition.confirm()
@@ -236,7 +236,7 @@ class Silence:
             self._timer = None
         for question in self._questions:
             question.cancel()
-        self._lines.close()
+        self._peers.close()
 
     # asking
 
@@ -281,7 +281,7 @@ class Silence:
                 LedPartition(partition_index=number, leader_epoch=partition.leader_epoch)
             )
         request = BrokerStandingRequest(broker_id=self._broker_id, topics=list(topics.values()))
-        response: BrokerStandingResponse = await self._lines.ask(broker_id, request, PATIENCE_MS)
+        response: BrokerStandingResponse = await self._peers.ask(broker_id, request, PATIENCE_MS)
         if response.error_code:
             raise RequestError(ErrorCode.of(response.error_code))
         for told in response.topics:
@@ -296,7 +296,7 @@ class Silence:
             topics=[MetadataRequestTopic(name=name) for name in names],
             allow_auto_topic_creation=False,
         )
-        response: MetadataResponse = await self._lines.ask(broker_id, request, PATIENCE_MS)
+        response: MetadataResponse = await self._peers.ask(broker_id, request, PATIENCE_MS)
         for topic in response.topics:
             for each in topic.partitions:
                 if topic.name is not None and not each.error_code:

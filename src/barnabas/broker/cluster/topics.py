@@ -45,11 +45,11 @@ class Topics:
         learned: Conditions,
         controller: ControllerHost,
         options: BrokerOptions,
-        make_internal: Callable[[str], Awaitable[bool]],
+        ensure_internal: Callable[[str], Awaitable[bool]],
     ) -> None:
         """Wait by `learned` for changes of the cluster's metadata.
 
-        `make_internal` makes a topic of that name if it is one of the broker's own; it returns
+        `ensure_internal` makes a topic of that name if it is one of the broker's own; it returns
         whether it is.
         """
         self._store = store
@@ -57,7 +57,7 @@ class Topics:
         self._learned = learned
         self._controller = controller
         self._options = options
-        self._make_internal = make_internal
+        self._ensure_internal = ensure_internal
         self._lock = asyncio.Lock()
 
     def name_error(self, name: str) -> ErrorCode | None:
@@ -73,7 +73,7 @@ class Topics:
 
         An internal one is made as its coordinators need it, whoever looks at it first.
         """
-        if await self._make_internal(name):
+        if await self._ensure_internal(name):
             return
         factor = min(self._options.default_replication_factor, len(self._cluster.brokers))
         topic = NewTopic(name, self._options.num_partitions, factor)

@@ -102,7 +102,7 @@ class CoordinatorHost(ABC, Generic[M]):
 
     async def find(self, key: str) -> int:
         """Return the broker that coordinates an id, making the internal topic first if need be."""
-        await self.make_topic()
+        await self.ensure_topic()
         topic = self._cluster.topic(self.topic)
         if topic is None:
             raise RequestError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
@@ -112,7 +112,7 @@ class CoordinatorHost(ABC, Generic[M]):
             raise RequestError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         return leader
 
-    async def make_topic(self) -> None:
+    async def ensure_topic(self) -> None:
         """Make the internal topic, unless it is there."""
         if self._cluster.topic(self.topic) is None:
             await self._create_topic(self._internal_topic())
@@ -394,11 +394,11 @@ class CoordinatorHost(ABC, Generic[M]):
         timer = self._timer
         late_ms = timer.now_ms() - due_ms
         if late_ms <= LATE_MS:
-            self._ring(shard, key)
+            self._fire(shard, key)
             return
         again_ms = timer.now_ms() + min(late_ms, GRACE_MS_MAX)
-        shard.timers[key] = timer.wheel.add(again_ms, lambda: self._ring(shard, key))
+        shard.timers[key] = timer.wheel.add(again_ms, lambda: self._fire(shard, key))
 
-    def _ring(self, shard: Shard[M], key: Hashable) -> None:
+    def _fire(self, shard: Shard[M], key: Hashable) -> None:
         shard.timers.pop(key, None)
         self.apply(shard, shard.machine.on_timer(key, self._now_ms()))

@@ -11,7 +11,7 @@ from barnabas.wire.schema import Message
 Part = TypeVar("Part")
 
 
-class Gathering(Generic[Part]):
+class JoinedReply(Generic[Part]):
     """Sends the answer with its last part; the parts are in the order in which they were asked."""
 
     def __init__(
@@ -24,9 +24,9 @@ class Gathering(Generic[Part]):
         if not count:
             request.answer(respond([]))
 
-    def place(self, number: int) -> Place[Part]:
+    def part(self, number: int) -> ReplyPart[Part]:
         """Return where a part belongs; it takes the place of a request as a reply's token."""
-        return Place(self, number)
+        return ReplyPart(self, number)
 
     def put(self, number: int, part: Part) -> None:
         """Take a part; the last one sends the answer."""
@@ -36,13 +36,13 @@ class Gathering(Generic[Part]):
             self._request.answer(self._respond([self._parts[key] for key in range(self._count)]))
 
 
-class Place(Generic[Part]):
+class ReplyPart(Generic[Part]):
     """One part of an answer, still to come."""
 
-    def __init__(self, gathering: Gathering[Part], number: int) -> None:
-        self._gathering = gathering
+    def __init__(self, joined: JoinedReply[Part], number: int) -> None:
+        self._joined = joined
         self._number = number
 
     def answer(self, part: Part) -> None:
         """Give the part."""
-        self._gathering.put(self._number, part)
+        self._joined.put(self._number, part)

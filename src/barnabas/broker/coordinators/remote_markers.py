@@ -45,7 +45,7 @@ class MarkerSender:
 
         UNKNOWN_TOPIC_OR_PARTITION then means that the topic is gone for good.
         """
-        done = partial(self._make_sure, done)
+        done = partial(self._check_deleted, done)
         by_leader: dict[int, list[TopicPartition]] = {}
         nowhere: dict[TopicPartition, ErrorCode] = {}
         for key in partitions:
@@ -66,7 +66,7 @@ class MarkerSender:
         for leader, keys in by_leader.items():
             self._spawn(self._ask_leader(leader, ending, keys, done))
 
-    def _make_sure(self, done: Done, errors: dict[TopicPartition, ErrorCode]) -> None:
+    def _check_deleted(self, done: Done, errors: dict[TopicPartition, ErrorCode]) -> None:
         if ErrorCode.UNKNOWN_TOPIC_OR_PARTITION in errors.values():
             self._spawn(self._look_up_unknown(done, errors))
         else:

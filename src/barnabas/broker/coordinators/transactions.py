@@ -102,7 +102,7 @@ class TransactionHost(CoordinatorHost[TransactionCoordinator]):
         result: AddPartitionsToTxnResult = outcome.replies[0].response
         return _verdict(result.topic_results[0].results_by_partition[0].partition_error_code)
 
-    async def verify_elsewhere(
+    async def verify_remotely(
         self,
         transactional_id: str,
         producers: Mapping[TopicPartition, tuple[int, int]],

@@ -359,7 +359,7 @@ class Fetcher:
             self._context.partitions.followed(partition)
             self._hold_until_flushed(partition)
         elif step.action in (Action.TRUNCATE, Action.RESTART):
-            self._spawn(self._cut(partition, step, partition.leader_epoch))
+            self._spawn(self._truncate(partition, step, partition.leader_epoch))
         else:
             assert step.action is Action.FIND_BOUNDS
             self._spawn(self._find_bounds(partition, partition.leader_epoch))
@@ -388,7 +388,7 @@ class Fetcher:
             and partition.leader_epoch == epoch
         )
 
-    async def _cut(self, partition: Partition, step: Step, epoch: int) -> None:
+    async def _truncate(self, partition: Partition, step: Step, epoch: int) -> None:
         """Cut a log back; compaction must not look at what goes."""
         context, key = self._context, partition.topic_partition
         await context.stop_compaction(key)
@@ -449,7 +449,7 @@ class Fetcher:
         if step.action is Action.NOTHING:
             self._wake.set()
         else:
-            await self._cut(partition, step, epoch)
+            await self._truncate(partition, step, epoch)
 
     async def _offset(self, connection: Connection, partition: Partition, which: int) -> int:
         key = partition.topic_partition

@@ -43,7 +43,7 @@ class Fetchers:
                 partition
                 for place, fetcher in self._fetchers.items()
                 for partition in fetcher.partitions
-                if self._place(partition) != place
+                if self._fetcher_key(partition) != place
             ]
         )
         count = self._context.options().num_replica_fetchers
@@ -83,14 +83,14 @@ class Fetchers:
             fetcher.end()
         await asyncio.gather(*(each.task for each in fetchers), return_exceptions=True)
 
-    def _place(self, partition: Partition) -> tuple[int, int]:
+    def _fetcher_key(self, partition: Partition) -> tuple[int, int]:
         """Return which fetcher of which broker copies a partition."""
         count = self._context.options().num_replica_fetchers
         number = crc32(partition.topic_partition.topic.encode()) + partition.topic_partition[1]
         return partition.assigned_leader, number % count
 
     def _fetcher(self, partition: Partition) -> Fetcher:
-        place = self._place(partition)
+        place = self._fetcher_key(partition)
         fetcher = self._fetchers.get(place)
         if fetcher is None:
             fetcher = self._fetchers[place] = Fetcher(self._context, place[0], self.end_idle)

@@ -91,7 +91,7 @@ class Replicas:
         """
         return self._names.get(topic_id)
 
-    def metadata_came(self, topic_id: Uuid) -> None:
+    def metadata_received(self, topic_id: Uuid) -> None:
         """From now on the cluster's view knows the topic, or that it is gone."""
         self._names.pop(topic_id, None)
 
@@ -121,12 +121,12 @@ class Replicas:
         topic: str,
         topic_id: Uuid,
         states: Sequence[LeaderAndIsrPartitionState],
-        life: int,
+        broker_epoch: int,
         errors: dict[TopicPartition, ErrorCode],
     ) -> None:
         """Take over roles of one topic between two turns of the loop, with all that follows.
 
-        They were told to the `life` of this broker that began with that epoch.
+        They were told to the `broker_epoch` of this broker that began with that epoch.
         """
         options = self._options_of(topic)
         if options is None:
@@ -141,10 +141,10 @@ class Replicas:
         for state in states:
             key = TopicPartition(topic, state.partition_index)
             try:
-                partition = self._partition(key, topic_id, state, options, life)
+                partition = self._partition(key, topic_id, state, options, broker_epoch)
                 leads_already = partition.is_assigned_leader
                 partition.assume(_role(state))
-                self._silence.role_told(partition, life)
+                self._silence.role_assigned(partition, broker_epoch)
             except RequestError as refusal:
                 errors[key] = refusal.code
                 continue
@@ -180,7 +180,7 @@ class Replicas:
         topic_id: Uuid,
         state: LeaderAndIsrPartitionState,
         options: TopicOptions,
-        life: int,
+        broker_epoch: int,
     ) -> Partition:
         """Return the partition that a role is for; raise what speaks against taking it."""
         partition = self._partitions.get(key)
@@ -191,11 +191,11 @@ class Replicas:
                 self.drop(key)
                 partition = None
             elif state.leader_epoch <= partition.leader_epoch:
-                if state.leader_epoch == partition.leader_epoch and self._silence.role_told(
-                    partition, life
+                if state.leader_epoch == partition.leader_epoch and self._silence.role_assigned(
+                    partition, broker_epoch
                 ):
                     self._on_role_shown(partition)  # a controller that saw no end of its session
-                if self._log_failures.hands_on(partition):
+                if self._log_failures.resigns(partition):
                     raise RequestError(ErrorCode.KAFKA_STORAGE_ERROR)
                 raise RequestError(ErrorCode.STALE_CONTROLLER_EPOCH)
         if self._broker_id not in state.replicas:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from barnabas.broker.coordinators.joined_replies import Gathering, Place
+from barnabas.broker.coordinators.joined_replies import JoinedReply, ReplyPart
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import TopicPartition
@@ -43,11 +43,11 @@ def handle(
     asked = transactions_of(request.body, request.version)
     if not asked:
         return AddPartitionsToTxnResponse()
-    gathering = Gathering[AddPartitionsToTxnResult](
+    joined = JoinedReply[AddPartitionsToTxnResult](
         request, len(asked), lambda results: add_partitions_response(results, request.version)
     )
     for number, transaction in enumerate(asked):
-        _add(broker, request, transaction, gathering.place(number))
+        _add(broker, request, transaction, joined.part(number))
     return None
 
 
@@ -64,7 +64,7 @@ def _add(
     broker: Broker,
     request: Request[AddPartitionsToTxnRequest],
     transaction: AddPartitionsToTxnTransaction,
-    place: Place[AddPartitionsToTxnResult],
+    part: ReplyPart[AddPartitionsToTxnResult],
 ) -> None:
     transactions = broker.transactions
     try:
@@ -72,14 +72,14 @@ def _add(
             transactions.authorize(request, transaction.transactional_id, Operation.WRITE)
         errors = _unwritable(broker, request, transaction)
         if errors:
-            place.answer(refused(transaction, errors))
+            part.answer(refused(transaction, errors))
             return
         shard = transactions.shard(transaction.transactional_id)
     except RequestError as refusal:
-        place.answer(result_of(transaction, refusal.code))
+        part.answer(result_of(transaction, refusal.code))
         return
     outcome = shard.machine.handle_add_partitions(
-        transaction, request.version, place, broker.now_ms()
+        transaction, request.version, part, broker.now_ms()
     )
     transactions.apply(shard, outcome)
 

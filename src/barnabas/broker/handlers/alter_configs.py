@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from barnabas.broker.handlers.config_changes import change_each, tell_each
+from barnabas.broker.handlers.config_changes import change_each, respond_each
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.wire.messages.alter_configs import (
@@ -49,5 +49,5 @@ def refuse(
 ) -> AlterConfigsResponse:
     """Answer every resource with one error."""
     return AlterConfigsResponse(
-        responses=tell_each(request.resources, code, message, AlterConfigsResourceResponse)
+        responses=respond_each(request.resources, code, message, AlterConfigsResourceResponse)
     )

@@ -45,13 +45,13 @@ async def change_each(
             _authorize(broker, session, resource)
             await change(resource)
         except RequestError as refusal:
-            outcomes += tell_each([resource], refusal.code, refusal.message, respond)
+            outcomes += respond_each([resource], refusal.code, refusal.message, respond)
         else:
-            outcomes += tell_each([resource], ErrorCode.NONE, None, respond)
+            outcomes += respond_each([resource], ErrorCode.NONE, None, respond)
     return outcomes
 
 
-def tell_each(
+def respond_each(
     resources: Iterable[Resource],
     code: ErrorCode,
     message: str | None,

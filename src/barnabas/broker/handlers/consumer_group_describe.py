@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from barnabas.broker.coordinators.joined_replies import Gathering, Place
+from barnabas.broker.coordinators.joined_replies import JoinedReply, ReplyPart
 from barnabas.groups.store_errors import offset_error
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 def handle(broker: Broker, request: Request[ConsumerGroupDescribeRequest]) -> None:
     """Describe each group; only state that a new coordinator would know is shown."""
     names = request.body.group_ids
-    gathering = Gathering[DescribedGroup](
+    joined = JoinedReply[DescribedGroup](
         request, len(names), lambda groups: ConsumerGroupDescribeResponse(groups=groups)
     )
     for number, group_id in enumerate(names):
-        _describe(broker, request, group_id, gathering.place(number))
+        _describe(broker, request, group_id, joined.part(number))
 
 
 def refuse(
@@ -47,14 +47,14 @@ def _describe(
     broker: Broker,
     request: Request[ConsumerGroupDescribeRequest],
     group_id: str,
-    place: Place[DescribedGroup],
+    part: ReplyPart[DescribedGroup],
 ) -> None:
     session, groups = request.session, broker.groups
     try:
         groups.authorize(request, group_id, Operation.DESCRIBE)
         shard = groups.shard(group_id)
     except RequestError as refusal:
-        place.answer(
+        part.answer(
             DescribedGroup(
                 group_id=group_id, error_code=refusal.code, error_message=refusal.message
             )
@@ -67,6 +67,6 @@ def _describe(
         )
 
     def undo(code: ErrorCode) -> list[Reply]:
-        return [Reply(place, DescribedGroup(group_id=group_id, error_code=offset_error(code)))]
+        return [Reply(part, DescribedGroup(group_id=group_id, error_code=offset_error(code)))]
 
-    groups.apply(shard, Outcome([Reply(place, described)], undo=undo))
+    groups.apply(shard, Outcome([Reply(part, described)], undo=undo))

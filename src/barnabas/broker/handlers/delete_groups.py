@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from barnabas.broker.coordinators.joined_replies import Gathering
+from barnabas.broker.coordinators.joined_replies import JoinedReply
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.security.authorizer import Operation
@@ -23,7 +23,7 @@ def handle(broker: Broker, request: Request[DeleteGroupsRequest]) -> None:
     """Delete each group; answer when the last one is durable."""
     groups = broker.groups
     names = list(dict.fromkeys(request.body.groups_names))
-    gathering = Gathering[DeletableGroupResult](
+    joined = JoinedReply[DeletableGroupResult](
         request, len(names), lambda results: DeleteGroupsResponse(results=results)
     )
     for number, group_id in enumerate(names):
@@ -32,9 +32,9 @@ def handle(broker: Broker, request: Request[DeleteGroupsRequest]) -> None:
             shard = groups.shard(group_id)
         except RequestError as refusal:
             result = DeletableGroupResult(group_id=group_id, error_code=refusal.code)
-            gathering.put(number, result)
+            joined.put(number, result)
             continue
-        call = groups.call(request, gathering.place(number))
+        call = groups.call(request, joined.part(number))
         groups.apply(shard, shard.machine.administration.handle_delete(group_id, call))
 
 

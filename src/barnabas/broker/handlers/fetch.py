@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, cast
 
 from barnabas.broker.following.preferred_replica import RACK_AWARE, preferred_replica
 from barnabas.broker.following.replication_quotas import leads_throttled
-from barnabas.broker.handlers.leader_hint import MISLED, leader_of, places_of
+from barnabas.broker.handlers.leader_hint import WRONG_LEADER, endpoints_of, leader_of
 from barnabas.broker.partitions.fetch_sessions import LOOK_MS, Fetching, FetchItem
 from barnabas.broker.storage.down_conversion import read_converted
 from barnabas.log.consumer_read import read_for_consumer
@@ -311,18 +311,18 @@ class _Fetch(DelayedOperation):
             responses=_by_topic(self._fetching.select(results)),
         )
         if version >= FIRST_NEW_LEADER_VERSION:
-            self._tell_leaders(results, response)
+            self._add_leader_hints(results, response)
         return response
 
-    def _tell_leaders(
+    def _add_leader_hints(
         self, results: list[tuple[FetchItem, PartitionData]], response: FetchResponse
     ) -> None:
         """Add the current leaders of partitions that this broker does not lead."""
-        misled = [(item, result) for item, result in results if result.error_code in MISLED]
-        if not misled:
+        refused = [(item, result) for item, result in results if result.error_code in WRONG_LEADER]
+        if not refused:
             return
         leaders: set[int] = set()
-        for item, result in misled:
+        for item, result in refused:
             leader = leader_of(self._broker, item.topic, item.partition)
             if leader is not None:
                 result.current_leader = LeaderIdAndEpoch(
@@ -330,8 +330,8 @@ class _Fetch(DelayedOperation):
                 )
                 leaders.add(leader.leader_id)
         response.node_endpoints = [
-            NodeEndpoint(node_id=place.node_id, host=place.host, port=place.port, rack=place.rack)
-            for place in places_of(self._broker, self._request.session, leaders)
+            NodeEndpoint(node_id=each.node_id, host=each.host, port=each.port, rack=each.rack)
+            for each in endpoints_of(self._broker, self._request.session, leaders)
         ]
 
     def _denial(self, topic: str) -> ErrorCode:

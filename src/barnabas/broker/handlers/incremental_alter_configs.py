@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from barnabas.broker.handlers.config_changes import change_each, tell_each
+from barnabas.broker.handlers.config_changes import change_each, respond_each
 from barnabas.config.alteration import Change
 from barnabas.model.error_codes import ErrorCode
 from barnabas.wire.messages.incremental_alter_configs import (
@@ -46,5 +46,5 @@ def refuse(
 ) -> IncrementalAlterConfigsResponse:
     """Answer every resource with one error."""
     return IncrementalAlterConfigsResponse(
-        responses=tell_each(request.resources, code, message, AlterConfigsResourceResponse)
+        responses=respond_each(request.resources, code, message, AlterConfigsResourceResponse)
     )

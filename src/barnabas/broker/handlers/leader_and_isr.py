@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from barnabas.broker.cluster.controller_commands import Line
+from barnabas.broker.cluster.controller_commands import ControllerConnection
 from barnabas.model.error_codes import ErrorCode
 from barnabas.wire.messages.leader_and_isr import (
     LeaderAndIsrPartitionError,
@@ -36,8 +36,8 @@ async def handle(broker: Broker, request: Request[LeaderAndIsrRequest]) -> Leade
             )
             topic.partition_states.append(state)
         body.topic_states = list(topics.values())
-    line = Line(request.session.listener, request.session.number)
-    response = await broker.control.take(body, line)
+    connection = ControllerConnection(request.session.listener, request.session.number)
+    response = await broker.control.take(body, connection)
     assert isinstance(response, LeaderAndIsrResponse)
     if request.version < FIRST_ID_VERSION:
         response.partition_errors = [

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
     from barnabas.broker.network.session import Session
 
-MISLED = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH})
+WRONG_LEADER = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH})
 """The errors that say: ask somebody else, or know a later epoch."""
 
 
@@ -25,7 +25,7 @@ class Leader(NamedTuple):
     leader_epoch: int
 
 
-class Place(NamedTuple):
+class LeaderEndpoint(NamedTuple):
     """Where a broker listens."""
 
     node_id: int
@@ -48,6 +48,6 @@ def leader_of(broker: Broker, topic: str, index: int) -> Leader | None:
     return None if told.leader == NO_LEADER else Leader(told.leader, told.leader_epoch)
 
 
-def places_of(broker: Broker, session: Session, leaders: set[int]) -> list[Place]:
+def endpoints_of(broker: Broker, session: Session, leaders: set[int]) -> list[LeaderEndpoint]:
     """Return where leaders listen, for the listener that the client uses."""
-    return [Place(*each) for each in broker.endpoints_for(session) if each[0] in leaders]
+    return [LeaderEndpoint(*each) for each in broker.endpoints_for(session) if each[0] in leaders]

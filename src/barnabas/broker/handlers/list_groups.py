@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from barnabas.broker.coordinators.joined_replies import Gathering, Place
+from barnabas.broker.coordinators.joined_replies import JoinedReply, ReplyPart
 from barnabas.groups.store_errors import offset_error
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
@@ -34,9 +34,9 @@ def handle(broker: Broker, request: Request[ListGroupsRequest]) -> None:
     if broker.groups.is_loading:
         raise RequestError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
     shards = list(broker.groups.loaded_shards())
-    gathering = Gathering[Listed](request, len(shards), _respond)
+    joined = JoinedReply[Listed](request, len(shards), _respond)
     for number, shard in enumerate(shards):
-        _list(broker, request, shard, gathering.place(number))
+        _list(broker, request, shard, joined.part(number))
 
 
 def refuse(request: ListGroupsRequest, code: ErrorCode, message: str | None) -> ListGroupsResponse:
@@ -57,7 +57,7 @@ def _list(
     broker: Broker,
     request: Request[ListGroupsRequest],
     shard: Shard[GroupCoordinator],
-    place: Place[Listed],
+    part: ReplyPart[Listed],
 ) -> None:
     session, body = request.session, request.body
     sees_all = broker.allows(session, Operation.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME)
@@ -69,6 +69,6 @@ def _list(
     ]
 
     def undo(code: ErrorCode) -> list[Reply]:
-        return [Reply(place, offset_error(code))]
+        return [Reply(part, offset_error(code))]
 
-    broker.groups.apply(shard, Outcome([Reply(place, found)], undo=undo))
+    broker.groups.apply(shard, Outcome([Reply(part, found)], undo=undo))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from barnabas.broker.coordinators.joined_replies import Gathering, Place
+from barnabas.broker.coordinators.joined_replies import JoinedReply, ReplyPart
 from barnabas.groups.fetching import fetched, groups_asked, no_offset, refused
 from barnabas.groups.offset_table import TOPIC_IDS_SINCE
 from barnabas.groups.store_errors import offset_error
@@ -35,11 +35,11 @@ def handle(
     if request.version == 0:
         return _fetch_from_tree(broker, request)
     asked = groups_asked(request.body, request.version)
-    gathering = Gathering[OffsetFetchResponseGroup](
+    joined = JoinedReply[OffsetFetchResponseGroup](
         request, len(asked), lambda answers: fetched(answers, request.version)
     )
     for number, group in enumerate(asked):
-        _fetch(broker, request, group, gathering.place(number))
+        _fetch(broker, request, group, joined.part(number))
     return None
 
 
@@ -62,24 +62,24 @@ def _fetch(
     broker: Broker,
     request: Request[OffsetFetchRequest],
     asked: OffsetFetchRequestGroup,
-    place: Place[OffsetFetchResponseGroup],
+    part: ReplyPart[OffsetFetchResponseGroup],
 ) -> None:
     groups = broker.groups
     try:
         groups.authorize(request, asked.group_id, Operation.DESCRIBE)
         shard = groups.shard(asked.group_id)
     except RequestError as refusal:
-        place.answer(refused(asked, request.version, refusal.code))
+        part.answer(refused(asked, request.version, refusal.code))
         return
     found = shard.machine.offset_requests.fetch(asked, request.version, request.body.require_stable)
     _hide(broker, request, asked, found)
 
     def undo(code: ErrorCode) -> list[Reply]:
-        return [Reply(place, refused(asked, request.version, offset_error(code)))]
+        return [Reply(part, refused(asked, request.version, offset_error(code)))]
 
     # Applied, not just sent: an offset that is not durable yet must not be shown, or it could go
     # back.
-    groups.apply(shard, Outcome([Reply(place, found)], undo=undo))
+    groups.apply(shard, Outcome([Reply(part, found)], undo=undo))
 
 
 def _hide(

@@ -13,7 +13,7 @@ from functools import partial
 from struct import Struct
 from typing import TYPE_CHECKING, Any
 
-from barnabas.broker.handlers.leader_hint import MISLED, leader_of, places_of
+from barnabas.broker.handlers.leader_hint import WRONG_LEADER, endpoints_of, leader_of
 from barnabas.broker.partitions.delayed_append import ALL_REPLICAS, Wait
 from barnabas.kernels import TRANSACTIONAL_BIT, check_batch
 from barnabas.kernels.batch_header import (
@@ -84,7 +84,7 @@ async def _handle_verified(
                 data.records = bytearray(data.records)  # their buffer is reused
     while True:
         asked, seen = _unverified(broker, request)
-        verdicts = await broker.transactions.verify_elsewhere(transactional_id, asked)
+        verdicts = await broker.transactions.verify_remotely(transactional_id, asked)
         # A marker that arrived meanwhile may have ended the transaction in question.
         if all(_markers_seen(broker, key) == count for key, count in seen.items()):
             return _handle(broker, request, verdicts)
@@ -168,11 +168,11 @@ def _handle(
             request.park(operation)
         return None
     if failed is not None:
-        _tell_leaders(broker, request, response)
+        _add_leader_hints(broker, request, response)
     return response
 
 
-def _tell_leaders(
+def _add_leader_hints(
     broker: Broker, request: Request[ProduceRequest], response: ProduceResponse
 ) -> None:
     """Add the current leaders of partitions that this broker does not lead."""
@@ -181,7 +181,7 @@ def _tell_leaders(
     leaders: set[int] = set()
     for topic in response.responses:
         for result in topic.partition_responses:
-            if result.error_code not in MISLED:
+            if result.error_code not in WRONG_LEADER:
                 continue
             name = topic.name or broker.topic_name(topic.topic_id) or ""
             leader = leader_of(broker, name, result.index)
@@ -191,8 +191,8 @@ def _tell_leaders(
                 )
                 leaders.add(leader.leader_id)
     response.node_endpoints = [
-        NodeEndpoint(node_id=place.node_id, host=place.host, port=place.port, rack=place.rack)
-        for place in places_of(broker, request.session, leaders)
+        NodeEndpoint(node_id=each.node_id, host=each.host, port=each.port, rack=each.rack)
+        for each in endpoints_of(broker, request.session, leaders)
     ]
 
 
@@ -231,7 +231,7 @@ def _settle(partition: Partition, result: PartitionProduceResponse, code: ErrorC
 
 
 def _answer(broker: Broker, request: Request[ProduceRequest], response: ProduceResponse) -> None:
-    _tell_leaders(broker, request, response)
+    _add_leader_hints(broker, request, response)
     request.answer(response)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from barnabas.broker.cluster.controller_commands import Line
+from barnabas.broker.cluster.controller_commands import ControllerConnection
 from barnabas.model.error_codes import ErrorCode
 from barnabas.wire.messages.stop_replica import (
     StopReplicaPartitionState,
@@ -41,8 +41,8 @@ async def handle(broker: Broker, request: Request[StopReplicaRequest]) -> StopRe
                 )
             )
         body.topic_states = list(topics.values())
-    line = Line(request.session.listener, request.session.number)
-    response = await broker.control.take(body, line)
+    connection = ControllerConnection(request.session.listener, request.session.number)
+    response = await broker.control.take(body, connection)
     assert isinstance(response, StopReplicaResponse)
     return response
 

@@ -55,7 +55,7 @@ async def _commit_verified(broker: Broker, request: Request[TxnOffsetCommitReque
         partition = broker.groups.shard(body.group_id).partition
         producers = partition.log.producers
         seen, key = producers.markers_seen, partition.topic_partition
-        verdicts = await broker.transactions.verify_elsewhere(
+        verdicts = await broker.transactions.verify_remotely(
             body.transactional_id, {key: (body.producer_id, body.producer_epoch)}
         )
         _check(request, verdicts[key])

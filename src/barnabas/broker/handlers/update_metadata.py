@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from barnabas.broker.cluster.controller_commands import Line
+from barnabas.broker.cluster.controller_commands import ControllerConnection
 from barnabas.model.error_codes import ErrorCode
 from barnabas.wire.messages.update_metadata import (
     UpdateMetadataRequest,
@@ -31,8 +31,8 @@ async def handle(broker: Broker, request: Request[UpdateMetadataRequest]) -> Upd
             )
             topic.partition_states.append(state)
         body.topic_states = list(topics.values())
-    line = Line(request.session.listener, request.session.number)
-    response = await broker.control.take(body, line)
+    connection = ControllerConnection(request.session.listener, request.session.number)
+    response = await broker.control.take(body, connection)
     assert isinstance(response, UpdateMetadataResponse)
     return response
 

@@ -31,7 +31,7 @@ IDLE_MS_MAX = 120_000
 LOOK_MS = 3000
 
 Key = tuple[str | Uuid, int]
-Place = tuple[str, int]
+NamedPartition = tuple[str, int]
 
 
 class FetchItem:
@@ -151,14 +151,14 @@ class FetchSessions:
         self._slots = slots
         self._draw_id = draw_id
         self._sessions: dict[int, FetchSession] = {}
-        self._readers: dict[Place, dict[FetchSession, Key]] = {}
+        self._readers: dict[NamedPartition, dict[FetchSession, Key]] = {}
 
     def __len__(self) -> int:
         return len(self._sessions)
 
-    def touched(self, place: Place) -> Iterable[FetchSession]:
+    def touched(self, named: NamedPartition) -> Iterable[FetchSession]:
         """Note that something happened to a partition; return the sessions that it is news to."""
-        readers = self._readers.get(place)
+        readers = self._readers.get(named)
         if readers is None:
             return ()
         for session, key in readers.items():
@@ -246,13 +246,13 @@ class FetchSessions:
             self._unread(session, key, item)
 
     def _unread(self, session: FetchSession, key: Key, item: FetchItem) -> None:
-        place = (item.topic, item.partition)
-        readers = self._readers.get(place)
-        # A topic that was made anew has its place under another key: that one stays.
+        named = (item.topic, item.partition)
+        readers = self._readers.get(named)
+        # A topic that was recreated is under another key: that one stays.
         if readers is not None and readers.get(session) == key:
             del readers[session]
             if not readers:
-                del self._readers[place]
+                del self._readers[named]
 
     def _drop(self, session: FetchSession) -> None:
         del self._sessions[session.session_id]

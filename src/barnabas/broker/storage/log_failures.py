@@ -94,33 +94,33 @@ class LogFailures:
         self._drop = drop
         self._give_up = give_up
         self._tasks: set[asyncio.Task[None]] = set()
-        self._handed_on: dict[TopicPartition, int] = {}
+        self._resigned: dict[TopicPartition, int] = {}
         """Partitions that another shall lead, with the epoch to end, until the controller asks."""
-        self._told_ms = -NOTICE_MS
+        self._notified_ms = -NOTICE_MS
         self._return: asyncio.TimerHandle | None = None
 
     def of_partition(self, key: tuple[str, int], failure: StorageError) -> None:
         """The disk refused something about a partition's log."""
         if disk_is_full(failure):
-            self._hand_on(TopicPartition(*key))
+            self._resign(TopicPartition(*key))
         path = self._logs.path_of(TopicPartition(*key))
         if path is not None:
             self.of_directory(path, failure)
 
-    def _hand_on(self, key: TopicPartition) -> None:
+    def _resign(self, key: TopicPartition) -> None:
         """Have another lead a partition that cannot be written here, if there is one."""
         partition = self._partitions.get(key)
         if partition is None or not partition.is_leader or len(partition.isr) < 2:
             return
-        self._handed_on[key] = partition.leader_epoch
+        self._resigned[key] = partition.leader_epoch
         now_ms = self._clock_ms()
-        if now_ms - self._told_ms >= NOTICE_MS:
-            self._told_ms = now_ms
+        if now_ms - self._notified_ms >= NOTICE_MS:
+            self._notified_ms = now_ms
             self._spawn(self.notify())
 
-    def hands_on(self, partition: Partition) -> bool:
+    def resigns(self, partition: Partition) -> bool:
         """Return whether another broker shall lead a partition; the controller asks."""
-        epoch = self._handed_on.pop(partition.topic_partition, None)
+        epoch = self._resigned.pop(partition.topic_partition, None)
         if epoch != partition.leader_epoch or not partition.is_leader:
             return False
         if self._return is None:

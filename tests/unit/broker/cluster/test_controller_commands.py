@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from barnabas.broker.cluster.controller_commands import Control, Line
+from barnabas.broker.cluster.controller_commands import ControllerCommands, ControllerConnection
 from barnabas.broker.handlers import metadata
 from barnabas.broker.network.session import Session
 from barnabas.config.listeners import parse_listeners
@@ -46,7 +46,7 @@ class Listening:
             epoch=OWN_EPOCH, view=BrokerView(OWN, {}, None, OWN_EPOCH)
         )
         unexpected: Any = None
-        self.control = broker.control = Control(
+        self.control = broker.control = ControllerCommands(
             registration,
             broker.cluster,
             lambda: broker.options,
@@ -59,7 +59,13 @@ class Listening:
             on_cluster_changed=lambda: None,
         )
 
-    def tell(self, *alive: int, epoch: int = 3, line: Line | None = None, to: int = -1) -> int:
+    def tell(
+        self,
+        *alive: int,
+        epoch: int = 3,
+        connection: ControllerConnection | None = None,
+        to: int = -1,
+    ) -> int:
         """Say who is alive; return the error."""
         request = UpdateMetadataRequest(
             controller_id=7,
@@ -67,32 +73,36 @@ class Listening:
             broker_epoch=to,
             live_brokers=[UpdateMetadataBroker(id=each) for each in alive],
         )
-        return asyncio.run(self.control.take(request, line)).error_code
+        return asyncio.run(self.control.take(request, connection)).error_code
 
 
-def line(number: int, listener: str = "PLAINTEXT") -> Line:
-    return Line(listener, number)
+def connection(number: int, listener: str = "PLAINTEXT") -> ControllerConnection:
+    return ControllerConnection(listener, number)
 
 
 def test_what_still_comes_over_an_older_connection_is_not_heard() -> None:
     """It was said again over the next one, and more since: it would undo that."""
     broker = Listening()
-    assert broker.tell(1, line=line(4)) == ErrorCode.NONE
-    assert broker.tell(1, line=line(5)) == ErrorCode.NONE
-    assert broker.tell(1, 2, line=line(5)) == ErrorCode.NONE
-    assert broker.tell(1, line=line(4)) == ErrorCode.STALE_CONTROLLER_EPOCH
+    assert broker.tell(1, connection=connection(4)) == ErrorCode.NONE
+    assert broker.tell(1, connection=connection(5)) == ErrorCode.NONE
+    assert broker.tell(1, 2, connection=connection(5)) == ErrorCode.NONE
+    assert broker.tell(1, connection=connection(4)) == ErrorCode.STALE_CONTROLLER_EPOCH
     assert set(broker.cluster.brokers) == {1, 2}
-    assert broker.tell(1, 2, 3, line=line(5)) == ErrorCode.NONE, "the newer one is heard on"
-    assert broker.tell(1, line=line(1, "CONTROLLER")) == ErrorCode.NONE, "not comparable"
+    assert broker.tell(1, 2, 3, connection=connection(5)) == ErrorCode.NONE, (
+        "the newer one is heard on"
+    )
+    assert broker.tell(1, connection=connection(1, "CONTROLLER")) == ErrorCode.NONE, (
+        "not comparable"
+    )
 
 
 def test_the_next_controller_may_have_connected_before_the_last_one_spoke() -> None:
     broker = Listening()
-    assert broker.tell(1, line=line(9)) == ErrorCode.NONE
-    assert broker.tell(1, 2, epoch=4, line=line(2)) == ErrorCode.NONE
-    assert broker.tell(1, epoch=3, line=line(9)) == ErrorCode.STALE_CONTROLLER_EPOCH
+    assert broker.tell(1, connection=connection(9)) == ErrorCode.NONE
+    assert broker.tell(1, 2, epoch=4, connection=connection(2)) == ErrorCode.NONE
+    assert broker.tell(1, epoch=3, connection=connection(9)) == ErrorCode.STALE_CONTROLLER_EPOCH
     assert broker.tell(1, 2, 3, epoch=5) == ErrorCode.NONE, "the one in this broker"
-    assert broker.tell(1, epoch=4, line=line(2)) == ErrorCode.STALE_CONTROLLER_EPOCH
+    assert broker.tell(1, epoch=4, connection=connection(2)) == ErrorCode.STALE_CONTROLLER_EPOCH
     assert set(broker.cluster.brokers) == {1, 2, 3}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from barnabas.broker.coordinators.joined_replies import Gathering
+from barnabas.broker.coordinators.joined_replies import JoinedReply
 
 
 class Asked:
@@ -19,16 +19,16 @@ class Asked:
 
 def test_the_last_part_sends_the_answer() -> None:
     asked = Asked()
-    gathering = Gathering[str](asked, 3, tuple)  # type: ignore[arg-type]
-    places = [gathering.place(number) for number in range(3)]
-    places[2].answer("c")
-    gathering.put(0, "a")
+    joined = JoinedReply[str](asked, 3, tuple)  # type: ignore[arg-type]
+    parts = [joined.part(number) for number in range(3)]
+    parts[2].answer("c")
+    joined.put(0, "a")
     assert asked.answers == []
-    places[1].answer("b")
+    parts[1].answer("b")
     assert asked.answers == [("a", "b", "c")]
 
 
 def test_an_answer_without_parts_is_sent_at_once() -> None:
     asked = Asked()
-    Gathering[str](asked, 0, tuple)  # type: ignore[arg-type]
+    JoinedReply[str](asked, 0, tuple)  # type: ignore[arg-type]
     assert asked.answers == [()]
